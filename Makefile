@@ -3,6 +3,7 @@
 #   make test         set up and run every check but the slow tests, the same each time
 #   make test-all     the same with the slow tests: what .ci/run runs
 #   make docs         build the documentation site into build/docs/site
+#   make benchmarks   measure everything that docs/reference/benchmarks.md shows; BENCHMARKS='--help' for options
 #   make search       look for new counterexamples to the properties, at random
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -44,9 +45,8 @@ lint: .venv/dev
 	@$(BIN)/lint-imports > .venv/imports.log || { cat .venv/imports.log; exit 1; }
 
 benchmarks: .venv/dev .venv/weights
-	@echo "make: benchmarks"
-	@for each in tests/benchmarks/[!_]*.py; do \
-		$(BIN)/python -m tests.benchmarks.$$(basename $$each .py) || exit 1; done
+	@echo "make: benchmarks; the table at the end, and build/benchmarks/ for docs/reference/benchmarks.md"
+	@$(BIN)/python -m tests.benchmarks $(BENCHMARKS)
 
 clean:
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

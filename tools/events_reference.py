@@ -64,8 +64,12 @@ _SAID = {
     "where": "The name of the machine.",
     "about": "The run that it is about.",
     "position": "A position in the log.",
-    "latency_ms": "From sending the request to the end of the answer, in milliseconds.",
-    "first_token_ms": "From sending the request to the first token, in milliseconds.",
+    "latency_ms": (
+        "From writing the request to its connection until the last byte of the reply arrived, in "
+        "milliseconds. Waiting for a connection, connecting and queueing in this process are not "
+        "counted. Of a failed attempt: until it was given up; null where nothing was written."
+    ),
+    "first_token_ms": "From writing the request until its first token arrived, in milliseconds.",
     "length": "In bytes.",
     "input": "US dollars per million tokens read.",
     "cached_input": "US dollars per million tokens read from a cache.",

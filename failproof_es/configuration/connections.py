@@ -34,14 +34,14 @@ _MAY_BE_SET = (
 
 @dataclass(frozen=True, slots=True)
 class ConnectionOverrides:
-    """A resolved configuration, and what is other than before, by its path."""
+    """A resolved configuration, and its changed values, by path."""
 
     configuration: dict[str, Any]
     changed: dict[str, Any]
 
 
 def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> ConnectionOverrides:
-    """The configuration that a run recorded, with `key.path=value` settings put over it.
+    """The recorded configuration of a run, with `key.path=value` settings applied.
 
     Raises `InvalidInput` with every setting that changes what is asked, or is unusable.
     """
@@ -86,12 +86,12 @@ def _concerns_a_connection(location: Location, resolved: dict[str, Any]) -> bool
 
 
 def _is_of_what_was_set(problem: Problem, tree: YamlTree) -> bool:
-    """What an older version recorded was good then, whatever the rules are now."""
+    """Whether the problem is about a changed setting. Values of older versions stay valid."""
     return problem.field in {dotted(location) for location in tree.overridden}
 
 
 def _at(value: Any, location: Location) -> Any:
-    """What stands at a place; a key that an older version did not record is `None`."""
+    """The value at a path. A key that an older version did not record is `None`."""
     for step in location:
         value = value.get(step) if isinstance(value, dict) else value[step]
     return value

@@ -25,11 +25,11 @@ def report_schema_errors(
 ) -> None:
     """Report everything that `schema` found in `tree`. Repeats nothing that may be a secret.
 
-    Of a tree that is not to be quoted, nothing at all: no value, and no key that is not ours.
+    If the tree must not be quoted, it repeats no value and no unknown key.
     """
     said: dict[Location, dict[str, str | None]] = {}
     for detail in error.errors():
-        location = _standing(detail, tree.value)
+        location = _written_location(detail, tree.value)
         name = str(location[-1]) if location else ""
         explained = _plain if tree.quoting else _expected
         message, remedy = explained(detail, name, location, schema)
@@ -47,27 +47,27 @@ def report_schema_errors(
 def _expected(
     detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
 ) -> tuple[str, str | None]:
-    """What ought to stand there, and nothing of what does."""
+    """A message and remedy that say what is expected, and quote nothing of the file."""
     if detail["type"] == "missing":
         return "is missing", f"add `{name}:`"
     known = ", ".join(_keys_at(_ours(location, schema), schema))
     if detail["type"] == "extra_forbidden":
         return "is not a known key", f"known here: {known}"
     if detail["type"] in ("model_type", "dict_type"):
-        return "is not a mapping", f"expected are the keys {known}"
+        return "is not a mapping", f"write a mapping with these keys: {known}"
     return _lower_first(detail["msg"]), None
 
 
 def _ours(location: Location, schema: type[BaseModel]) -> Location:
-    """As much of a location as the schema knows."""
+    """The part of a location that the schema knows."""
     for depth, step in enumerate(location):
         if isinstance(step, str) and step not in _keys_at(location[:depth], schema):
             return location[:depth]
     return location
 
 
-def _standing(detail: ErrorDetails, value: Any) -> Location:
-    """Where it stands, without what is added for a value of several kinds (`constrained-int`)."""
+def _written_location(detail: ErrorDetails, value: Any) -> Location:
+    """The location in the file, without the steps that a union type adds (`constrained-int`)."""
     location: Location = detail["loc"]
     if detail["type"] == "missing":
         return location
@@ -101,11 +101,11 @@ def _plain(
 
 
 def _rewritten(detail: ErrorDetails) -> str | None:
-    """How to write a text that YAML takes for a number or a truth, and a list of one."""
+    """How to write a text that YAML reads as a number or a boolean, or a list with one entry."""
     text = _shown(detail["input"])
     match detail["type"], detail["input"]:
         case "string_type", int() | float():
-            return f"""put it in quotes: '{text}', after --set "'{text}'": a shell takes one pair"""
+            return f"""put it in quotes: '{text}'; after --set write "'{text}'" for the shell"""
         case (("int_type" | "float_type" | "bool_type"), str(written)):
             return _unquoted(detail["type"], written)
         case "less_than_equal", int() | float() as number if _is_share(detail, number):
@@ -116,12 +116,12 @@ def _rewritten(detail: ErrorDetails) -> str | None:
 
 
 def _is_share(detail: ErrorDetails, number: float) -> bool:
-    """Whether somebody wrote per cent for a share."""
+    """Whether a percentage was written where a share is expected."""
     return detail.get("ctx", {}).get("le") == 1 and 1 < number <= 100
 
 
 def _unquoted(kind: str, written: str) -> str | None:
-    """How to write a number or a truth that stands in quotes, or a number of per cent."""
+    """How to write a number or a boolean that was quoted, or a percentage."""
     text = written.strip()
     if kind == "bool_type":
         return f"remove the quotes: {text.lower()}" if text.lower() in ("true", "false") else None
@@ -178,7 +178,7 @@ def _shown(value: Any) -> str:
 
 
 def _may_be_secret(name: str, value: Any) -> bool:
-    """Whether somebody may have written a key there: no number is one, nor a count of tokens."""
+    """Whether the value may be an API key. A number is not one, nor is a count of tokens."""
     return (
         name != "max_tokens" and not isinstance(value, int | float) and bool(_SECRET.search(name))
     )

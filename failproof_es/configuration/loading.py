@@ -24,14 +24,14 @@ from failproof_es.support import shipped
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfiguration:
-    """A configuration, the file it came from, and where in it everything stands."""
+    """A configuration, its file, and the line of each value."""
 
     configuration: Configuration
     path: Path
     tree: YamlTree
 
     def placed(self, problem: Problem) -> Problem:
-        """The problem with the file and line of its field, where it has none of its own."""
+        """The problem, with the file and line of its field if it has none of its own."""
         if problem.field is None or problem.path is not None:
             return problem
         path, line = self.tree.place_of(located(problem.field), self.path)
@@ -39,12 +39,12 @@ class LoadedConfiguration:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where relative paths in it are looked for, in this order."""
+        """The folders that relative paths start from, in this order."""
         beside = self.path.absolute().parent
         return tuple(dict.fromkeys((Path.cwd(), beside, shipped.folder())))
 
     def resolved(self) -> dict[str, Any]:
-        """The whole configuration as JSON, defaults filled in. Holds no secret."""
+        """The whole configuration as JSON, with defaults. Holds no secret."""
         return self.configuration.model_dump(mode="json", by_alias=True)
 
     def digest(self) -> str:
@@ -62,8 +62,8 @@ def digest_of(resolved: dict[str, Any]) -> str:
 def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
     """The configuration that `RunStarted` recorded.
 
-    A run that is older than `version_check` goes on by the rule that it began with: a name is
-    enough. Raises `InvalidInput` where a package is missing that it needs.
+    A run that is older than `version_check` keeps its original rule: a matching name is enough.
+    Raises `InvalidInput` if a package that it needs is missing.
     """
     models = [*resolved["models"], resolved.get("judge"), *(resolved.get("judges") or ())]
     older = any(model is not None and "version_check" not in model for model in models)
@@ -75,8 +75,8 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
                 f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
             )
             raise InvalidInput.because(
-                f"the recorded configuration has values that no run can be driven with: {refused}",
-                remedy="start a new run with values that can; what is recorded can be read",
+                f"the recorded configuration has values that are not valid any more: {refused}",
+                remedy="start a new run with valid values; the recorded results can still be read",
             ) from None
         wrong = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
         raise InvalidInput.because(
@@ -99,10 +99,10 @@ def _checked_by_name(configuration: Configuration) -> Configuration:
 
 
 def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfiguration:
-    """Read and check a configuration file, with `key.path=value` settings put over it.
+    """Read and check a configuration file, with `key.path=value` settings applied.
 
-    A configuration that ships can be given by its name. Raises `InvalidInput` with every
-    problem in all of them.
+    A shipped configuration can be given by its name. Raises `InvalidInput` with all problems of
+    the file and the settings.
     """
     problems = Problems()
     path = shipped.configuration(path)
@@ -140,7 +140,7 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
 def _with_price_file(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with the content of its price file: a run never reads a file again."""
+    """The configuration with the content of its price file, so that a run never reads it again."""
     prices = configuration.prices
     if prices.file is None:
         return configuration

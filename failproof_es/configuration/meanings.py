@@ -1,6 +1,6 @@
 """Descriptions of configuration fields: the docstring under each field in the source.
 
-They are read when a JSON Schema is generated, not at import: a run needs none of them,
+They are read when a JSON Schema is generated, not at import: a run does not need them,
 and reading sources takes longer than reading a configuration.
 """
 
@@ -16,9 +16,9 @@ from pydantic import BaseModel
 
 
 def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
-    """Put the meaning of each field into the model's JSON Schema, where none stands there.
+    """Add the description of each field to the model's JSON Schema, unless it has one.
 
-    Nothing where the source can't be read, or where the model that stands there says the same.
+    Adds nothing if the source cannot be read, or if the field's own model has the same text.
     """
     for name, field in model.model_fields.items():
         shown = schema["properties"].get(field.alias or name, schema["properties"].get(name))
@@ -29,19 +29,19 @@ def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
 
 
 def _said_of(kind: Any) -> str | None:
-    """What a model says of itself, where it is the kind of a field."""
+    """The docstring of the model that is a field's type."""
     return inspect.getdoc(kind) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
 def _meaning(model: type[BaseModel], field: str) -> str | None:
-    """What stands under the field in the class that declares it."""
+    """The docstring under the field, in the class that declares it."""
     declaring = next(each for each in model.__mro__ if field in inspect.get_annotations(each))
     return _texts(declaring.__module__).get(declaring.__name__, {}).get(field)
 
 
 @cache
 def _texts(module: str) -> dict[str, dict[str, str]]:
-    """By class of the module and by field: the text that follows it."""
+    """The docstrings of a module's fields, by class and field."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except OSError:

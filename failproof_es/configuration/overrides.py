@@ -1,4 +1,4 @@
-"""One-off changes from the command line: `--set key.path=value`, put over a configuration."""
+"""Overrides from the command line: `--set key.path=value`, applied to a configuration."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> None:
-    """Put each setting in its place in `tree`. A value is YAML: `8`, `null`, `[a, b]`.
+    """Apply each setting to `tree`. A value is YAML: `8`, `null`, `[a, b]`.
 
     An entry of a list is named by its number, counted from 0: `models.0` or `models[0]`.
-    Keys that are not there yet are added - whether they exist the schema says - entries of
-    lists are not. What can't be put anywhere is an error in `problems`.
+    Missing keys are added (the schema checks later whether they are known); entries of lists
+    are not. A setting without a valid place is an error in `problems`.
     """
     for setting in settings:
         written, equals, text = setting.partition("=")
@@ -62,7 +62,7 @@ def _with_entries(values: Any, location: Location) -> Location:
 
 
 def _inside(values: Any, step: str | int) -> Any:
-    """What stands at `step` of a mapping or a list; `None` where nothing does."""
+    """The value at `step` of a mapping or a list; `None` if there is none."""
     if isinstance(values, dict):
         return values.get(step)
     if isinstance(values, list) and isinstance(step, int) and step < len(values):
@@ -71,7 +71,7 @@ def _inside(values: Any, step: str | int) -> Any:
 
 
 def _put(tree: YamlTree, location: Location, value: Any) -> str | None:
-    """Put `value` at `location` in `tree`; what is wrong when it can't be."""
+    """Put `value` at `location` in `tree`. Return the error if that is impossible."""
     values = tree.value
     for depth, step in enumerate(location):
         if misfit := _misfit(values, step, dotted(location[:depth])):
@@ -87,7 +87,7 @@ def _put(tree: YamlTree, location: Location, value: Any) -> str | None:
 
 
 def _misfit(values: Any, step: str | int, where: str) -> str | None:
-    """Why `step` leads nowhere in `values`, which stand at `where`."""
+    """Why `step` is not valid in `values`, which are at `where`."""
     if isinstance(values, list):
         entries = plural(len(values), "entry", "entries")
         if isinstance(step, str):

@@ -2,7 +2,7 @@
 
 The registry is here because a configuration is checked before anything else. To add a provider,
 change nothing here: name it in `pyproject.toml`, entry points `failproof_es.providers`.
-What else a provider is, `failproof_es.models.provider_type` says.
+`failproof_es.models.provider_type` defines the rest of a provider.
 """
 
 from __future__ import annotations
@@ -22,30 +22,31 @@ GROUP = "failproof_es.providers"
 """The group of entry points. The name of one is what `provider:` says in a configuration; what it
 points to is an instance of a provider type."""
 RESERVED = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
-"""What `parameters` may not hold at most providers: it has a key of its own, or is not measured."""
+"""Keys that most providers refuse in `parameters`: they have their own setting, or cannot be
+measured."""
 SETTINGS = ("base_url", "class", "api_key_env", "options")
-"""The keys of an entry that a provider takes or does not."""
+"""The keys of an entry that some providers accept and others refuse."""
 
 
 class EntryProblem(NamedTuple):
-    """What is wrong with an entry of `models:`."""
+    """An error in an entry of `models:`."""
 
     field: str
     """The key of the entry, e.g. `base_url`."""
     message: str
-    """Reads on after the key: `base_url: is missing`."""
+    """The message that follows the key: `base_url: is missing`."""
     remedy: str | None = None
     """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a provider can do. What it can't is refused in a configuration, or left out."""
+    """A provider's features. A configuration that needs another is refused, or does without."""
 
     tools: bool
     """A request can offer tools, and an answer call them."""
     schema: bool
-    """A reply can be held to a JSON Schema."""
+    """A reply can be constrained to a JSON Schema."""
     streaming: bool
     """An answer can come piece by piece."""
     seed: bool = True
@@ -67,29 +68,29 @@ class EntryRules(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """The features that it supports."""
 
     @property
     def takes(self) -> frozenset[str]:
-        """Those of `SETTINGS` that mean something to it."""
+        """The `SETTINGS` that it accepts."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """Those of `SETTINGS` that it can't do without."""
+        """The `SETTINGS` that it requires."""
 
     @property
     def reserved(self) -> frozenset[str]:
-        """What `parameters` may not hold. See `RESERVED`."""
+        """The keys that `parameters` may not hold. See `RESERVED`."""
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """The environment variable that holds the key where an entry names none.
+        """The environment variable of the key, for entries that name none.
 
-        Nothing where it isn't certain that the server behind the URL is the vendor's own: a
-        key must not go to another one unless somebody says so.
+        `None` unless the server behind the URL is certainly the vendor's own: a key must not be
+        sent to another server unless the entry says so.
         """
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """What else is wrong with an entry, beside what follows from the above."""
+        """Further errors in an entry, beyond those that follow from the above."""
 
 
 MEMBERS = (
@@ -102,7 +103,7 @@ MEMBERS = (
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    """Why an entry point's object is not a provider type for this API version."""
+    """Why an entry point's object is not a provider type of this API version."""
     if isinstance(offered, type):
         return "is a class: the entry point has to name an instance of it"
     api_version = getattr(offered, "api_version", None)
@@ -119,10 +120,10 @@ def _fault(offered: Any, name: str) -> str | None:
 PROVIDERS: EntryPoints[Any] = EntryPoints(
     GROUP, "provider", _fault, "see docs/how-to/providers.md for what a provider has to be"
 )
-"""Every provider that can be named. Loaded when it is; `provider_type` has the type of one."""
+"""Every installed provider, loaded on first use. `provider_type` has the type."""
 
 
 def rules_of(name: str) -> EntryRules:
-    """The provider of that name. Raises `InvalidInput` as `EntryPoints.load` does."""
+    """The provider with this name. Raises `InvalidInput` as `EntryPoints.load` does."""
     rules: EntryRules = PROVIDERS.load(name)
     return rules

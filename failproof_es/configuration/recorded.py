@@ -2,7 +2,7 @@
 
 `RunStarted` holds it as JSON, unchanged. It is read section by section, and only the sections that
 are needed, so a run can be shown without the plugins that it was driven with. To resume a run,
-`failproof_es.configuration.loading` checks all of it against the present rules.
+`failproof_es.configuration.loading` checks all of it by the present rules.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from failproof_es.events import RunStarted
 S = TypeVar("S", bound=Section)
 
 _GONE = "extra_forbidden"
-"""A key that this version does not know: it says nothing about what it does know."""
+"""A key that this version does not know: it does not affect known keys."""
 LIMITS = frozenset(
     {
         "greater_than_equal", "greater_than", "less_than_equal", "less_than", "too_short",
         "too_long", "string_pattern_mismatch", "string_too_short", "string_too_long",
     }
 )  # fmt: skip
-"""A value that today's rules refuse, and that was allowed when the run began: it stays."""
+"""A value that today's rules refuse, but that was allowed when the run began: it is kept."""
 _OLDER: Mapping[type[Section], Callable[[dict[str, Any]], dict[str, Any]]] = {
-    # Before judges were asked again they were asked once.
+    # Older versions asked judges only once.
     Judging: lambda written: {"attempts": 1, **written},
 }
 
 
 class RecordedConfiguration:
-    """What a run was set out with. Each section raises `ImpossibleHistory` where it is none."""
+    """A run's recorded configuration. Each section raises `ImpossibleHistory` if it is invalid."""
 
     def __init__(self, written: Mapping[str, Any]) -> None:
         self._written = written
 
     @cached_property
     def test_run(self) -> TestRun:
-        """What the run is called."""
+        """The run's name and id."""
         return self._section("test_run", TestRun)
 
     @cached_property
     def prompts(self) -> Prompts:
-        """Which cases were asked."""
+        """The selection of the cases."""
         return self._section("prompts", Prompts)
 
     @cached_property
     def execution(self) -> Execution:
-        """How it is carried out."""
+        """How the run is executed."""
         return self._section("execution", Execution)
 
     @cached_property
@@ -76,7 +76,7 @@ class RecordedConfiguration:
 
     @cached_property
     def gates(self) -> Gates:
-        """When it is good enough."""
+        """The run's gates."""
         return self._section("gates", Gates)
 
     def _section(self, name: str, kind: type[S]) -> S:
@@ -95,7 +95,7 @@ class RecordedConfiguration:
 
 
 def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
-    """The configuration of a run, each section read once: cheap enough to ask for at every use."""
+    """The configuration of a run. Each section is parsed once, so calling this again is cheap."""
     try:
         return _read(orjson.dumps(started.configuration))
     except TypeError:  # nested deeper than is written, in some section: maybe not in one asked for
@@ -103,10 +103,10 @@ def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
 
 
 def repetitions_of(started: RunStarted) -> int:
-    """How often a run puts each of its cases to each of its models.
+    """How often a run asks each of its models each case.
 
-    Raises `ImpossibleHistory` where that is more than it planned, or none at all: who reads the
-    run goes through its plan, and would not come to an end.
+    Raises `ImpossibleHistory` if that does not match the plan: otherwise reading the plan might
+    not end.
     """
     repetitions = recorded_configuration(started).execution.repetitions
     of_each = started.planned_cases * len(started.models)
@@ -124,7 +124,7 @@ def _read(written: bytes) -> RecordedConfiguration:
 
 
 def _lenient(kind: type[S], written: Any) -> S:
-    """The section, with values that only today's limits refuse, without keys of other versions."""
+    """The section, parsed. Keeps values that only today's limits refuse; drops unknown keys."""
     try:
         return kind.model_validate(written)
     except ValidationError as error:
@@ -162,7 +162,7 @@ def _without(written: Any, place: tuple[int | str, ...], instead: str | None) ->
 
 
 def _with(section: Any, place: tuple[int | str, ...], value: Any) -> Any:
-    """The section with a value deep in it as it was written."""
+    """The section with a nested value as it was recorded."""
     name, *rest = place
     inner = _with(getattr(section, str(name)), tuple(rest), value) if rest else value
     return section.model_copy(update={str(name): inner})

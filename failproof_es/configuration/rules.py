@@ -48,7 +48,7 @@ def check_rules(
 
     if _HALF.search(str(path)):
         problems.error(
-            "the path is not UTF-8: no record can hold it", path=path, remedy="rename it"
+            "the path is not UTF-8, so it cannot be recorded", path=path, remedy="rename it"
         )
     _check_test_run(configuration.test_run, error)
     for index, model in enumerate(configuration.models):
@@ -70,7 +70,7 @@ def check_rules(
 
 
 def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
-    """Report every provider that there is none of, in a tree that is wrong otherwise, too."""
+    """Report every unknown provider, also in a tree with other errors."""
 
     def error(location: Location, message: str, remedy: str | None) -> None:
         found_in, line = tree.place_of(location, path)
@@ -82,7 +82,7 @@ def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
 
 
 def _entries(value: dict[str, Any]) -> Iterator[tuple[Location, Any]]:
-    """What is written where a model is to be."""
+    """The values in the places of models."""
     for key in ("models", "judges"):
         listed = value.get(key)
         for index, entry in enumerate(listed if isinstance(listed, list) else ()):
@@ -129,7 +129,7 @@ def _check_prices(prices: Prices, error: Report) -> None:
 def check_price_tiers(
     path: Path, tree: YamlTree, at: Location, models: Sequence[ModelPrice], problems: Problems
 ) -> None:
-    """Report tiers of one model that begin at the same size: which one counts, nobody could say."""
+    """Report tiers of one model that begin at the same size, which would be ambiguous."""
     for number, model in enumerate(models):
         seen: set[int] = set()
         for place, tier in enumerate(model.tiers):
@@ -137,7 +137,7 @@ def check_price_tiers(
                 location = (*at, "models", number, "tiers", place, "over_input_tokens")
                 found_in, line = tree.place_of(location, path)
                 problems.error(
-                    "is that of another tier, too", path=found_in, line=line,
+                    "is the same as in another tier", path=found_in, line=line,
                     field=dotted(location), remedy="keep one of them",
                 )  # fmt: skip
             seen.add(tier.over_input_tokens)
@@ -160,10 +160,10 @@ def _check_file(output: FileOutput, error: Report) -> None:
 
 
 def _variables(configuration: Any) -> Iterator[tuple[Location, str]]:
-    """Where a text looks like a reference to an environment variable.
+    """The places where a text looks like a reference to an environment variable.
 
-    Not in `prompts.options` and a model's `parameters` and `options`: what stands there is a
-    dialect's and a provider's to read.
+    Not in `prompts.options` and a model's `parameters` and `options`: dialects and providers
+    interpret those.
     """
     for at, value in _leaves(configuration):
         foreign = "options" in at[1:3] or "parameters" in at[1:3]
@@ -172,7 +172,7 @@ def _variables(configuration: Any) -> Iterator[tuple[Location, str]]:
 
 
 def _not_json(configuration: Any) -> Iterator[tuple[Location, str]]:
-    """What YAML knows and the record, which is JSON, can't hold."""
+    """YAML values that the record, which is JSON, cannot hold."""
     for at, value in _leaves(configuration):
         if isinstance(value, float) and not math.isfinite(value):
             yield at, "is not a number that can be sent or recorded"
@@ -183,7 +183,7 @@ def _not_json(configuration: Any) -> Iterator[tuple[Location, str]]:
 
 
 def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
-    """Every value that is no mapping and no list, with its place."""
+    """Every value that is not a mapping or list, with its place."""
     inside: Iterable[tuple[str | int, Any]]
     if isinstance(value, dict):
         inside = value.items()
@@ -197,7 +197,7 @@ def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
 
 
 def check_provider(name: str, at: Location, error: Report) -> EntryRules | None:
-    """The rules of that provider; `None`, and reported, where there is none that works."""
+    """The rules of this provider; `None` after reporting that it is missing or broken."""
     try:
         return rules_of(name)
     except InvalidInput as wrong:
@@ -233,7 +233,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     if model.stream and not can.streaming:
         yield EntryProblem(
             "stream",
-            f"is not supported by provider `{rules.name}`: it answers whole",
+            f"is not supported by provider `{rules.name}`: it does not stream",
             "remove it",
         )
     if model.structured_output and not can.schema:
@@ -249,7 +249,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:
-    """A version that nothing could show, and a check of none."""
+    """Errors in `version` and `version_check`: no answer shows a version, or none is given."""
     if model.version is None:
         if model.version_check != "version":
             yield EntryProblem("version_check", "has no effect without `version`", "remove it")

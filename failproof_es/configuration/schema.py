@@ -26,13 +26,13 @@ from failproof_es.problems import InvalidInput
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1
-"""The largest whole number that a record of JSON holds for every reader of it."""
+"""The largest integer that every reader of the recorded JSON can hold."""
 
 
 def default_key_variable(provider: Any, base_url: Any) -> str | None:
-    """The environment variable that the provider's vendor has its key in.
+    """The environment variable in which the provider's vendor keeps its key.
 
-    A provider that there isn't, or that is broken, has none: the rules say what is wrong.
+    An unknown or broken provider has none: the rules report it.
     """
     if not isinstance(provider, str) or not isinstance(base_url, str | None):
         return None
@@ -65,25 +65,25 @@ class Section(BaseModel):
 
 
 def _unless_placeholder(written: Any) -> Any:
-    """Nothing, where the specification's own example says what would stand there."""
+    """`None` for the placeholder in the specification's own example."""
     return None if written == "ISO-8601" else written
 
 
 class TestRun(Section):
-    """What the run is called. `id` and `timestamp` are generated unless given."""
+    """The name of the run. `id` and `timestamp` are generated unless given."""
 
     __test__ = False  # not a test class, whatever pytest thinks of the name
 
     name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     """Also part of output file names: letters, digits, dot, dash, underscore."""
     id: str | None = None
-    """A UUID, or any text: a UUID is made of it, and the run is found by both. Generated unless
+    """A UUID, or any text. A UUID is derived from the text, and both find the run. Generated unless
     given."""
     timestamp: Annotated[
         datetime | None, Field(strict=False), BeforeValidator(_unless_placeholder)
     ] = None
-    """The time in the names of its files; that of its start unless given, and where the word
-    `ISO-8601` stands, as in specification 001."""
+    """The time in the names of its files. The default is the time of its start, also for the
+    placeholder `ISO-8601` of specification 001."""
 
 
 class Model(Section):
@@ -99,37 +99,37 @@ class Model(Section):
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
-    """The exact version: the name of the model that answers has to show it."""
+    """The exact version. The model name in each answer must show it."""
     version_check: Literal["version", "name"] = "version"
-    """`name` also takes an answer that shows the model's name and no version, or no name."""
+    """`name` also accepts an answer with the model's name and no version, or without a name."""
     backend: Annotated[str | None, Field(min_length=1)] = None
-    """What serves the model, for results that name it (`vllm`, `mlx`); else the provider."""
+    """The server software, for results that name it (`vllm`, `mlx`); else the provider."""
     base_url: str | None = None
-    """Where the server is, like http://127.0.0.1:8000/v1."""
+    """The URL of the server, such as http://127.0.0.1:8000/v1."""
     api_key_env: Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = None
     """The name of the environment variable that holds the key; never the key. Unless given,
     ANTHROPIC_API_KEY for `anthropic`, OPENAI_API_KEY where `base_url` is https://api.openai.com."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
     """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`."""
     max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
-    """Where the server cuts an answer off; a reasoning model's thoughts count."""
+    """The longest answer, in tokens; a reasoning model's thoughts count."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0
-    """How much chance there is in an answer; with 0 there is as little as the server can."""
+    """The randomness of answers; 0 is the least that the server can do."""
     stream: bool = False
-    """Have the answer sent piece by piece: the time to the first token is recorded."""
+    """Stream the answer; the time to the first token is then recorded."""
     structured_output: bool = False
-    """Hold a judge's reply to its JSON Schema where the dialect has one and the provider can."""
+    """Constrain a judge's reply to its JSON Schema, if the dialect has one and the provider can."""
     seed: Annotated[int | None, Field(ge=-_LARGEST, le=_LARGEST)] = None
-    """Sent where given: some servers then draw the same answer again."""
+    """The sampling seed, sent if given: some servers then repeat the same answer."""
     parameters: dict[str, Any] = {}
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
     options: dict[str, Any] = {}
-    """Settings of a provider that an installed package offers, which says what they are."""
+    """Settings of a provider from an installed package; its documentation describes them."""
 
     @model_validator(mode="before")
     @classmethod
     def _key_of_the_vendor(cls, written: Any) -> Any:
-        """The vendor's own variable where none is named; `null` names none."""
+        """The vendor's own variable unless one is named; `null` means none."""
         if not isinstance(written, dict) or "api_key_env" in written:
             return written
         variable = default_key_variable(written.get("provider"), written.get("base_url"))
@@ -142,11 +142,11 @@ class Filters(Section):
     category: Annotated[list[str] | None, Field(min_length=1)] = None
     """The case's own `category`."""
     expected_label: Annotated[list[str] | None, Field(min_length=1)] = None
-    """What people said the case is, in dialects that have it."""
+    """The label that people gave the case, in dialects that have it."""
     source: Annotated[list[str] | None, Field(min_length=1)] = None
-    """Where the case comes from, in dialects that have it."""
+    """The source of the case, in dialects that have it."""
     tags: Annotated[list[str] | None, Field(min_length=1)] = None
-    """The tags of the case, one of which has to be among these."""
+    """Tags; the case must have one of them."""
 
 
 class Prompts(Section):
@@ -157,75 +157,75 @@ class Prompts(Section):
     path: str | list[str] | None = None
     """For `file`: a file, a folder, a glob, or a list of them."""
     collection: Annotated[str | None, Field(min_length=1)] = None
-    """For `database`: the name that was given to `failproof-es prompts import`."""
+    """For `database`: the name given to `failproof-es prompts import`."""
     filters: Filters = Filters()
-    """Which of them; all, unless given."""
+    """The selection of cases; all, unless given."""
     dialect: str | None = None
-    """How they are written and graded; told from the files unless given."""
+    """How cases are written and graded; detected from the files unless given."""
     on_invalid: Literal["error", "skip"] = "error"
-    """What a defective case does: nothing is sent, or it is left out and that is recorded."""
+    """Whether a defective case refuses the run, or is skipped and recorded."""
     options: dict[str, Any] = {}
-    """What the dialect lets one choose; its documentation says what that is."""
+    """Options of the dialect; its documentation describes them."""
 
 
 class Judging(Section):
     """How the judges reach their verdicts, where the dialect asks any."""
 
     rule: Literal["majority", "unanimous"] = "majority"
-    """How many of several judges have to agree; one that says nothing counts among them."""
+    """How many of several judges must agree; a judge without a verdict is counted, too."""
     attempts: Annotated[int, Field(ge=1, le=10)] = 2
-    """How often a judge is asked until its reply can be read."""
+    """How often a judge is asked at most, until its reply can be parsed."""
     begins: Literal["with_each_answer", "after_all_answers"] = "with_each_answer"
     """When the judges are asked: as answers come, or once every model has answered everything."""
 
 
 class ChosenScorer(Section):
-    """A scorer that is told more than to score."""
+    """A scorer with options."""
 
     name: Annotated[str, Field(min_length=1)]
     """Its name."""
     options: dict[str, Any] = {}
-    """What it lets one choose; its documentation says what that is."""
+    """Options of the scorer; its documentation describes them."""
 
 
 class Grading(Section):
     """Which numbers an evaluation gets beside those of its dialect."""
 
     scorers: list[Annotated[str, Field(min_length=1)] | ChosenScorer] = []
-    """Installed scorers, each by its name or with options; `docs/how-to/extending.md` says how one
-    is made. They decide nothing about passing."""
+    """Installed scorers, each by its name or with options; `docs/how-to/extending.md` says how to
+    write one. They do not decide whether a case passes."""
 
 
 class Execution(Section):
-    """How the run is carried out."""
+    """How the run is executed."""
 
     parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
     """The most requests in flight at once, over all models. The models of one `local` file of
     weights get two for each core at most, and never more than 8."""
     retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
-    """Attempts after the first; 0 means none. A server that turns a request away for now, as
+    """Attempts after the first; 0 means none. A request that the server refuses for now, as
     with a 429, uses up none of them."""
     retry_delay_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 1000
     """The first back-off; it doubles, with jitter, up to a minute."""
     timeout_per_request_ms: Annotated[int, Field(ge=1, le=_DAY_MS)] = 30_000
-    """How long a request may take before it counts as an error that passes; for `local`, how
-    long the model may make no progress, however long the answer takes."""
+    """How long a request may take before it counts as a transient error; for `local`, how long
+    the model may make no progress, however long the answer takes."""
     rate_limit_wait_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 900_000
-    """How long a server may turn everything away (429, 529, 503 with `Retry-After`) before the
-    run is paused, to be resumed; 15 minutes unless given."""
+    """How long a server may refuse everything (429, 529, 503 with `Retry-After`) before the
+    run is paused; it can be resumed. 15 minutes unless given."""
     repetitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     """How often each model is asked each case."""
 
 
 class FileOutput(Section):
-    """A results file, written from the log when the run ends, and parts of it before."""
+    """A results file, written from the log when the run ends, and partial files before."""
 
     enabled: bool = True
-    """Whether it is written."""
+    """Whether the file is written."""
     format: Literal["jsonl"] = "jsonl"
     """One object a line."""
     path: str = "./outputs/{timestamp}_{test_name}.jsonl"
-    """Where; the name has to hold {timestamp}."""
+    """The path; the file name must contain {timestamp}."""
     checkpoint_every: Annotated[int | None, Field(ge=1, le=_LARGEST)] = 100
     """The number of finished evaluations in each partial results file; null writes none."""
 
@@ -236,7 +236,7 @@ class DatabaseOutput(Section):
     enabled: Literal[True] = True
     """Everything is recorded."""
     real_time: Literal[True] = True
-    """As it happens."""
+    """Recording happens in real time."""
 
 
 class Output(Section):
@@ -260,26 +260,26 @@ class Gates(Section):
     model_config = ConfigDict(extra="allow")
 
     min_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """The mean accuracy of the evaluations that have one."""
+    """The least mean accuracy, over evaluations that have one."""
     min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
-    """The same for each suite named."""
+    """The same, for each suite named."""
     max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """Abandoned evaluations, divided by planned ones; what awaits review is no error."""
+    """Abandoned evaluations, divided by planned ones; awaiting review is not an error."""
     max_lost_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """For each model: evaluations to which no usable answer came, divided by all of its own.
-    0.1, or `max_error_rate` where that is more, unless given; with 1 everything may be lost."""
+    """For each model: evaluations without a usable answer, divided by all of its own. Unless given,
+    it is 0.1, or `max_error_rate` if that is higher; with 1 everything may be lost."""
     no_failures_at: Annotated[list[SeverityLevel] | None, Field(min_length=1)] = None
-    """Severities at which nothing may fail, as its dialect says; not met either where something
-    has no score that passes or fails."""
+    """Severities at which no case may fail. The gate is also not met if such a case has no score
+    that passes or fails."""
     max_cost_usd: Annotated[float | None, Field(ge=0.0, allow_inf_nan=False)] = None
-    """What all answers may take, judges' included; not met where that of one is not known."""
+    """The most that all answers may cost, judges' included; not met if one cost is unknown."""
     no_regression_against: RunReference | None = None
-    """A complete run, by its number or its id: no model may be worse than there beyond the
+    """A complete run, by its number or id. No model may be worse than in that run, beyond the
     interval of the paired difference."""
 
     @model_validator(mode="after")
     def _check_declared(self) -> Self:
-        """What is no gate of every run has to be one that a dialect declares."""
+        """A gate that is not built in must be declared by a dialect."""
         wrong: list[InitErrorDetails] = []
         for name, limit in self.declared().items():
             if name not in DECLARED:
@@ -304,14 +304,14 @@ class Gates(Section):
         return self
 
     def declared(self) -> dict[str, Any]:
-        """The limits of gates that dialects declare, by their names, as they are written."""
+        """The limits of gates that dialects declare, by name, as written."""
         return dict(self.__pydantic_extra__ or {})
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Beside its own keys those that installed dialects declare, and no others."""
+        """Its own keys and those that installed dialects declare, and no others."""
         schema = handler.resolve_ref_schema(
             super().__get_pydantic_json_schema__(core_schema, handler)
         )
@@ -334,52 +334,52 @@ class ListedRates(Section):
     """What tokens cost, in US dollars per million."""
 
     input_usd_per_million: UsdPerMillion
-    """Of what is asked."""
+    """The price of input tokens."""
     output_usd_per_million: UsdPerMillion
-    """Of what is answered."""
+    """The price of output tokens."""
     cached_input_usd_per_million: UsdPerMillion | None = None
-    """Of what is asked and comes from a cache; like other input, unless given."""
+    """The price of input tokens read from a cache; like other input, unless given."""
     cache_write_usd_per_million: UsdPerMillion | None = None
-    """Of what is asked and written to a cache; like other input, unless given."""
+    """The price of input tokens written to a cache; like other input, unless given."""
     cache_write_1h_usd_per_million: UsdPerMillion | None = None
-    """Of what a cache keeps for an hour; like other cache writes, unless given."""
+    """The price of tokens that a cache keeps for an hour; like other cache writes, unless given."""
 
 
 class PriceTier(ListedRates):
-    """What all tokens of a long request cost."""
+    """The prices of all tokens of a long request."""
 
     over_input_tokens: Annotated[int, Field(ge=0)]
-    """It holds for requests with more input tokens than this, cached ones counted in."""
+    """The tier applies to requests with more input tokens than this, cached ones included."""
 
 
 class ModelPrice(ListedRates):
-    """What one model takes, in US dollars per million tokens."""
+    """The prices of one model, in US dollars per million tokens."""
 
     model: Annotated[str, Field(min_length=1)]
     """The exact model name, as in `models`."""
     base_url: str | None = None
-    """Only behind this URL; behind any, unless given."""
+    """The server that the prices are for; any server, unless given."""
     tiers: list[PriceTier] = []
-    """Other prices of long requests: of each request the last tier that it reaches counts, for
-    all of its tokens."""
+    """Other prices for long requests. The highest tier that a request reaches counts, for all of
+    its tokens."""
 
 
 class PriceList(Section):
-    """Prices that were true on a day: the content of a price file."""
+    """The prices of a day: the content of a price file."""
 
     version: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
-    """The day, as YYYY-MM-DD: recorded with every run that they are used for."""
+    """The day of the prices, as YYYY-MM-DD; recorded with every run that uses them."""
     models: Annotated[list[ModelPrice], Field(min_length=1)]
     """The prices."""
 
 
 class Prices(Section):
-    """Prices that come before those of the price data that is installed."""
+    """Prices that take precedence over the installed price data."""
 
     file: Annotated[str | None, Field(min_length=1)] = None
     """A YAML or JSON file with `version` and `models`, read once, when the run begins."""
     version: Annotated[str | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
-    """The day of the prices that stand here, as YYYY-MM-DD."""
+    """The day of the prices written here, as YYYY-MM-DD."""
     models: list[ModelPrice] = []
     """Prices written here instead of in a file."""
 
@@ -388,18 +388,18 @@ class Configuration(Section):
     """A whole run configuration."""
 
     test_run: TestRun
-    """What it is called."""
+    """The name of the run."""
     models: Annotated[list[Model], Field(min_length=1)]
-    """Which models are evaluated."""
+    """The models to evaluate."""
     judge: Model | None = None
-    """The model that judges the answers, in dialects that have them judged; without one, in
-    red-team runs, people do (`failproof-es review`)."""
+    """The model that judges the answers, in dialects with judges. In red-team runs without one,
+    people judge (`failproof-es review`)."""
     judges: Annotated[list[Model] | None, Field(min_length=1)] = None
     """Several judges, in place of `judge`."""
     judging: Judging = Judging()
     """How the judges reach their verdicts."""
     prompts: Prompts
-    """Which cases are asked."""
+    """The cases to ask."""
     grading: Grading = Grading()
     """Which numbers an evaluation gets beside those of its dialect."""
     execution: Execution = Execution()
@@ -407,11 +407,11 @@ class Configuration(Section):
     output: Output = Output()
     """Where results go beside the log."""
     prices: Prices = Prices()
-    """What tokens cost."""
+    """The prices of tokens."""
     gates: Gates = Gates()
-    """When the run is good enough."""
+    """The conditions for exit code 0."""
 
     @property
     def asked_judges(self) -> list[Model]:
-        """The judges, however they are written down."""
+        """The judges, from `judge` or `judges`."""
         return self.judges or ([] if self.judge is None else [self.judge])

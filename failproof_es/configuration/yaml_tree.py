@@ -1,7 +1,7 @@
-"""YAML as plain values with the line of each, and every defect of the text at once.
+"""Parses YAML to plain values with the line of each, and reports all defects at once.
 
-Only what a configuration needs: YAML 1.2 mappings, lists and scalars. Anchors, aliases
-and tags are refused, so nothing is constructed and nothing explodes.
+It reads only what a configuration needs: YAML 1.2 mappings, lists and scalars. Anchors, aliases
+and tags are refused, so no object is constructed and no small file expands to a huge one.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ DEEPEST = 50
 
 @dataclass(slots=True)
 class YamlTree:
-    """The values of a YAML text, and at which line each stands."""
+    """The values of a YAML text, with the line of each."""
 
     value: Any = None
     lines: dict[Location, int] = field(default_factory=dict)
     overridden: set[Location] = field(default_factory=set)
-    """What a setting on the command line put there."""
+    """The locations set on the command line."""
     quoting: bool = True
-    """Whether errors may repeat what stands there."""
+    """Whether errors may quote the values."""
 
     def line_of(self, location: Location) -> int | None:
         """The line of the value at `location`, or of the nearest one that contains it."""
@@ -45,7 +45,7 @@ class YamlTree:
         return None
 
     def place_of(self, location: Location, path: Path) -> tuple[Path, int | None]:
-        """The file and the line of a value; `--set` for what the command line put there."""
+        """The file and the line of a value; `--set` for a value from the command line."""
         if any(location[: len(each)] == each for each in self.overridden):
             return Path("--set"), None
         return path, self.line_of(location)
@@ -54,10 +54,10 @@ class YamlTree:
 def read_yaml(
     path: Path, problems: Problems, *, largest: int = _LARGEST, quoting: bool = True
 ) -> YamlTree | None:
-    """The file's content, or `None` with the reasons in `problems`.
+    """The file's content, or `None` with the errors in `problems`.
 
-    With `quoting=False` no reason repeats anything of the content: for a file that whoever reads
-    the error may not be allowed to see.
+    With `quoting=False` no error quotes the content: for a file that the reader of the error may
+    not be allowed to see.
     """
     try:
         with path.open("rb") as file:
@@ -88,7 +88,7 @@ def read_yaml(
 def parse_yaml(
     path: Path, text: str, problems: Problems, *, quoting: bool = True
 ) -> YamlTree | None:
-    """The content of a YAML text, or `None` with the reasons in `problems`, found in `path`."""
+    """The content of a YAML text, or `None` with the errors in `problems`, reported for `path`."""
     before = len(problems.errors)
     try:
         depth = 0
@@ -123,7 +123,7 @@ def parse_yaml(
 
 
 def _remedy(text: str, line: int | None) -> str:
-    """What to do about a text that is not YAML; it repeats nothing of it."""
+    """The remedy for a text that is not YAML. It does not quote the text."""
     at_fault = text.splitlines()[line - 1 : line] if line else []
     if any("\t" in each[: len(each) - len(each.lstrip())] for each in at_fault):
         return "a tab indents this line: indent with spaces"
@@ -176,7 +176,7 @@ def _mapping(
             first = tree.lines[(*at, key)]
             field = dotted((*at, key)) if tree.quoting else None
             problems.error(
-                f"{'the' if tree.quoting else 'a'} key stands twice, first in line {first}",
+                f"{'the' if tree.quoting else 'a'} key appears twice, first in line {first}",
                 path=path, line=line, field=field, remedy="keep one of them",
             )  # fmt: skip
             continue
@@ -201,7 +201,7 @@ def _scalar(node: ScalarNode) -> Any:
 
 
 def dotted(location: Location) -> str:
-    """A location as people write it: `models[0].base_url`."""
+    """A location as text: `models[0].base_url`."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -209,7 +209,7 @@ def dotted(location: Location) -> str:
 
 
 def located(text: str) -> Location:
-    """The location that `dotted` writes as `text`; empty when it writes none so."""
+    """The location that `dotted` writes as `text`; empty if there is none."""
     location: list[str | int] = []
     position = 0
     while position < len(text):

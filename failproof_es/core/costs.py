@@ -22,7 +22,7 @@ _ONE_MILLIONTH = Decimal("0.000001")
 
 
 def answer_cost(prices: Prices, response: ResponseReceived) -> Decimal | None:
-    """What this answer of a run with these prices cost, in US dollars."""
+    """The cost of an answer at its run's prices, in US dollars."""
     return cost_usd(
         prices.get(response.judge or response.model_key), response.usage, response.timestamp
     )
@@ -72,7 +72,7 @@ def priced(prices: Prices, keys: Iterable[str]) -> bool:
 
 
 def describe_tokens(known: int | None, unknown: int) -> str:
-    """The known sum, and beside it how many answers it is without."""
+    """The known sum, and the number of answers that it lacks."""
     if known is None:
         return "unknown"
     return f"{known:,}" + (f" and {unknown:,} unknown" if unknown else "")
@@ -91,7 +91,7 @@ class Tokens:
 
     @classmethod
     def of(cls, tokens: int | None) -> Self:
-        """Those of one answer; `None` where it reported none."""
+        """The tokens of one answer; `None` if it reported none."""
         return cls(0, 0, 1) if tokens is None else cls(tokens, 1)
 
     def include(self, other: Tokens, times: int = 1) -> None:
@@ -102,7 +102,7 @@ class Tokens:
 
     @property
     def known(self) -> int | None:
-        """The sum of those reported; `None` where none were."""
+        """The sum of reported tokens; `None` if none were reported."""
         return self.total if self.told else None
 
 

@@ -74,9 +74,9 @@ def pair_evaluations(
     second: Sequence[Question],
     scored: Callable[[int, int], bool] = lambda one, other: True,
 ) -> Pairing:
-    """Who of `first` is compared with whom of `second`.
+    """Pair the questions of `first` with those of `second`.
 
-    `scored` says of two places whether both have what is compared.
+    `scored` tells whether the evaluations at two places both have a score.
     """
     partners = _partners(first, second)
     counts: defaultdict[Why, list[int]] = defaultdict(lambda: [0, 0])

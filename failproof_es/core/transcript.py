@@ -28,13 +28,13 @@ class Reply:
 
     @property
     def cut_off(self) -> bool:
-        """Whether the model had not said all when its server stopped it, at max_tokens."""
+        """Whether the server cut the answer off, at max_tokens."""
         return self.finish_reason == "length"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why nothing usable came back."""
+    """Why there is no usable answer."""
 
     kind: str
     message: str

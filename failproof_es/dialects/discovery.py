@@ -39,7 +39,7 @@ def case_files(
         field = place if folders else None
         for file in _files(path, suffixes, bases, field, problems):
             if _NO_UTF_8.search(str(file)):
-                said = "the path is not UTF-8: no record can hold it"
+                said = "the path is not UTF-8: so it cannot be recorded"
                 problems.error(said, path=file, field=field, remedy="rename it")
             found.setdefault(os.path.realpath(file), file)
     problems.raise_errors()

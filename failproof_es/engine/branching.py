@@ -84,16 +84,15 @@ async def branch(
     on_text: OnText | None = None,
     on_carried_over: OnCarriedOver | None = None,
 ) -> Outcome:
-    """Begin a run that goes on from where another one stood at `position`, and drive it.
+    """Begin a run from the state of another run at `position`, and drive it.
 
-    The other one may be going, paused or over; without a position it is taken as it stands
-    now. `again` says which of its finished evaluations are not carried over, `settings` what
-    differs in how the models are reached, `on_carried_over` is called with each carried one.
+    The other run may be running, paused or over. Without a position, its present state counts.
+    `again` says which of its finished evaluations are not carried over, `settings` changes how
+    the models are reached, `on_carried_over` is called with each carried-over evaluation.
 
-    Raises `InvalidInput` when the position lies outside of the other run, when nothing had
-    ended that is to be asked again, when a setting changes what is asked, or when something
-    else stands against the new run; the last is on record as it is of a run that is started.
-    Otherwise as `start` does.
+    Raises `InvalidInput` when the position lies outside of the other run, when there is nothing
+    to ask again, when a setting changes what is asked, or when a check of the new run fails.
+    A failed check is recorded, as for a run that is started. Otherwise raises as `start` does.
     """
     with store.connect() as connection:
         source = read_run(connection, run_id)
@@ -135,7 +134,7 @@ async def branch(
 
 
 def _configured(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The other's configuration, as that of a run of its own, and what is changed in it."""
+    """The other run's configuration for the new run, and what is changed in it."""
     resolved = source.started.configuration
     own = {**resolved, "test_run": {**resolved["test_run"], "id": None, "timestamp": None}}
     if not settings:
@@ -145,7 +144,7 @@ def _configured(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], d
 
 
 def _described(source: Run, branched: Branch) -> str:
-    """Where the configuration of the new run is taken from."""
+    """The description of where the new run's configuration comes from."""
     again = ", its abandoned evaluations asked again" if branched.again else ""
     changed = "".join(f", {path} set to {value}" for path, value in branched.settings.items())
     return f"run {source.started.run_number} at position {branched.position}{again}{changed}"
@@ -163,12 +162,12 @@ def _stands_at(connection: Connection, run_id: UUID) -> tuple[int, int]:
 
 
 def _require_within(source: Run, position: int, first: int, last: int) -> None:
-    """Raise `InvalidInput` unless the run had begun by then and had not said its last word."""
+    """Raise `InvalidInput` unless the position lies between the run's first and last event."""
     number = source.started.run_number
     if not first <= position <= last:
         side = "before" if position < first else "beyond"
         said = (
-            f"position {position} lies {side} run {number}, which stands at positions {first} to "
+            f"position {position} lies {side} run {number}, which is at positions {first} to "
             f"{last} of the log"
         )
         remedy = f"`failproof-es log {number}` shows what happened at each of them"
@@ -178,9 +177,9 @@ def _require_within(source: Run, position: int, first: int, last: int) -> None:
 async def _check(
     store: Store, source: Run, branched: Branch, configuration: Configuration, targets: Targets
 ) -> PreflightResult[tuple[PlannedCases, str]]:
-    """Check what an accepted configuration needs again: its models, its gates.
+    """Repeat the checks that an accepted configuration still needs: its models, its gates.
 
-    What is found is what the whole plan asks, and what is to be said of what is asked again.
+    Returns what the whole plan asks, and remarks on what is asked again.
     """
     dialect = usable_dialect(source.started.dialect)
     scorers_of(configuration.model_dump(include={"grading"}))
@@ -209,10 +208,10 @@ def _nothing_to_ask_again(source: Run) -> InvalidInput:
 def _estimate(
     store: Store, source: Run, branched: Branch, estimates: Estimates
 ) -> tuple[PlannedCases, int, int]:
-    """Count what is left to be asked: all that is not carried over.
+    """Count what remains to be asked: all that is not carried over.
 
-    Returns what the whole plan asks, how many of what is left had been finished, and how many
-    evaluations are carried over.
+    Returns what the whole plan asks, how many of the remaining evaluations had been finished,
+    and how many evaluations are carried over.
     """
     of = source.started
     plan = PlannedCases()
@@ -246,9 +245,9 @@ def _begin(
     configuration: Configuration,
     asked: PlannedCases,
 ) -> RunStarted:
-    """Put the new run on record with the other's whole plan, in one transaction.
+    """Record the new run with the other run's whole plan, in one transaction.
 
-    It asks the same once more, so it is an attempt of the same experiment.
+    It asks the same again, so it is an attempt of the same experiment.
     """
     of = source.started
     own: dict[str, Any] = {
@@ -283,7 +282,7 @@ def _begin(
 def _reached(
     snapshots: Sequence[ModelSnapshot], models: Sequence[Model]
 ) -> tuple[ModelSnapshot, ...]:
-    """The models as they were, where they are reached now."""
+    """The recorded models, with their present connections."""
 
     def now(snapshot: ModelSnapshot, model: Model) -> ModelSnapshot:
         named = {"base_url": model.base_url, "api_key_env": model.api_key_env}
@@ -301,7 +300,7 @@ def _plan(
     header: EventHeader,
     prices: tuple[ModelPrices, ...],
 ) -> Iterator[Draft]:
-    """What was planned and what was left out, event by event, as the new run's own; its prices."""
+    """The events of the plan, of skipped cases and of the prices, as events of the new run."""
     topics = (CasesPlanned.__name__, CaseSkipped.__name__)
     questions = asked.questions()
     with store.connect() as connection:

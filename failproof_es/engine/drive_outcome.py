@@ -12,7 +12,7 @@ from failproof_es.events import Counts, RunValidated
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the run stands after this process drove it."""
+    """The state of the run after this process drove it."""
 
     run_id: UUID
     run_number: int
@@ -22,13 +22,13 @@ class Outcome:
     counts: Counts
     gates: dict[str, dict[str, Any]]
     validation: RunValidated | None
-    """What checking the run found; `None` while it has not ended."""
+    """The findings of the run's validation; `None` while the run has not ended."""
     interrupted: bool
     """Whether it stopped because it was asked to (a signal)."""
 
     @property
     def intact(self) -> bool:
-        """Whether nothing was found that the record must not be."""
+        """Whether validation found no error in the record."""
         return self.validation is None or self.validation.passed
 
     @property
@@ -38,7 +38,7 @@ class Outcome:
 
     @classmethod
     def of(cls, run: Run, *, interrupted: bool) -> Outcome:
-        """The outcome that the run's own stream tells."""
+        """The outcome according to the run's own stream."""
         manifest = run.started
         planned = manifest.planned_evaluations
         return cls(

@@ -71,13 +71,13 @@ class Driver:
         self._stop = asyncio.Event()
         self._trouble: BaseException | None = None
         self._turned_away: list[DeferredTooLong] = []
-        """Of each evaluation that is left unfinished while the others go on."""
+        """One for each evaluation that is left pending while the others go on."""
 
     async def drive(self, *, resumed: bool) -> Outcome:
         """Run every planned evaluation to its end, or until a stop is requested.
 
-        Raises a `JournalError` or `LogUnavailable` when the log could not be written: whatever
-        is on record stays, and the run can be resumed.
+        Raises a `JournalError` or `LogUnavailable` when the log could not be written. What is
+        recorded stays, and the run can be resumed.
         """
         run = await self._reader.read(read_run, self._lease.run_id)
         if run.sealed:
@@ -102,7 +102,7 @@ class Driver:
     async def _carry_on(
         self, journal: Journal, stream: RunStream, *, resumed: bool
     ) -> FinalScan | None:
-        """Drive the run on; returns what was read of it where it has ended."""
+        """Drive the run; if it ended, return the scan of its events."""
         if resumed:
             await stream.record(
                 RunResumed,
@@ -133,7 +133,7 @@ class Driver:
     # -- the evaluations -------------------------------------------------------------------
 
     async def _evaluate_all(self, journal: Journal, run: Run, phase: Phase) -> Tally:
-        """Carry every evaluation on as far as the phase goes; return how all of them stand."""
+        """Run every evaluation as far as the phase goes; return the counts of all."""
         tally = Tally(run.started.planned_evaluations)
         self._turned_away.clear()  # a new phase asks them again
         unfinished = PendingEvaluations(
@@ -200,20 +200,20 @@ class Driver:
             self._give_up(error)
 
     def _why(self) -> BaseException | None:
-        """Why the drive ends, where it is not that everything is done or that it was asked to."""
+        """Why the drive ends, if neither everything is done nor a stop was requested."""
         if self._trouble or not self._turned_away or self._requested_stop.is_set():
             return self._trouble
         left = plural(len(self._turned_away), "evaluation")
         return Halted(f"{left} left unfinished; {self._turned_away[0]}")
 
     def _give_up(self, error: BaseException) -> None:
-        """The first trouble stops the run; what is in flight still ends."""
+        """Stop the run at the first error; requests in flight still end."""
         if self._trouble is None:
             self._trouble = error
         self._stop.set()
 
     async def _watch_for_stop(self, workers: Sequence[asyncio.Task[None]]) -> None:
-        """On a stop let what is in flight end, for as long as one request may take."""
+        """After a stop, wait for requests in flight, for as long as one request may take."""
         requested = asyncio.ensure_future(self._requested_stop.wait())
         internal = asyncio.ensure_future(self._stop.wait())
         try:

@@ -12,9 +12,9 @@ from failproof_es.engine.history import Connection, RecordedEvaluation, recorded
 def evaluation_outcome(
     run: Run, recorded: RecordedEvaluation, folded: Folded | None = None
 ) -> EvaluationOutcome:
-    """The outcome of an evaluation of this run as its events tell it.
+    """The outcome of an evaluation of this run, from its events.
 
-    `folded` is what they amount to, where that is known already.
+    `folded` is their folded state, if it is known already.
     """
     return outcome_of(
         recorded.key,
@@ -27,6 +27,6 @@ def evaluation_outcome(
 
 
 def outcomes_of(connection: Connection, run: Run) -> Iterator[EvaluationOutcome]:
-    """Those of all planned evaluations in plan order; holds a few of them in memory."""
+    """The outcomes of all planned evaluations, in plan order; holds a few in memory."""
     for recorded in recorded_evaluations(connection, run):
         yield evaluation_outcome(run, recorded)

@@ -41,7 +41,7 @@ from failproof_es.store.writing.recorder import query
 Connection = psycopg.Connection[Any]
 
 UNREADABLE = (ImpossibleHistory, UnreadableEvent)
-"""What is raised of a record that is not as the engine wrote it."""
+"""The errors of a record that the engine did not write."""
 
 _FINAL = tuple(topic for topic in topics("evaluation", ends=True) if topic != CarriedOver.__name__)
 _CHUNKS_AT_ONCE = 50
@@ -59,26 +59,26 @@ class RecordedEvaluation:
     case: Case
     history: Sequence[Event]
     carried_over: CarriedOver | None = None
-    """Where the history is told, when it is another run's; as events of this one here."""
+    """The reference to the history, if it is another run's. Its events are given as this run's."""
     broken: Exception | None = None
     """Why its record cannot be read; the history is what came before that."""
 
     def state(self) -> Evaluation:
-        """The history, folded. Raises `ImpossibleHistory`, or why it cannot be read."""
+        """The history, folded. Raises `ImpossibleHistory`, or the error of reading it."""
         if self.broken is not None:
             raise self.broken
         return fold(self.history)
 
 
 class Row(Protocol):
-    """What is read of one event."""
+    """One event as it is read."""
 
     @property
     def position(self) -> int:
-        """Its place in the log."""
+        """Its position in the log."""
 
     def event(self) -> Event:
-        """The event. Raises one of `UNREADABLE` where it is none."""
+        """The event. Raises one of `UNREADABLE` if it cannot be read."""
 
 
 ReadStreams = Callable[[Connection, Sequence[UUID]], Mapping[UUID, Sequence[Row]]]
@@ -86,7 +86,7 @@ ReadStreams = Callable[[Connection, Sequence[UUID]], Mapping[UUID, Sequence[Row]
 
 
 def read_run(connection: Connection, run_id: UUID) -> Run:
-    """The run as its own stream tells it. Raises `InvalidInput` when there is none."""
+    """The run, folded from its own stream. Raises `InvalidInput` when there is none."""
     run = fold_run(row.event() for row in iterate_stream(connection, run_id))
     if not run.version:
         raise InvalidInput.because(
@@ -96,7 +96,7 @@ def read_run(connection: Connection, run_id: UUID) -> Run:
 
 
 def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exception | None]:
-    """The run as far as its stream can be true, and what is wrong with the rest."""
+    """The run, folded as far as its stream is valid, and the defect that follows."""
     run, broken = Run(), None
     for row in iterate_stream(connection, run_id):
         try:
@@ -110,7 +110,7 @@ def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exceptio
 
 
 def with_prices(connection: Connection, run: Run) -> Run:
-    """The run with its prices, if it is older than `PricesRecorded`: those are kept beside it."""
+    """The run with its prices. Those of a run older than `PricesRecorded` are in a table."""
     if run.prices is not None:
         return run
     rows = connection.execute(
@@ -138,8 +138,7 @@ def read_evaluations(
 ) -> list[RecordedEvaluation]:
     """These evaluations in the order given, with their events up to a position.
 
-    One that was carried over comes with the history that it refers to. Their own streams are
-    read by `read`, each once.
+    A carried-over evaluation has the history that it refers to. `read` reads each stream once.
     """
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
     cases = {prompt: stored_case(prompts, prompt) for prompt in {key.prompt_id for key in keys}}
@@ -183,7 +182,7 @@ def _history(rows: Sequence[Row], up_to: int | None) -> History:
 def _followed(
     found: History, reference: CarriedOver, sources: Mapping[UUID, Sequence[RecordedEvent]]
 ) -> History:
-    """What the reference, which nothing follows, says happened."""
+    """The events that a reference stands for. Nothing may follow the reference."""
     own, broken = found
     try:
         fold(own)
@@ -199,7 +198,7 @@ def _followed(
 def split_by_size(
     connection: Connection, keys: Sequence[EvaluationKey]
 ) -> Iterator[list[EvaluationKey]]:
-    """The keys in their order, so many at a time as `read_evaluations` reads into little memory."""
+    """The keys in order, in batches that `read_evaluations` can read in little memory."""
     by_id = {key.evaluation_id: key for key in keys}
     beside = {key.evaluation_id: [key.prompt_id] for key in keys}
     for row in read_beginnings(connection, list(by_id), CarriedOver.__name__):
@@ -301,7 +300,7 @@ def recorded_evaluations(
 
 
 def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -> Case:
-    """The case that a prompt's stream holds, and nothing else. Raises `ImpossibleHistory`."""
+    """The case in a prompt's stream. Raises `ImpossibleHistory` if it holds anything else."""
     rows = streams.get(prompt)
     if not rows:
         raise ImpossibleHistory(f"prompt {prompt} is planned but not in the log")

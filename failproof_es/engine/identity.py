@@ -28,8 +28,7 @@ def code_version() -> str:
 def package_versions(configuration: Configuration, dialect: str) -> dict[str, str]:
     """The versions of Python and of the packages that a result can depend on.
 
-    Among them those that the run's providers, classes, dialect, scorers and gates are of, if of
-    one.
+    Includes the packages of the run's providers, classes, dialect, scorers and gates.
     """
     from failproof_es.models import provider_type  # who only reads the log needs no model
 
@@ -62,5 +61,5 @@ def current_host() -> str:
 
 
 def process_label() -> str:
-    """How this process is named to another one that wants the same run."""
+    """The name of this process, shown to another one that wants the same run."""
     return f"{current_user()}@{current_host()}, process {os.getpid()}"

@@ -76,7 +76,7 @@ async def start(
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
-    Everything that can be wrong with the input is found before anything is sent: raises
+    All input is checked before anything is sent: raises
     `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
     people; `on_text` gets the text of streamed answers as it comes.
     """
@@ -99,7 +99,7 @@ async def start(
 
 
 async def create(loaded: LoadedConfiguration, store: Store, *, say: Say) -> RunStarted:
-    """Put a new run on record with its whole plan, for `resume` to drive. Nothing is sent.
+    """Record a new run with its whole plan, for `resume` to drive. Nothing is sent.
 
     Raises `InvalidInput` like `start`.
     """
@@ -125,11 +125,11 @@ async def resume(
     phases: Sequence[Phase] | None = None,
     leased: Callable[[int], None] = lambda epoch: None,
 ) -> Outcome:
-    """Resume a run. A run that has ended is left as it is.
+    """Resume a run. A run that has ended is not changed.
 
-    `phases` are those that its configuration asks for, unless others are given. `leased` gets
-    the epoch of the lease under which it is driven, `on_carried_over` each evaluation that a branch
-    takes over from now on, `on_begun` each that was begun before and is taken up again.
+    `phases` are by default those of its configuration. `leased` is called with the epoch of the
+    lease under which it is driven, `on_carried_over` with each evaluation that a branch carries
+    over from now on, `on_begun` with each that was begun before and is continued.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached.
@@ -167,7 +167,7 @@ async def resume(
 async def _require_models(
     run_id: UUID, store: Store, targets: Targets, dialect: str, say: Say
 ) -> None:
-    """Look whether the models can be reached; that they can't is on record, too."""
+    """Check whether the models can be reached. A failure is recorded, too."""
     try:
         usable_dialect(dialect)
         remarks = await targets.check()
@@ -179,9 +179,9 @@ async def _require_models(
 
 
 def _driven_before(started: RunStarted, lease: Lease) -> bool:
-    """Whether this takes the run up again: it was driven before, or somebody else began it.
+    """Whether this resumes the run: it was driven before, or another process began it.
 
-    A run that `create` put on record is only begun when it is driven for the first time.
+    A run that `create` recorded begins when it is driven for the first time.
     """
     return lease.epoch > 1 or (started.who, started.where, started.code_version) != (
         current_user(), current_host(), code_version(),
@@ -191,7 +191,7 @@ def _driven_before(started: RunStarted, lease: Lease) -> bool:
 async def _plan(
     loaded: LoadedConfiguration, store: Store, run_id: UUID, targets: Targets, say: Say
 ) -> tuple[Dialect, Plan]:
-    """Check everything, then store the prompts; all that is on record. Raises `InvalidInput`."""
+    """Check everything, then store the prompts, and record both. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
     checked = partial(_checked, loaded, store, targets)
@@ -216,7 +216,7 @@ async def _checked(
 
 
 def _run_id(configuration: Configuration) -> UUID:
-    """The run's stream: its id, what its id is made into, or a new one."""
+    """The run's stream id: its UUID, one derived from its text id, or a new one."""
     named = configuration.test_run.id
     return uuid4() if named is None else run_id_of(named)
 
@@ -229,7 +229,7 @@ def _begin(
     targets: Targets,
     plan: Plan,
 ) -> RunStarted:
-    """Put the run on record with its number, its whole plan and its prices, in one transaction."""
+    """Record the run with its number, its whole plan and its prices, in one transaction."""
     configuration = loaded.configuration
     models, judges = targets.snapshots(), targets.judge_snapshots()
     resolved = loaded.resolved()
@@ -264,7 +264,7 @@ def _begin(
 
 
 def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:
-    """The plan, what was left out of it, and what is paid for."""
+    """The events of the plan, of skipped cases and of the prices."""
     questions = chunked(plan.asked.questions())
     for chunk, digests in enumerate(chunked(plan.asked.digests())):
         yield Draft(CasesPlanned, header, chunk=chunk, digests=digests, questions=next(questions))
@@ -283,6 +283,6 @@ def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -
 def prices_of(
     configuration: dict[str, Any], models: Sequence[ModelSnapshot]
 ) -> tuple[ModelPrices, ...]:
-    """The prices of a run's models and judges that begins now. Those not known have no rates."""
+    """The prices of the models and judges for a run that begins now. Unknown ones have no rates."""
     book, now = PriceBook.of(configuration), datetime.now(UTC)
     return tuple(book.prices(model, now) for model in models)

@@ -21,9 +21,9 @@ Operation = tuple[type[OperationEvent], dict[str, Any]]
 
 
 def record_operations(store: Store, run_id: UUID, operations: Sequence[Operation]) -> None:
-    """Append what was done, in order, after what is there already.
+    """Append operations, in order, to the end of the stream.
 
-    Raises as `failproof_es.store.writing.appending.append`, `ReadOnlyLog` among others.
+    Raises as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
     """
     header = EventHeader(
         operations_id(run_id), None, about=run_id, who=current_user(), where=current_host()

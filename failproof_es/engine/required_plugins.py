@@ -20,13 +20,13 @@ from failproof_es.support.entry_points import EntryPoints
 
 
 def packages_beside_ours(packages: Mapping[str, str]) -> dict[str, str]:
-    """Of recorded packages those that a user brought: plugins, and classes of their own."""
+    """The recorded packages that a user added: plugins, and packages of their own classes."""
     ours = {"python", *OUR_PACKAGES}
     return {name: version for name, version in packages.items() if name not in ours}
 
 
 def installed_version(package: str) -> str | None:
-    """The version of a package that is installed here; `None` where none is."""
+    """The installed version of a package; `None` if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -34,7 +34,7 @@ def installed_version(package: str) -> str | None:
 
 
 def describe_packages(started: RunStarted) -> list[str]:
-    """The packages of others that a run began with, each with what is here in its place."""
+    """The added packages that a run began with, each with the version installed here."""
     told = []
     for package, version in packages_beside_ours(started.packages).items():
         here = installed_version(package)
@@ -47,7 +47,7 @@ def describe_packages(started: RunStarted) -> list[str]:
 
 
 def other_versions(started: RunStarted) -> list[str]:
-    """What to say of packages that are installed in another version than the run began with."""
+    """Warnings about packages installed in another version than the run began with."""
     return [
         f"{package} {here} is installed; the run began with {version}"
         for package, version in packages_beside_ours(started.packages).items()
@@ -56,9 +56,9 @@ def other_versions(started: RunStarted) -> list[str]:
 
 
 def require_plugins(started: RunStarted) -> None:
-    """Raise `InvalidInput` with all that the run needs to be driven and nobody here offers.
+    """Raise `InvalidInput` with every plugin that the run needs and that is not installed.
 
-    That is its dialect, scorers, providers and gates.
+    These are its dialect, scorers, providers and gates.
     """
     configuration = started.configuration
     models = [*configuration["models"], configuration.get("judge")]
@@ -78,13 +78,13 @@ def require_plugins(started: RunStarted) -> None:
 
 
 def require_grading(started: RunStarted) -> Dialect:
-    """The dialect of the run. Raises `InvalidInput` where it or a scorer is not offered here."""
+    """The dialect of the run. Raises `InvalidInput` if it or a scorer is not installed."""
     _raise(started, *_missing_grading(started))
     return usable_dialect(started.dialect)
 
 
 def require_dialect(started: RunStarted) -> Dialect:
-    """The dialect of the run. Raises `InvalidInput` where nobody here offers it."""
+    """The dialect of the run. Raises `InvalidInput` if it is not installed."""
     _raise(started, *_missing(DIALECTS, "dialect", [started.dialect]))
     return usable_dialect(started.dialect)
 

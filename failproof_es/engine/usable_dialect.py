@@ -8,9 +8,9 @@ from failproof_es.support.extras import require_for
 
 
 def usable_dialect(name: str) -> Dialect:
-    """The dialect of that name.
+    """Return the dialect with this name.
 
-    Raises `InvalidInput` where there is none, or where the extra is not installed that it needs.
+    Raises `InvalidInput` if there is none, or if an extra that it needs is not installed.
     """
     dialect = dialect_named(name)
     require_for(dialect, f"the dialect `{name}`")

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -34,14 +34,17 @@ from failproof_es.web.client import (
     UNUSABLE,
     Body,
     BodyTooLong,
+    Endpoint,
     Fetched,
     fetch,
     open_client,
+    post,
     quotes_partial_line,
     reason,
     timed_out,
 )
 from failproof_es.web.coding import Undecodable
+from failproof_es.web.transport import RequestBody, Transport
 
 LONGEST_REPLY_BYTES = 2**23
 """Unpacked, and packed. In memory and on record a reply takes up to twenty times its length.
@@ -51,7 +54,6 @@ A streamed answer of 25,000 tokens is shorter, and so is any that comes whole.
 _CHECK_TIMEOUT_S = 10.0
 _SHOWN_MODELS = 5
 _SHOWN_CHARACTERS = 80
-_PIECE_BYTES = 2**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +81,31 @@ class Stream(Protocol):
 class _Came:
     """What has come of a reply so far."""
 
+    request: RequestBody
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     body: bytearray = field(default_factory=bytearray)
     stream: Stream | None = None
     first_token_ms: float | None = None
 
-    def reply(self, latency_ms: float) -> HttpReply:
+    @property
+    def latency_ms(self) -> float:
+        """The server's latency. `RequestBody.latency_ms` defines it."""
+        return self.request.latency_ms() or self.given_up_after_ms() or 0.0
+
+    def given_up_after_ms(self) -> float | None:
+        """From the write of the request until now; `None` where none was written."""
+        written_at = self.request.written_at
+        return None if written_at is None else (time.perf_counter() - written_at) * 1000
+
+    def reply(self) -> HttpReply:
         """The whole body. It is handed over, so that a long one is not held twice."""
         body, self.body = bytes(self.body), bytearray()
         return HttpReply(
             self.status or 0,
             self.headers,
             body,
-            latency_ms,
+            self.latency_ms,
             datetime.now(UTC),
             self.first_token_ms,
         )
@@ -127,7 +140,9 @@ class HttpProvider(ABC):
         """Where its server is, without a slash at the end."""
         self._timeout_s = timeout_ms / 1000
         self._connections = connections
+        self._transport = Transport(connections)
         self._client: httpx.AsyncClient | None = None
+        self._endpoint: Endpoint | None = None
 
     @abstractmethod
     def prepare(
@@ -174,21 +189,22 @@ class HttpProvider(ABC):
 
     async def close(self) -> None:
         """Close every connection."""
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        client, self._client = self._client, None
+        transport, self._transport = self._transport, Transport(self._connections)
+        if client is not None:
+            await client.aclose()
+        await transport.aclose()
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`, with every byte that came."""
-        began = time.perf_counter()
-        came = _Came()
+        came = _Came(RequestBody(request.body))
         try:
             async with asyncio.timeout(self._timeout_s):
-                await self._exchange(request, came, began, on_text)
+                await self._exchange(request, came, on_text)
         except InvalidInput as error:  # the key was removed after the check
             raise ModelError("authentication", str(error), "halting") from error
         except InvalidReply as flaw:
-            raise came.reply(_ms_since(began)).error(flaw) from None
+            raise came.reply().error(flaw) from None
         except LOST as error:
             if (trouble := local_trouble(error)) is not None:
                 raise trouble from error
@@ -198,44 +214,43 @@ class HttpProvider(ABC):
                 kind, message = "connection", reason(error)
             raise ModelError(
                 kind, message, "transient", status=came.status, headers=came.headers,
-                body=bytes(came.body) or None, latency_ms=_ms_since(began),
+                body=bytes(came.body) or None, latency_ms=came.given_up_after_ms(),
             ) from (None if quotes_partial_line(error) else error)  # fmt: skip
-        reply = came.reply(_ms_since(began))
-        return require_short(self.read(reply, came.stream))
+        return require_short(self.read(came.reply(), came.stream))
 
     async def _exchange(
-        self, request: PreparedRequest, came: _Came, began: float, on_text: OnText | None
+        self, request: PreparedRequest, came: _Came, on_text: OnText | None
     ) -> None:
         """Send the request, and read the reply as it arrives."""
-        headers = self._signed("POST", request.endpoint, request.body)
-        content = _content(request.body)
-        async with self._http().stream(
-            "POST", request.endpoint, content=content, headers=headers
-        ) as reply:
-            came.status, came.headers = (
-                reply.status_code,
-                kept_headers(reply.headers, self.recorded_headers),
-            )
+        endpoint = self._endpoint
+        if endpoint is None or endpoint.given != request.endpoint:
+            endpoint = self._endpoint = Endpoint(request.endpoint)
+        headers = self._signed("POST", endpoint, request.body)
+        reply = await post(self._transport, endpoint, headers, came.request)
+        body = Body(reply, LONGEST_REPLY_BYTES)
+        try:
+            came.status = reply.status_code
+            came.headers = kept_headers(body.headers, self.recorded_headers)
             if reply.status_code == 200:
                 came.stream = self.stream_of(came.headers)
-            body = Body(reply, LONGEST_REPLY_BYTES)
-            try:
-                async for piece in body.pieces():
-                    came.body += piece
-                    if came.stream is not None and (text := came.stream.feed(piece)):
-                        if came.first_token_ms is None:
-                            came.first_token_ms = round(_ms_since(began), 3)
-                        if on_text is not None:
-                            on_text(text)
-            except BodyTooLong:
-                came.body = came.body or body.packed
-                raise _too_long() from None
-            except Undecodable as error:
-                came.body = body.packed
-                raise InvalidReply("malformed_response", str(error), "transient") from None
-            except BaseException:  # a time-out, too: what was received is kept
-                came.body = came.body or body.packed
-                raise
+            async for piece in body.pieces():
+                came.body += piece
+                if came.stream is not None and (text := came.stream.feed(piece)):
+                    if came.first_token_ms is None:
+                        came.first_token_ms = round(came.latency_ms, 3)
+                    if on_text is not None:
+                        on_text(text)
+        except BodyTooLong:
+            came.body = came.body or body.packed
+            raise _too_long() from None
+        except Undecodable as error:
+            came.body = body.packed
+            raise InvalidReply("malformed_response", str(error), "transient") from None
+        except BaseException:  # a time-out, too: what was received is kept
+            came.body = came.body or body.packed
+            raise
+        finally:
+            await body.close()
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Ask for the list of models: is the server there, and does it take the key?
@@ -279,28 +294,27 @@ class HttpProvider(ABC):
 
         async def look() -> Fetched:
             return await fetch(
-                self._http(), "GET", where, headers=self._signed("GET", where, b""),
+                self._http(), "GET", where, headers=self._signed("GET", Endpoint(where), b""),
                 limit=LONGEST_REPLY_BYTES, timeout_s=_CHECK_TIMEOUT_S,
             )  # fmt: skip
 
         key = self.model.api_key_env or self._given_key
         return await looks.get((type(self), where, key, repr(self.model.options)), look)
 
-    def _signed(self, method: str, url: str, body: bytes) -> dict[str, str]:
+    def _signed(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
         """The headers of a request, and whatever proves who sends it. Raises `InvalidInput`."""
-        at = httpx.URL(url)
-        headers = {"host": at.netloc.decode("ascii")}
+        headers = {"host": at.host}
         if method == "POST":
             headers["content-type"] = "application/json"
             headers["content-length"] = str(len(body))
         added = self.sign(
-            OutgoingRequest(method, str(at), headers, body, datetime.now(UTC)), self._key()
+            OutgoingRequest(method, at.text, headers, body, datetime.now(UTC)), self._key()
         )
         return {**headers, **added}
 
     def _http(self) -> httpx.AsyncClient:
         if self._client is None:
-            self._client = open_client(self._timeout_s, self._connections)
+            self._client = open_client(self._timeout_s, transport=self._transport)
         return self._client
 
     def _key(self) -> str | None:
@@ -339,16 +353,6 @@ class HttpProvider(ABC):
         return f"{self.base_url} does not list {name}; it lists: {shown or 'none'}"
 
 
-def _content(body: bytes) -> bytes | AsyncIterator[bytes]:
-    """The body, a large one in pieces: sent at once it would hold up every other request."""
-
-    async def pieces() -> AsyncIterator[bytes]:
-        for start in range(0, len(body), _PIECE_BYTES):
-            yield body[start : start + _PIECE_BYTES]
-
-    return body if len(body) <= _PIECE_BYTES else pieces()
-
-
 def _shown(name: str) -> str:
     """A listed name. It is never cut: part of a key would not be recognised as the key."""
     return name if len(name) <= _SHOWN_CHARACTERS else f"(a name of {len(name)} characters)"
@@ -357,7 +361,3 @@ def _shown(name: str) -> str:
 def _too_long() -> InvalidReply:
     message = f"the reply was not read beyond {LONGEST_REPLY_BYTES // 2**20} MiB"
     return InvalidReply("malformed_response", message, "final")
-
-
-def _ms_since(began: float) -> float:
-    return (time.perf_counter() - began) * 1000

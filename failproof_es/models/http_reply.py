@@ -68,12 +68,12 @@ _OVERLOAD_WORDS = (
 
 def kept_headers(headers: Mapping[str, str], own: Collection[str] = ()) -> dict[str, str]:
     """The allow-listed headers, by lower-case name. `own` are a provider's, by their beginnings."""
-    lower = {name.lower(): value for name, value in headers.items()}
-    return {
-        name: value
-        for name, value in lower.items()
-        if name in _KEPT_HEADERS or name.startswith((*_KEPT_PREFIXES, *own))
-    }
+    kept, beginnings = {}, (*_KEPT_PREFIXES, *own)
+    for name, value in headers.items():
+        lower = name.lower()
+        if lower in _KEPT_HEADERS or lower.startswith(beginnings):
+            kept[lower] = value
+    return kept
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:

@@ -204,7 +204,7 @@ class RowFeeder:
             run_id: RunSummary(
                 run=run,
                 counts=counts[run_id],
-                reviews=_standings(counts[run_id], reviews.get(run_id, {})),
+                reviews=_review_states(counts[run_id], reviews.get(run_id, {})),
             )
             for run_id, run in zip(ids, runs, strict=True)
             if run_id in counts
@@ -242,7 +242,7 @@ def _nothing(key: EvaluationKey) -> EvaluationOutcome:
     )
 
 
-def _standings(counts: RunCounts, said: dict[UUID, dict[str, str]]) -> Counter[str]:
+def _review_states(counts: RunCounts, said: dict[UUID, dict[str, str]]) -> Counter[str]:
     found = Counter(review_status(verdicts) for verdicts in said.values())
     awaiting = sum(group.awaiting for group in counts.groups.values()) - len(said)
     if awaiting:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         SafetyReason,
         SafetyVerdict,
         judge_safety,
+        judge_safety_many,
     )
 
 _PART_OF = {
@@ -50,7 +51,8 @@ _PART_OF = {
     **dict.fromkeys(("ProgramMissing", "ShellAnalysisError", "Unparseable"), "errors"),
     **dict.fromkeys(("Language", "Script", "parse_command", "parse_commands"), "parse"),
     **dict.fromkeys(("Edition", "PosixVerdict", "check_posix", "check_posix_many"), "posix"),
-    **dict.fromkeys(("ReasonCode", "SafetyReason", "SafetyVerdict", "judge_safety"), "safety"),
+    **dict.fromkeys(("ReasonCode", "SafetyReason", "SafetyVerdict"), "safety"),
+    **dict.fromkeys(("judge_safety", "judge_safety_many"), "safety"),
     "require_programs": "parse",
 }
 """Where each public name stands."""
@@ -73,6 +75,7 @@ __all__ = [
     "compare",
     "compare_many",
     "judge_safety",
+    "judge_safety_many",
     "parse_command",
     "parse_commands",
     "require_programs",

@@ -37,3 +37,7 @@ class ProgramMissing(ShellAnalysisError):
 
 class ProgramTooSlow(ShellAnalysisError):
     """A program was stopped because its time was over."""
+
+
+class ProgramEnded(ShellAnalysisError):
+    """A program ended without an answer: it was killed, or could go no further."""

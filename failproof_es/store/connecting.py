@@ -26,8 +26,8 @@ JOIN (VALUES
     ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0')
 ) AS own (name, value) USING (name)
 """
-"""A role can be given, and give itself, settings with which every answer is written otherwise or
-comes too late. `verify` names them; they change nothing on a connection of ours."""
+"""A role can have settings, and set them itself, that change how answers are written or delay
+them. `verify` names them; they change nothing on a connection of ours."""
 _TIME_LIMITS = (
     "statement_timeout",
     "transaction_timeout",
@@ -38,11 +38,11 @@ _TIME_LIMITS = (
 """What ends a statement or a session. A role's own limit counts from its first statement on, so
 it is lifted before that: in the packet that asks for the connection."""
 _refused: dict[tuple[str, ...], frozenset[str]] = {}
-"""Which of the limits a server or a pooler does not let a client set while it connects."""
+"""The limits that a server or a pooler does not let a client set while it connects."""
 
 
 class Connection(psycopg.Connection[Row]):
-    """A connection whose first statement already runs without a time limit of its role.
+    """A connection without time limits, from its first statement on, whatever its role sets.
 
     PostgreSQL before 17 does not know `transaction_timeout`, and poolers refuse what they do not
     know. There the connection is made without what was refused, and `use_own_names` lifts the
@@ -75,14 +75,14 @@ class Connection(psycopg.Connection[Row]):
 
 
 def _named_as_refused(message: str, wanted: list[str]) -> frozenset[str]:
-    """Which of the limits a refusal is about: all for a pooler's, those it names for a server's."""
+    """The limits that were refused: all if a pooler refused, the named ones if a server did."""
     if "startup parameter" in message or "options" in message:
         return frozenset(wanted)
     return frozenset(name for name in wanted if name in message)
 
 
 def parameters_of(url: str) -> dict[str, str]:
-    """What a URL or a connection string says, by parameter.
+    """The parameters of a URL or a connection string, by name.
 
     Raises `InvalidInput` for one that cannot be read: the server's library would quote it, or
     the piece of a password where it stopped.
@@ -98,7 +98,7 @@ def parameters_of(url: str) -> dict[str, str]:
 
 
 def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
-    """A connection on which a name without a schema means PostgreSQL's own, and nothing else.
+    """Open a connection on which a name without a schema means PostgreSQL's own object.
 
     In autocommit unless told otherwise. Raises `psycopg.Error`, and `InvalidInput` for a URL
     that cannot be read.
@@ -117,9 +117,10 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
 
 
 def use_own_names(connection: psycopg.Connection[Any]) -> None:
-    """Do that to a connection that somebody else opened, outside of a transaction.
+    """Let names without a schema mean PostgreSQL's own, on a connection opened elsewhere.
 
-    No setting that its user begins with delays or changes an answer, either.
+    Settings of its user that could delay or change an answer are reset, too. Call it outside
+    of a transaction.
     """
     connection.execute(_OWN_NAMES)
     connection.execute(_OWN_SETTINGS)

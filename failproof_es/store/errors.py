@@ -12,10 +12,10 @@ class JournalError(Exception):
 
 
 class StreamConflict(JournalError, IntegrityError):
-    """Another writer was first: the stream holds another event at a version of this append.
+    """Another writer was first: the stream already has an event at one of these versions.
 
     Nothing of the append was recorded. `expected_version` is the stream's last version as the
-    writer knew it, 0 of a stream that it began; `actual_version` the one that the log holds.
+    writer knew it, 0 for a new stream; `actual_version` is the one in the log.
     """
 
     def __init__(self, stream_id: UUID, expected_version: int, actual_version: int) -> None:
@@ -38,9 +38,9 @@ class ReadOnlyLog(Exception):
 
 
 class UnreadableEvent(Exception):
-    """A row that the engine did not write: what every event has is not there."""
+    """A row that the engine did not write: a field that every event has is missing."""
 
 
 class UnreadableState(UnreadableEvent):
-    """A row whose state is no event that this version knows: an unknown topic, a newer schema
+    """A row whose state this version cannot read: an unknown topic, a newer schema
     version, or bytes that are not such a payload."""

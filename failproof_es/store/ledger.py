@@ -23,7 +23,7 @@ from failproof_es.store.reading.leaf_rows import stream_rows as stream_rows
 from failproof_es.support.untrusted_text import shortened
 
 REFUSED = "FP006"
-"""What the database says to a tile or a checkpoint that does not fit the log."""
+"""The SQLSTATE with which the database refuses a tile or checkpoint that does not fit the log."""
 _TREE: LiteralString = "coalesce(%s, (SELECT max(tree) FROM failproof.ledger_origin))"
 """The number of a tree; of the log's own for `None`."""
 _TILES_AT_ONCE = 1_000
@@ -36,20 +36,20 @@ _LONGEST_NOTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogTree:
-    """A tree over the log. Its number counts the repairs before it."""
+    """A tree over the log. Its number is the number of repairs before it."""
 
     number: int
     origin: str
-    """Empty where the database gives it no name that a log can have."""
+    """Empty if the database has no valid origin."""
     unnamed: str = ""
-    """Why it has no name."""
+    """Why the origin is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCheckpoint:
     """A signed checkpoint as the database keeps it; nothing in it has been checked.
 
-    A note that is longer than any checkpoint is cut off, and so is none any more.
+    A note that is longer than any checkpoint is cut off, which makes it invalid.
     """
 
     tree_size: int
@@ -59,8 +59,8 @@ class StoredCheckpoint:
 def trees(connection: Connection) -> list[LogTree]:
     """Every tree that the log ever had, the log's own last.
 
-    One for each number; an attacker's second one under a number is for `verify` to notice. A log
-    whose trees were taken off the list has one without a name.
+    One for each number: `verify` reports a second tree under the same number. A log
+    whose list of trees was emptied has one tree without a name.
     """
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(
@@ -71,9 +71,9 @@ def trees(connection: Connection) -> list[LogTree]:
 
 
 def origin(connection: Connection) -> str:
-    """Which log this is: the name that its checkpoints are signed for.
+    """The log's origin: the name that its checkpoints are signed for.
 
-    Raises `LedgerBroken` where the database names none, or one that no log has.
+    Raises `LedgerBroken` if the database has no origin, or an invalid one.
     """
     newest = trees(connection)[-1]
     if newest.unnamed:
@@ -94,7 +94,7 @@ def _log_tree(number: int, origin: bytes | None) -> LogTree:
 
 
 def _checked(tile: Tile) -> Tile:
-    """The tile, if it is one. Raises `LedgerBroken` for what no tree has."""
+    """The row as a tile. Raises `LedgerBroken` if it is not a valid one."""
     if why := _why_none(tile):
         raise LedgerBroken(_no_tile(tile, why))
     return tile
@@ -105,7 +105,7 @@ def _no_tile(tile: Tile, why: str) -> str:
 
 
 def _why_none(tile: Tile) -> str | None:
-    """A superuser can drop every constraint: so nothing is as its column says."""
+    """Why the row is not a tile. A superuser can drop every constraint, so nothing is assumed."""
     if type(tile.level) is not int or not 0 <= tile.level < _LEVELS:
         return f"levels are 0 to {_LEVELS - 1}"
     most = 1 << 63 - TILE_LEVELS * (tile.level + 1)
@@ -125,9 +125,9 @@ def _why_none(tile: Tile) -> str | None:
 def tiles(
     connection: Connection, level: int, first: int = 0, tree: int | None = None
 ) -> Iterator[Tile]:
-    """A level's tiles from `first` on, the widest of each place; of the log's own tree.
+    """A level's tiles from `first` on, the widest at each index, in the log's own tree.
 
-    Some are read at once. Raises `LedgerBroken` at what is no tile.
+    Reads several at once. Raises `LedgerBroken` at a row that is not a tile.
     """
     while True:
         with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
@@ -144,7 +144,7 @@ def tiles(
 
 
 def no_tiles(connection: Connection) -> list[Tile]:
-    """Some of the rows among the tiles that stand nowhere in a tree, and are read by nobody."""
+    """Some of the rows in the table of tiles that belong to no place in a tree."""
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
         return cursor.execute(
             "SELECT level, tile, width, NULL AS hashes FROM failproof.ledger_tile_list "
@@ -154,9 +154,9 @@ def no_tiles(connection: Connection) -> list[Tile]:
 
 
 def leaf_tiles(connection: Connection, tree: int, no_tile: Callable[[str], None]) -> Iterator[Tile]:
-    """Stream every tile of leaves of a tree, the narrower ones of a place first.
+    """Stream every tile of leaves of a tree; at each index, the narrower ones first.
 
-    What stands at a place of the tree and is no tile is told to `no_tile` and left out.
+    A row in the tree that is not a valid tile is passed to `no_tile` and skipped.
     """
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
         found = cursor.stream(
@@ -172,7 +172,7 @@ def leaf_tiles(connection: Connection, tree: int, no_tile: Callable[[str], None]
 
 
 def tile(connection: Connection, level: int, number: int) -> Tile | None:
-    """One tile, the widest there is of it. Raises `LedgerBroken` for what is no tile."""
+    """The widest tile at an index. Raises `LedgerBroken` if it is not a valid tile."""
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
     found = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
@@ -183,7 +183,7 @@ def tile(connection: Connection, level: int, number: int) -> Tile | None:
 
 
 def last_tile(connection: Connection) -> Tile | None:
-    """The last tile of leaves, the widest there is of it. Raises `LedgerBroken` for no tile."""
+    """The last tile of leaves, in its widest form. Raises `LedgerBroken` if it is not valid."""
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
     found = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
@@ -206,9 +206,9 @@ def levels(connection: Connection) -> int:
 
 
 def tile_of(connection: Connection, position: int) -> Tile | None:
-    """The tile of leaves that an event at this position would stand in.
+    """The tile of leaves that covers an event at this position.
 
-    Raises `LedgerBroken` for what is no tile.
+    Raises `LedgerBroken` if it is not a valid tile.
     """
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
     found = cursor.execute(
@@ -221,20 +221,20 @@ def tile_of(connection: Connection, position: int) -> Tile | None:
 
 
 def lock(connection: Connection) -> None:
-    """Until the transaction ends, nobody else integrates."""
+    """Lock the tree: nobody else adds leaves until the transaction ends."""
     connection.execute("SELECT failproof.lock_ledger()")
 
 
 def begin_tree(connection: Connection, repair_stream: UUID, repair_version: int) -> None:
-    """Begin the tree that a `LedgerRepaired` on record calls for; what is added now is its own."""
+    """Begin the tree of a recorded `LedgerRepaired`. Tiles added from now on belong to it."""
     connection.execute("SELECT failproof.begin_tree(%b, %b)", (repair_stream, repair_version))
 
 
 def add_tiles(connection: Connection, new: list[Tile]) -> None:
-    """Record tiles, from the leaves up. One that already exists stays as it is.
+    """Record tiles, from the leaves up. A tile that exists is not changed.
 
-    Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for one that is not what the
-    log gives.
+    Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for a tile that differs from
+    what the log's events give.
     """
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -245,7 +245,7 @@ def add_tiles(connection: Connection, new: list[Tile]) -> None:
 
 
 def checkpoints(connection: Connection, tree: int | None = None) -> list[StoredCheckpoint]:
-    """Every checkpoint of a tree, the log's own for `None`; the smallest size first."""
+    """Every checkpoint of a tree, the smallest size first. `None` is the log's own tree."""
     return _checkpoints(connection, "ORDER BY tree_size, checkpoint_id", tree)
 
 
@@ -263,7 +263,7 @@ def newest_checkpoints(connection: Connection) -> Iterator[StoredCheckpoint]:
 def _checkpoints(
     connection: Connection, which: LiteralString, tree: int | None
 ) -> list[StoredCheckpoint]:
-    """Notes are taken as bytes: what is there may be no text of this database's encoding."""
+    """Notes are read as bytes: they may not be valid text in the database's encoding."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(
             "SELECT tree_size, substring(textsend(note) FROM 1 FOR %s) "
@@ -277,7 +277,7 @@ def _checkpoints(
 
 
 def count_events(connection: Connection, after: int | None = None) -> int:
-    """How many events the log has, or has after a position. Looks at each of them."""
+    """How many events the log has, or has after a position. Counts every row."""
     statement: LiteralString = "SELECT count(*) FROM failproof.stored_events"
     if after is not None:
         statement += " WHERE notification_id > %s"

@@ -1,6 +1,6 @@
 """Maps events to the exact bytes that are stored, and back.
 
-State is the event's JSON, in UTF-8, without what has a column of its own (stream id and
+State is the event's JSON, in UTF-8, without the fields that have columns (stream id and
 version), with its `schema_version`. Reading goes through the allow-list of topics and
 through the upcasters, so that a log written by any released version still reads.
 """
@@ -56,7 +56,7 @@ def _uncounted_cache_writes_by_model(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _passed_by_accuracy(payload: dict[str, Any]) -> dict[str, Any]:
-    """Every dialect gave accuracy 1 for a pass, and less for none."""
+    """Every dialect gave accuracy 1 to a pass, and less to everything else."""
     accuracy = payload["scores"].get("accuracy")
     return {**payload, "passed": None if accuracy is None else accuracy >= 1, "graders": {}}
 

@@ -18,7 +18,7 @@ class LogUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """How long an absent server is waited for, and what is tried meanwhile.
+    """How long to wait for an unreachable server, and what to try meanwhile.
 
     `recover` is called between tries, in the thread that waits; it returns why the server
     cannot be started now, if that is known.
@@ -28,9 +28,9 @@ class Outage:
     recover: Callable[[], str | None] | None = None
 
     def retry(self, call: Callable[[], T], away: tuple[type[Exception], ...]) -> T:
-        """What `call` returns, tried again while it raises one of `away`.
+        """Return what `call` returns; call it again while it raises one of `away`.
 
-        Raises `LogUnavailable` after `stuck_after_s` seconds, with what stood in the way.
+        Raises `LogUnavailable` after `stuck_after_s` seconds, with the last error.
         """
         reasons: list[str | None] = [None]
 

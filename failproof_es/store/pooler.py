@@ -2,8 +2,8 @@
 
 Session locks, prepared statements and settings last as long as a session. A pooler in
 transaction or statement mode (PgBouncer) gives a session to another client after every
-transaction: a lock is then left behind on a session that nobody knows, and a prepared
-statement meets one of the same name.
+transaction. A lock is then left behind on an unknown session, and the name of a prepared
+statement collides with that of another client.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Store:
     """The log's database: the embedded server's, or any other by its URL.
 
     On the embedded server everything but installing is done as `failproof_writer`. On any
-    other the user that the URL names is who it is.
+    other server, everything is done as the user in the URL.
     """
 
     def __init__(self, url: str, embedded: EmbeddedServer | None = None) -> None:
@@ -55,9 +55,9 @@ class Store:
 
     @classmethod
     def reach(cls, database_url: str | None = None) -> Store:
-        """The store that is meant, its server running if it is the embedded one.
+        """Find the store, and start its server if it is the embedded one.
 
-        The argument counts first, then `FAILPROOF_ES_DATABASE_URL`, then the embedded
+        The argument takes precedence, then `FAILPROOF_ES_DATABASE_URL`, then the embedded
         server. Raises `InvalidInput` when that cannot be started.
         """
         if url := database_url or os.environ.get(DATABASE_URL):
@@ -89,7 +89,7 @@ class Store:
         return store
 
     def state(self) -> SchemaState:
-        """How the schema stands. Raises `InvalidInput`, `psycopg.Error`."""
+        """The state of the schema. Raises `InvalidInput`, `psycopg.Error`."""
         try:
             with self.connect() as connection:
                 require_sessions(connection, self.url)
@@ -100,7 +100,7 @@ class Store:
             return SchemaState.OUTDATED  # before `install` there is no such login, or no right
 
     def install(self) -> Installation:
-        """Create or upgrade the schema, the roles and the guards; all that we may.
+        """Create or upgrade the schema, the roles and the guards, as far as this user may.
 
         On the embedded server as its superuser, which is used for nothing else. Raises
         `InvalidInput` when the database cannot be used.
@@ -111,20 +111,20 @@ class Store:
 
     @property
     def auditor_url(self) -> str:
-        """Where the log is verified: on the embedded server as `failproof_auditor`."""
+        """The URL to verify the log with: on the embedded server as `failproof_auditor`."""
         return self.embedded.url_as(AUDITOR) if self.embedded else self.url
 
     @property
     def projections_url(self) -> str:
-        """Where the projections are written: on the embedded server as `failproof_projector`."""
+        """The URL to write projections with: on the embedded server as `failproof_projector`."""
         return self.embedded.url_as(PROJECTOR) if self.embedded else self.url
 
     @property
     def log(self) -> EventLog:
         """The log as an `eventsourcing` application, constructed when first asked for.
 
-        Once, whoever asks at the same time: of two, the one that nobody keeps would close its
-        connections under those who use it.
+        Constructed once, even if several threads ask at once: a second one, when discarded,
+        would close connections that are in use.
         """
         with self._making_log:
             if self._log is None:
@@ -137,13 +137,13 @@ class Store:
 
     @property
     def outage(self) -> Outage:
-        """How this database is waited for while it is away."""
+        """How to wait for this database while it is unreachable."""
         return Outage(recover=self._recover)
 
     def _recover(self) -> str | None:
-        """Start the embedded server again if it is down; any other server is waited for.
+        """Start the embedded server again if it is down. Any other server is only waited for.
 
-        Returns why it cannot be started now: whoever waits may try again.
+        Returns why it cannot be started now; the caller may try again.
         """
         if self.embedded is not None:
             try:
@@ -157,13 +157,13 @@ class Store:
     ) -> RunStarted:
         """Record a new run with its whole plan in one transaction, under a dense number.
 
-        `draft` is its first event, but for its number, its attempt and the runs that overlap
-        with it; `planned` are the events that follow, `read_plan` says the same as they.
-        A commit whose acknowledgement was lost is looked for and counts.
+        `draft` is its first event, without its number, its attempt and the runs that overlap
+        with it. `planned` are the events that follow; `read_plan` gives the same plan.
+        If the acknowledgement of the commit was lost, the run is looked up.
 
         Raises `InvalidInput` when a run with this id is on record, `psycopg.OperationalError`
         when the server went away and nothing was recorded, `LogUnavailable` when it stays away
-        and nobody can say whether the run was recorded.
+        and it is unknown whether the run was recorded.
         """
         started, whole = draft, False
         try:
@@ -181,7 +181,7 @@ class Store:
         return started
 
     def _began(self, started: RunStarted) -> bool:
-        """Whether this run is on record, after its commit was sent and nobody acknowledged it."""
+        """Whether this run is on record, after its commit was sent and not acknowledged."""
         try:
             return self.outage.retry(partial(self._stands, started), (psycopg.OperationalError,))
         except LogUnavailable as error:
@@ -191,7 +191,7 @@ class Store:
     def _stands(self, started: RunStarted) -> bool:
         with self.connect() as connection:
             with connection.transaction(force_rollback=True):
-                # Behind the lock of numbering: that commit has been made by now, or never will be.
+                # Under the lock for numbering: that commit has succeeded by now, or never will.
                 row = connection.execute(_NUMBER, (started.originator_id,)).fetchone()
             if row != (None,):
                 return False
@@ -211,7 +211,7 @@ class Store:
         return number
 
     def close(self) -> None:
-        """Give back every connection. The embedded server keeps running."""
+        """Close every connection. The embedded server keeps running."""
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -230,7 +230,7 @@ class Store:
 
 @contextlib.contextmanager
 def _told(url: str) -> Iterator[None]:
-    """Tell what the server says as `InvalidInput`, without the password."""
+    """Raise the server's errors as `InvalidInput`, without the password."""
     try:
         yield
     except psycopg.Error as error:

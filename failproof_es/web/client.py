@@ -18,11 +18,17 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import aiohttp
 import httpx
 from aiohttp.http_exceptions import BadStatusLine, LineTooLong
-from httpx_aiohttp import AiohttpTransport
 
 from failproof_es.web.coding import ACCEPTED, Decompressor, Undecodable
+from failproof_es.web.transport import RequestBody, Transport
 
-_KEPT_ALIVE_S = 5.0
+_EVERY_REQUEST = [
+    (b"accept", b"*/*"),
+    (b"accept-encoding", ACCEPTED.encode()),
+    (b"connection", b"keep-alive"),
+    (b"user-agent", f"python-httpx/{httpx.__version__}".encode()),
+]
+"""What `open_client` sends, too."""
 
 LOST = (OSError, httpx.TransportError, aiohttp.ClientError, UnicodeError)
 """What becomes of a reply that doesn't arrive; the transport lets some of its own through.
@@ -55,17 +61,24 @@ class Body:
     """The body of a reply as it comes, unpacked: `limit` bytes of it at most."""
 
     def __init__(self, reply: httpx.Response, limit: int) -> None:
-        self._reply = reply
+        assert isinstance(reply.stream, httpx.AsyncByteStream)
+        self._stream = reply.stream
         self._limit = limit
+        self.headers = header_texts(reply.headers)
+        """Of the reply, by lower-case name."""
         self.packed = bytearray()
         """What came of a packed body, as it came: all that there is if it can't be unpacked."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Raises `BodyTooLong` after `limit` bytes, packed or not, `Undecodable`, or one of
         `LOST`."""
-        codings = self._reply.headers.get_list("content-encoding", split_commas=True)
+        codings = self.headers.get("content-encoding")
+        if codings is None:
+            async for raw in self._raw():
+                yield raw
+            return
         try:
-            unpacking = Decompressor(codings)
+            unpacking = Decompressor(codings.split(","))
         except Undecodable:
             async for raw in self._raw():
                 self.packed += raw
@@ -85,23 +98,67 @@ class Body:
 
     async def _raw(self) -> AsyncIterator[bytes]:
         room = self._limit
-        async for raw in self._reply.aiter_raw():
+        async for raw in self._stream:
             yield raw[:room]
             room -= len(raw)
             if room < 0:
                 raise BodyTooLong(self._limit)
 
+    async def close(self) -> None:
+        """Give the reply's connection back, or close it where not all was read."""
+        await self._stream.aclose()
 
-def open_client(timeout_s: float, connections: int = 1) -> httpx.AsyncClient:
-    """A client with so many connections at most. Close it."""
+
+def header_texts(headers: httpx.Headers) -> dict[str, str]:
+    """What `httpx.Headers.items` gives, sooner: by lower-case name, a repeated one joined."""
+    texts: dict[str, str] = {}
+    try:
+        for name, value in headers.raw:
+            key, text = name.decode("ascii").lower(), value.decode("ascii")
+            texts[key] = f"{texts[key]}, {text}" if key in texts else text
+    except UnicodeDecodeError:
+        return dict(headers.items())
+    return texts
+
+
+def open_client(
+    timeout_s: float, connections: int = 1, transport: Transport | None = None
+) -> httpx.AsyncClient:
+    """A client with so many connections at most, or those of `transport`. Close it."""
     return httpx.AsyncClient(
-        transport=_BySchemeTransport(connections),
+        transport=transport or Transport(connections),
         timeout=httpx.Timeout(timeout_s),
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         headers={"accept-encoding": ACCEPTED},
         follow_redirects=False,
         trust_env=False,
     )
+
+
+class Endpoint:
+    """Where bytes are posted: a URL, parsed once. Raises as `httpx.URL` does."""
+
+    def __init__(self, url: str) -> None:
+        self.given = url
+        self.url = httpx.URL(url)
+        self.text = str(self.url)
+        """As it is sent."""
+        self.host = self.url.netloc.decode("ascii")
+        """What the header `Host` says."""
+
+
+async def post(
+    transport: Transport, endpoint: Endpoint, headers: Mapping[str, str], body: RequestBody
+) -> httpx.Response:
+    """The reply's head; its body is for `Body` to read. Raises one of `LOST`.
+
+    `headers` are complete but for those that every request has. Nothing is followed, kept or
+    added, and no time is set: whoever asks sets one, and closes the reply's stream. A client's
+    layers would come to the same for twice the processor time.
+    """
+    sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
+    request = httpx.Request("POST", endpoint.url, headers=_EVERY_REQUEST + sent, stream=body)
+    return await transport.handle_async_request(request)
 
 
 async def fetch(
@@ -179,43 +236,3 @@ def quotes_partial_line(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-class _BySchemeTransport(httpx.AsyncBaseTransport):
-    """One transport for each scheme that is asked for: only TLS reads whom this machine trusts.
-
-    Reading that takes longer than most requests over plain HTTP.
-    """
-
-    def __init__(self, connections: int) -> None:
-        self._connections = connections
-        self._opened: dict[str, AiohttpTransport] = {}
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send the request over the transport of its scheme."""
-        scheme = request.url.scheme
-        if scheme not in self._opened:
-            self._opened[scheme] = _transport(self._connections, tls=scheme != "http")
-        return await self._opened[scheme].handle_async_request(request)
-
-    async def aclose(self) -> None:
-        """Close every transport."""
-        for each in self._opened.values():
-            await each.aclose()
-
-
-def _transport(connections: int, *, tls: bool) -> AiohttpTransport:
-    """A transport whose session keeps no cookies. Without `tls` it trusts no certificate."""
-    trusted = True if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    transport = AiohttpTransport(verify=trusted)
-
-    def session() -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=connections, keepalive_timeout=_KEPT_ALIVE_S, ssl=transport.ssl_context
-        )
-        return aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
-        )
-
-    transport.client = session
-    return transport

@@ -166,7 +166,7 @@ class Runs:
             (array, position),
         ).fetchone()
         if (new, row) != (len(event.digests), (len(event.digests),)):
-            self.untold.add(run_id)  # a case stands twice in the plan, or not in the log
+            self.untold.add(run_id)  # a case appears twice in the plan, or not in the log
 
     def finish(self, cursor: Cursor, touched: Sequence[tuple[UUID, int]]) -> None:
         """Mark the runs that the tables cannot tell of, once every row is written."""

@@ -1,23 +1,30 @@
-"""Durable appends per second from 500 concurrent tasks, against one client committing alone.
-
-`python -m tests.benchmarks.append [--events 50000]`
-"""
+"""Durable appends per second from 500 concurrent tasks, against one client committing alone."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
+import contextlib
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from failproof_es.events import Scored
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
+from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
 from tests.benchmarks.servers import benchmark_store
 
 TASKS = 500
 RUN = uuid4()
+_HOW = "50,000 events of about 400 bytes. Processor time is that of this process alone."
+ROWS = (
+    Row(
+        "append", "appending from 500 tasks at once, each event durable", "events/s", _HOW,
+        Wanted(">=", 20_000),
+    ),
+    Row("append-alone", "one client that commits each event alone", "events/s", _HOW),
+)  # fmt: skip
 
 
 def _event() -> Scored:
@@ -44,22 +51,25 @@ async def _grouped(store: Store, events: list[Scored]) -> float:
     return len(events) / elapsed
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=50_000)
-    arguments = parser.parse_args()
+@contextlib.contextmanager
+def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
+    """A log of its own for each round."""
+    yield lambda: _measure(sizes.events)
+
+
+def _measure(events: int) -> Iterator[Taken]:
     with benchmark_store() as url, Store.open(url) as store:
-        alone = [_event() for _ in range(2_000)]
-        began = time.perf_counter()
+        alone = [_event() for _ in range(max(events // 25, 10))]
+        began, used = time.perf_counter(), time.process_time()
         for event in alone:
             store.log.events.put([event])
-        single = len(alone) / (time.perf_counter() - began)
-        grouped = asyncio.run(_grouped(store, [_event() for _ in range(arguments.events)]))
-    print(
-        f"append: {grouped:,.0f} events/s from {TASKS} tasks, {single:,.0f} commits/s alone, "
-        f"ratio {grouped / single:.1f} (wanted >= 20,000 events/s)"
-    )
+        wall = time.perf_counter() - began
+        yield Taken("append-alone", len(alone) / wall, wall, time.process_time() - used)
+        many = [_event() for _ in range(events)]
+        began, used = time.perf_counter(), time.process_time()
+        rate = asyncio.run(_grouped(store, many))
+        wall = time.perf_counter() - began
+        yield Taken("append", rate, wall, time.process_time() - used)
 
 
-if __name__ == "__main__":
-    main()
+BENCHMARKS = (Benchmark("append", ROWS, begin, versions=False),)

@@ -1,14 +1,12 @@
 """The ledger on a large log: what it costs to append, how fast it verifies, what evidence weighs.
 
-`python -m tests.benchmarks.ledger [--events 1000000]`
-
 "Ledger off" stores zeros for leaf hashes and has no integrator beside it; "on" is as the
 engine does it, the integrator signing every two seconds (in a run: every ten).
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -23,7 +21,6 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.integrator import integrate, sign_checkpoint
@@ -45,15 +42,32 @@ from failproof_es.store import ledger
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from failproof_es.store.writing import recorder
+from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
 from tests.benchmarks.rebuild import BATCH, history
 from tests.benchmarks.servers import benchmark_store
 
 RUN_EVENTS = 100_000
-COMPARED_EVENTS = 100_000
 SECOND = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
 CASE = Case(
     dialect="failproof", case_id="c", suite_id="s", turns=(Turn(role="user", content="What?"),)
 )
+
+_RUN = "Of one run of 100,000 events."
+ROWS = (
+    Row(
+        "ledger-append", "appending in batches with the ledger on, against off", "of off",
+        "50,000 events in batches of 4,000; in turn, twice each in a round. Off, no leaf is "
+        "hashed and nobody integrates.",
+        Wanted(">=", 0.85),
+    ),
+    Row(
+        "integrate", "putting events into the tree", "events/s",
+        "200,000 events, at once. Processor time is that of this process alone.",
+    ),
+    Row("evidence-export", "exporting the evidence of a stored run", "s", _RUN),
+    Row("evidence-verify", "verifying the evidence of a stored run", "s", _RUN, Wanted("<=", 5)),
+    Row("evidence-second", "verifying it without this program", "s", _RUN, Wanted("<=", 5)),
+)  # fmt: skip
 
 
 def _prompt() -> PromptStored:
@@ -90,8 +104,8 @@ def _write_run(store: Store, evaluations: int) -> UUID:
 
 def _batches(run_id: UUID, evaluations: int) -> Iterator[list[Event]]:
     waiting: list[Event] = []
-    for _ in range(evaluations):
-        waiting.extend(history(prompt_id(CASE.digest()), run_id))
+    for number in range(evaluations):
+        waiting.extend(history(prompt_id(CASE.digest()), run_id, number + 1))
         if len(waiting) >= BATCH:
             yield waiting
             waiting = []
@@ -99,16 +113,16 @@ def _batches(run_id: UUID, evaluations: int) -> Iterator[list[Event]]:
         yield waiting
 
 
-def _appended(store: Store) -> float:
+def _appended(store: Store, events: int) -> float:
     """Events a second of appending what was made before."""
     batches = [
         [store.log.mapper.to_stored_event(event) for event in batch]
-        for batch in _batches(uuid4(), COMPARED_EVENTS // 4)
+        for batch in _batches(uuid4(), events // 4)
     ]
     began = time.perf_counter()
     for batch in batches:
         store.log.recorder.insert_events(batch)
-    return COMPARED_EVENTS / (time.perf_counter() - began)
+    return events / (time.perf_counter() - began)
 
 
 _NO_LEAVES = (
@@ -120,7 +134,7 @@ _NO_LEAVES = (
 """The database, too, computes no leaf."""
 
 
-def _append_off() -> float:
+def _append_off(events: int) -> float:
     with (
         benchmark_store() as url,
         Store.open(url) as store,
@@ -128,62 +142,71 @@ def _append_off() -> float:
     ):
         with psycopg.connect(url.replace(f"//{WRITER}@", "//postgres@")) as administrator:
             administrator.execute(_NO_LEAVES)
-        return _appended(store)
+        return _appended(store, events)
 
 
-def _append_on() -> float:
+def _append_on(events: int) -> float:
     with benchmark_store() as url, Store.open(url) as store, CheckpointSigner(store, every_s=2.0):
-        return _appended(store)
+        return _appended(store, events)
 
 
-def _compare_appending() -> None:
+@contextlib.contextmanager
+def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
+    """A home of its own, where the keys are."""
+    before = os.environ.get("FAILPROOF_ES_HOME")
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["FAILPROOF_ES_HOME"] = home
+        try:
+            yield lambda: _measure(sizes.events)
+        finally:
+            os.environ.pop("FAILPROOF_ES_HOME")
+            if before is not None:
+                os.environ["FAILPROOF_ES_HOME"] = before
+
+
+def _measure(events: int) -> Iterator[Taken]:
+    yield _compared(events)
+    yield from _large_log(events * 4)
+
+
+def _compared(events: int) -> Taken:
     """In turn, each as often first as second: who comes second finds a warmer machine."""
     rates: dict[str, list[float]] = {"off": [], "on": []}
     measures = [("off", _append_off), ("on", _append_on)]
-    for _ in range(6):
+    for _ in range(2):
         for name, measure in measures:
-            rates[name].append(measure())
+            rates[name].append(measure(events))
         measures.reverse()
     off, on = median(rates["off"]), median(rates["on"])
-    for name, measured in rates.items():
-        print(f"  ledger {name}: {', '.join(f'{rate:,.0f}' for rate in measured)} events/s")
-    print(f"append, ledger on against off: ratio of the medians {on / off:.2f} (wanted >= 0.85)")
+    return Taken("ledger-append", on / off, note=f"{on:,.0f} events/s with, {off:,.0f} without")
 
 
-def _large_log(events: int) -> None:
+def _large_log(events: int) -> Iterator[Taken]:
     with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
         store.log.events.put([_prompt()])
-        began = time.perf_counter()
-        runs = [_write_run(store, RUN_EVENTS // 4) for _ in range(max(1, events // RUN_EVENTS))]
-        print(f"  written and sealed in {time.perf_counter() - began:.0f} s")
+        run_events = min(RUN_EVENTS, events)
+        runs = [_write_run(store, run_events // 4) for _ in range(events // run_events)]
         key = SigningKey.generate(ledger.origin(connection))
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         size = integrate(connection)
         taken = time.perf_counter() - began
-        print(f"  {size:,} events integrated in {taken:.1f} s: {size / taken:,.0f} events/s")
+        yield Taken("integrate", size / taken, taken, time.process_time() - used)
         sign_checkpoint(connection, key, None)
-        row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
-        assert row is not None
-        print(f"  the database weighs {row[0] / 1e9:.2f} GB")
         auditor = url.replace("failproof_writer", "failproof_auditor")
         with psycopg.connect(auditor, autocommit=True) as reading:
             began = time.perf_counter()
-            assert verify_log(reading, key.public).genuine
-            taken = time.perf_counter() - began
-            print(f"verify: {size / taken:,.0f} events/s (wanted >= 150,000)")
-            began = time.perf_counter()
             data = b"".join(evidence(reading, runs[len(runs) // 2]))
             taken = time.perf_counter() - began
-    print(f"  evidence of one run exported in {taken:.1f} s, {len(data) / 1e6:.0f} MB")
+    told = f"{run_events:,} events, {len(data) / 1e6:.0f} MB"
+    yield Taken("evidence-export", taken, note=told)
     began = time.perf_counter()
-    verdict = bundle.verify(bundle.read(data), key.public)
-    taken = time.perf_counter() - began
-    print(f"evidence verify: {verdict.contents.seal.events:,} events in {taken:.1f} s (wanted < 5)")
-    _verify_elsewhere(data, str(key.public))
+    bundle.verify(bundle.read(data), key.public)
+    yield Taken("evidence-verify", time.perf_counter() - began, note=told)
+    yield Taken("evidence-second", _verify_elsewhere(data, str(key.public)), note=told)
 
 
-def _verify_elsewhere(data: bytes, key: str) -> None:
-    """The second verifier, in a process that has nothing of ours on its path."""
+def _verify_elsewhere(data: bytes, key: str) -> float:
+    """Seconds of the second verifier, in a process that has nothing of ours on its path."""
     with tempfile.TemporaryDirectory() as folder:
         file, public = Path(folder, "run.evidence"), Path(folder, "log.pub")
         file.write_bytes(data)
@@ -191,18 +214,7 @@ def _verify_elsewhere(data: bytes, key: str) -> None:
         began = time.perf_counter()
         command = [sys.executable, "-I", str(SECOND), str(file), "--key", str(public)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    print(f"  the second verifier: {time.perf_counter() - began:.1f} s")
+        return time.perf_counter() - began
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=1_000_000)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["FAILPROOF_ES_HOME"] = home
-        _compare_appending()
-        _large_log(arguments.events)
-
-
-if __name__ == "__main__":
-    main()
+BENCHMARKS = (Benchmark("ledger", ROWS, begin, versions=False),)

@@ -1,14 +1,12 @@
-"""The ledger's arithmetic without a database: leaves, trees, and a bundle of 100,000 events.
-
-`python -m tests.benchmarks.ledger_hashing`
-"""
+"""The ledger's arithmetic without a database: leaves, trees, and a bundle of 100,000 events."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -21,13 +19,22 @@ from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import SigningKey
 from failproof_es.ledger.seal import Sealing
+from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
 
-EVENTS = 100_000
 EVENTS_PER_EVALUATION = 5
 SECOND = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
 RUN = UUID(int=1 << 100)
 DIGEST = hashlib.sha256(b"the case").hexdigest()
 LOG = SigningKey.generate("failproof-es/benchmark")
+_LEAVES = "100,000 leaves, the best of three in each round; no database."
+_BUNDLE = "Evidence of one run of 100,000 events, in memory; the best of three in each round."
+ROWS = (
+    Row("leaf-hashes", "leaf hashes of 400 bytes", "leaves/s", _LEAVES, Wanted(">=", 400_000)),
+    Row("leaves-appended", "leaves appended to the tree one by one", "leaves/s", _LEAVES),
+    Row("leaves-by-tile", "leaves appended by whole tiles", "leaves/s", _LEAVES),
+    Row("bundle", "verifying evidence", "s", _BUNDLE, Wanted("<=", 5)),
+    Row("bundle-second", "verifying evidence, second verifier", "s", _BUNDLE, Wanted("<=", 5)),
+)
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -40,8 +47,8 @@ def seconds(work: Callable[[], Any]) -> float:
     return min(taken)
 
 
-def sealed_run() -> list[ProvenEvent]:
-    """A run of one case, asked until there are about 100,000 events."""
+def sealed_run(size: int) -> list[ProvenEvent]:
+    """A run of one case, asked until there are about so many events."""
     events: list[ProvenEvent] = []
     sealing = Sealing()
 
@@ -58,7 +65,7 @@ def sealed_run() -> list[ProvenEvent]:
         configuration_digest="c0" * 32, planned_cases=1,
     )  # fmt: skip
     append(RUN, 2, "CasesPlanned", digests=[DIGEST])
-    for number in range(EVENTS // EVENTS_PER_EVALUATION):
+    for number in range(size // EVENTS_PER_EVALUATION):
         for version in range(1, EVENTS_PER_EVALUATION + 1):
             append(UUID(int=RUN.int + 1 + number), version, "ResponseReceived", **asked)
     counts = dict.fromkeys(("planned", "finished", "scored", "abandoned"), 1)
@@ -78,27 +85,31 @@ def exported(events: list[ProvenEvent]) -> bytes:
     return b"".join(bundle.write(RUN, events, [], signed))
 
 
-def main() -> None:
-    state = b"x" * 400
-    leaves = [leaf_hash(RUN.bytes, n, b"ResponseReceived", state) for n in range(EVENTS)]
-    hashing = seconds(
-        lambda: [leaf_hash(RUN.bytes, n, b"ResponseReceived", state) for n in range(EVENTS)]
-    )
-    print(f"  leaf hashes of 400-byte states: {EVENTS / hashing:,.0f}/s (wanted >= 400,000)")
+@contextlib.contextmanager
+def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
+    """A bundle of twice so many events for all rounds."""
+    count = sizes.events * 2
+    data = exported(sealed_run(count))
+    yield lambda: _measure(data, count)
+
+
+def _measure(data: bytes, count: int) -> Iterator[Taken]:
+    def hashed() -> list[bytes]:
+        return [leaf_hash(RUN.bytes, n, b"ResponseReceived", b"x" * 400) for n in range(count)]
+
+    leaves = hashed()
+    yield Taken("leaf-hashes", count / seconds(hashed))
     growing = seconds(lambda: merkle.Frontier().extend(leaves))
-    print(f"  leaves appended one by one: {EVENTS / growing:,.0f}/s")
-    tiles = [leaves[at : at + 256] for at in range(0, EVENTS - EVENTS % 256, 256)]
+    yield Taken("leaves-appended", count / growing)
+    tiles = [leaves[at : at + 256] for at in range(0, count - count % 256, 256)]
     by_tile = seconds(lambda: [merkle.perfect_root(tile) for tile in tiles])
-    print(f"  leaves appended by whole tiles: {len(tiles) * 256 / by_tile:,.0f}/s")
-    data = exported(sealed_run())
+    yield Taken("leaves-by-tile", len(tiles) * 256 / by_tile)
     second = runpy.run_path(str(SECOND))["verify"]
+    told = f"{data.count(b'topic'):,} events, {len(data) / 1e6:.0f} MB"
     engine = seconds(lambda: bundle.verify(bundle.read(data), LOG.public))
+    yield Taken("bundle", engine, note=told)
     other = seconds(lambda: second(data, str(LOG.public), []))
-    print(
-        f"ledger hashing: a bundle of {data.count(b'topic'):,} events, {len(data) / 1e6:.0f} MB, "
-        f"verified in {engine:.1f} s, by the second verifier in {other:.1f} s (wanted < 5 s)"
-    )
+    yield Taken("bundle-second", other, note=told)
 
 
-if __name__ == "__main__":
-    main()
+BENCHMARKS = (Benchmark("ledger-hashing", ROWS, begin, versions=False),)

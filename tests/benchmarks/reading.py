@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +46,7 @@ from failproof_es.store.reading.reader import Connection
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from tests.benchmarks.filling import Filler
+from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken
 from tests.benchmarks.rebuild import asked_of, begun
 from tests.benchmarks.servers import benchmark_server
 
@@ -278,6 +279,51 @@ def sign(url: str, folder: Path) -> None:
         cwd=folder, check=True, capture_output=True,
         env={**os.environ, "HOME": str(folder), "FAILPROOF_ES_DATABASE_URL": url},
     )  # fmt: skip
+
+
+_HOW = (
+    "In process, of a run of 20,000 evaluations beside 500 others; processor time of the program "
+    "and of all server processes. The note has it of a run of 1,000 beside 10."
+)
+ROWS = tuple(
+    Row(name, what, "ms", _HOW)
+    for name, what in (
+        ("reading-nothing", "reading: nothing new"),
+        ("reading-runs", "reading: `runs`"),
+        ("reading-show", "reading: `show`"),
+        ("reading-results", "reading: `results --limit 20`"),
+        ("reading-last-page", "reading: the last page of `results`"),
+        ("reading-start", "a start, until `RunStarted` is on record"),
+    )
+)
+
+
+@contextlib.contextmanager
+def begin_measuring(python: str, sizes: Sizes) -> Iterator[Measure]:
+    """A small log and a larger one for all rounds."""
+    large = max(sizes.log_cases // 40, 3), sizes.log_cases
+    small = max(large[0] // 50, 3), max(large[1] // 200 * 10, 20)
+    with contextlib.ExitStack() as stack:
+        logs = [
+            stack.enter_context(
+                filled(*size, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+            )
+            for size in (small, large)
+        ]
+        yield lambda: _measure(logs)
+
+
+def _measure(logs: Sequence[tuple[Store, Connection, UUID, Servers]]) -> Iterator[Taken]:
+    each = [
+        [took(servers, do) for do in readings(store, connection, run_id).values()]
+        for store, connection, run_id, servers in logs
+    ]
+    for row, least, most in zip(ROWS, *each, strict=True):
+        note = f"{least.processor:,.1f} ms in the small log"
+        yield Taken(row.name, most.processor, most.clock / 1000, note=note)
+
+
+BENCHMARKS = (Benchmark("reading", ROWS, begin_measuring, versions=False),)
 
 
 def _told(ms: float | None, least: float | None) -> str:

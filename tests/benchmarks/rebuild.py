@@ -1,6 +1,4 @@
-"""Rebuilding every projection, against only reading the same rows; and what following costs.
-
-`python -m tests.benchmarks.rebuild [--evaluations 50000] [--rounds 3]`
+"""Histories as a run leaves them, and what it costs to follow them as they are written.
 
 Following is measured in processor seconds, of the follower's process and of its server
 process, without their start: that is what it takes from the run beside it.
@@ -8,8 +6,6 @@ process, without their start: that is what it takes from the run beside it.
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -34,10 +30,9 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
-from failproof_es.store.reading.reader import read_after
 from failproof_es.store.store import Store
 from projections.follower import Follower
-from projections.runner import rebuild, status
+from projections.runner import status
 from tests.benchmarks.servers import benchmark_store
 
 RUN = uuid4()
@@ -112,15 +107,15 @@ def planned(asked: PlannedCases, run_id: UUID, number: int = 1) -> list[Event]:
     return events
 
 
-def history(prompt: UUID, run_id: UUID) -> Iterator[Event]:
+def history(prompt: UUID, run_id: UUID, repetition: int = 1) -> Iterator[Event]:
     """The four events of an evaluation that went well, of ordinary size."""
-    stream = EvaluationKey(run_id, prompt, "model", 1).evaluation_id
+    stream = EvaluationKey(run_id, prompt, "model", repetition).evaluation_id
 
     def head(version: int) -> dict[str, object]:
         return {
             "originator_id": stream, "originator_version": version, "run_id": run_id,
             "timestamp": datetime.now(UTC), "prompt_id": prompt, "model_key": "model",
-            "repetition": 1,
+            "repetition": repetition,
         }  # fmt: skip
 
     attempt = {"purpose": "target", "turn": 0, "attempt": 1}
@@ -142,34 +137,6 @@ def history(prompt: UUID, run_id: UUID) -> Iterator[Event]:
     yield Scored(
         **head(4), scores={"accuracy": 1.0}, passed=True, reason="", scorer="s", scorer_version="1"
     )  # fmt: skip
-
-
-def _fill(store: Store, evaluations: int) -> int:
-    waiting, cases = begun(evaluations, RUN)
-    prompts = iter(cases)
-    written = 0
-    for _ in range(evaluations):
-        waiting.extend(history(next(prompts), RUN))
-        if len(waiting) >= BATCH:
-            store.log.events.put(waiting)
-            written += len(waiting)
-            waiting = []
-    store.log.events.put(waiting)
-    return written + len(waiting)
-
-
-def _rebuild(evaluations: int) -> tuple[float, float]:
-    """Events a second of rebuilding and of only reading."""
-    with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
-        events = _fill(store, evaluations)
-        began = time.perf_counter()
-        position = 0
-        while batch := read_after(connection, position, 5_000):
-            position = batch[-1].position
-        reading = events / (time.perf_counter() - began)
-        began = time.perf_counter()
-        rebuild(connection)
-        return events / (time.perf_counter() - began), reading
 
 
 def _write_at_pace(store: Store, evaluations: int, events_per_s: int) -> int:
@@ -195,7 +162,7 @@ def _server_processes(connection: psycopg.Connection[tuple[int]]) -> set[int]:
     return {pid for (pid,) in found}
 
 
-def _follow(evaluations: int, events_per_s: int) -> tuple[float, float]:
+def following(evaluations: int, events_per_s: int) -> tuple[float, float]:
     """Processor seconds for 100,000 events: the follower's process, its server process."""
     with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
         store.log.events.put(list(history(uuid4(), uuid4())))
@@ -217,31 +184,3 @@ def _follow(evaluations: int, events_per_s: int) -> tuple[float, float]:
 def _processor_s(process: psutil.Process) -> float:
     times = process.cpu_times()
     return float(times.user + times.system)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--evaluations", type=int, default=50_000)
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    rates = []
-    for _ in range(arguments.rounds):
-        rebuilding, reading = _rebuild(arguments.evaluations)
-        rates.append(rebuilding)
-        print(
-            f"  rebuild {rebuilding:,.0f} events/s, only reading {reading:,.0f} events/s, "
-            f"ratio {rebuilding / reading:.2f}"
-        )
-    print(
-        f"rebuild of all projections: median {statistics.median(rates):,.0f} events/s "
-        "(wanted >= 50,000 events/s)"
-    )
-    follower, backend = _follow(arguments.evaluations // 5, EVENTS_PER_S)
-    print(
-        f"following {EVENTS_PER_S:,} events/s: {follower:.2f} s of the follower's processor time "
-        f"and {backend:.2f} s of the server's for 100,000 events"
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -9,6 +9,7 @@ import pytest
 
 from failproof_es.events import EVENTS, Event
 from tools import events_reference, report_reference
+from tools.benchmarks_reference import __main__ as benchmarks_reference
 from tools.schema_tables import documented_fields
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -16,6 +17,10 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "events.md": ("tools.events_reference", events_reference.reference),
     "report-json.md": ("tools.report_reference", report_reference.reference),
+    "benchmarks.md": (
+        "tools.benchmarks_reference",
+        lambda: benchmarks_reference.page(benchmarks_reference.committed()),
+    ),
 }
 
 

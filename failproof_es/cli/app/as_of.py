@@ -1,4 +1,4 @@
-"""`--as-of`: a run as it stood at a position of the log, or at a time."""
+"""`--as-of`: the state of a run at a position of the log, or at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_of_option(help_text: str) -> Callable[[F], F]:
 
 
 def position_of(connection: Connection, as_of: str) -> int:
-    """The position that `--as-of` means: itself, or the last one by a time."""
+    """The position that `--as-of` gives, or the last position recorded by the time it gives."""
     if as_of.isascii() and as_of.isdigit():
         return min(int(as_of), max_position(connection))
     moment = parse_moment(as_of)

@@ -14,20 +14,20 @@ _SAID = "failproof_es.cli.app.chosen_run.said"
 
 
 def read_run(connection: Connection, run: str, as_of: str | None = None) -> RecordedRun:
-    """The run that is meant, up to what `--as-of` says. Raises `InvalidInput`."""
+    """The chosen run, up to `--as-of`. Raises `InvalidInput`."""
     run_id = resolve_run(connection, run)
     position = None if as_of is None else position_of(connection, as_of)
     return with_warning(RecordedRun.read(connection, run_id, position))
 
 
 def with_warning(run: RecordedRun) -> RecordedRun:
-    """The same run, after saying what is to be said of where it is read from."""
+    """The same run, after a warning if it is read from the log, not the projections."""
     say_warning(run.feeder)
     return run
 
 
 def say_warning(feeder: Feeder) -> None:
-    """Say on stderr why the log is read and not the projections; once in a command."""
+    """Say on stderr why the log is read and not the projections; once per command."""
     context = click.get_current_context(silent=True)
     said = set[str]() if context is None else context.meta.setdefault(_SAID, set())
     if feeder.warning is not None and feeder.warning not in said:

@@ -1,8 +1,8 @@
 """The program and its commands, each loaded when it is used.
 
-What the list of commands says of each stands here, so that `--version` and `--help` load none:
-a command loads the engine, the database's driver and more. A test holds each sentence to its
-command's own.
+The sentence that `--help` lists for each command is repeated here, so that `--version` and `--help`
+need not load the commands: a command loads the engine, the database driver and more. A test
+compares each sentence with its command's own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from failproof_es.cli.app.program import Program
 
 
 class CommandEntry(NamedTuple):
-    """Where a command is, as `module:name`, and the sentence that the list of commands has."""
+    """The location of a command, as `module:name`, and its sentence in the list of commands."""
 
     place: str
     sentence: str
@@ -26,12 +26,12 @@ class CommandEntry(NamedTuple):
 FIRST_DAY = (
     ("start quickstart", "Evaluate the embedded model on 15 cases. No key is needed."),
     ("start CONFIG", "Evaluate your own models on your own cases."),
-    ("resume RUN", "Go on with a run that was interrupted."),
+    ("resume RUN", "Resume an interrupted run."),
     ("results RUN", "Print the result of every evaluation."),
     ("report RUN", "Write the report as a page."),
     ("verify RUN", "Prove that nothing in the record was changed."),
 )
-"""What the program says when it is called without a command."""
+"""The commands that the program shows when it is called without one."""
 
 
 COMMANDS = {
@@ -129,22 +129,22 @@ GROUPS = {
     "Prove": ("verify", "evidence", "ledger", "audit"),
     "Manage": ("suites", "prompts", "models", "projections", "export", "db"),
 }
-"""The commands by what they are for, the everyday ones first."""
+"""The commands by purpose, the everyday ones first."""
 
 
 class Commands(Program):
     """The program, with every command of `COMMANDS`."""
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        """Be the whole process: what is imported until the command begins is no garbage.
+        """Run as the whole process. Imported modules are frozen: they never become garbage.
 
-        The cyclic collector would walk it ten times over before it goes to work.
+        The cyclic garbage collector would otherwise walk them about ten times before work begins.
         """
         gc.disable()
         return super().__call__(*arguments, **settings)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands, in the order of the groups."""
+        """The names of all commands, in the order of their groups."""
         return [name for names in GROUPS.values() for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -155,7 +155,7 @@ class Commands(Program):
                 formatter.write_dl([(name.ljust(width), COMMANDS[name].sentence) for name in names])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Without anything: show the commands of a first day."""
+        """Without arguments: show the commands of a first day."""
         if not args and not ctx.resilient_parsing:
             formatter = ctx.make_formatter()
             formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...")
@@ -180,7 +180,7 @@ class Commands(Program):
         return command
 
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
-        """What the list of commands says of the command, which is not loaded for it."""
+        """The command's sentence in the list of commands. The command is not loaded for it."""
         return COMMANDS[name].sentence
 
 

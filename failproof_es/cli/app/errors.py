@@ -1,4 +1,4 @@
-"""Turn what went wrong into a paragraph for a person and an exit code for a program."""
+"""Turn an error into a paragraph for a person and an exit code for a program."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _RUN = "failproof_es_run"
 
 
 class ExitCode(IntEnum):
-    """What the command line promises (architecture § 7)."""
+    """The exit codes of every command (architecture § 7)."""
 
     DONE = 0
     FAILED = 1
     USAGE = 2
     GATE_NOT_MET = 3
     NOT_PROVEN_YET = 3
-    """Nothing failed, and what was asked for does not hold (yet)."""
+    """Exit code: nothing failed, but the result is not (yet) what was asked for."""
     INTERRUPTED = 130
 
 
@@ -115,12 +115,12 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
 
 
 def note_run(error: BaseException, run: str) -> None:
-    """Note which run the error broke off, by its number or its id, for the hint how to go on."""
+    """Note in the error which run it interrupted, by number or id, for the hint how to resume."""
     vars(error)[_RUN] = run
 
 
 def _take_up(error: BaseException) -> str:
-    """How to go on with the run: never by `latest`, which another one may be by then."""
+    """The hint how to resume the run. It never says `latest`: that may be another run by then."""
     run = vars(error).get(_RUN)
     if run is not None:
         return f"resume the run with `failproof-es resume {run}`"
@@ -146,7 +146,7 @@ def _say_problems(error: InvalidInput) -> None:
 
 
 def _told_together(problems: Sequence[Problem]) -> Iterator[str]:
-    """Each defect in the order found; one that several lines of a file have once, with them all."""
+    """Each defect, in the order found. One that several lines have is told once, with all lines."""
     lines_of: dict[Problem, list[int]] = {}
     for problem in problems:
         alike = replace(problem, line=None, case_line=None)
@@ -158,7 +158,7 @@ def _told_together(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _spans(numbers: Sequence[int]) -> str:
-    """Numbers of lines, those that follow each other as a span: `lines 2-9, 12`."""
+    """Line numbers, consecutive ones as a range: `lines 2-9, 12`."""
     spans: list[list[int]] = []
     for number in numbers:
         if spans and number == spans[-1][-1] + 1:
@@ -170,5 +170,5 @@ def _spans(numbers: Sequence[int]) -> str:
 
 
 def _text(error: object) -> str:
-    """One line, safe to show, without a password, without the full stop that we add."""
+    """One line, safe to show, without passwords and without its full stop (the caller adds one)."""
     return one_line(mask_message(" ".join(str(error).split())).rstrip("."))

@@ -1,4 +1,4 @@
-"""Reading files that a user named and that are read whole."""
+"""Reads whole files that a user named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from failproof_es.support.regular_file import read_regular
 
 
 def read_file(path: Path, most: int | None = None) -> bytes:
-    """All that a file holds. Raises `InvalidInput`, also where that is more than `most` bytes."""
+    """The content of a file. Raises `InvalidInput`, also if it is larger than `most` bytes."""
     try:
         return read_regular(path, most)
     except OSError as error:

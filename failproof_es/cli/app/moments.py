@@ -1,4 +1,4 @@
-"""Points in time as a person writes them: ISO 8601, UTC unless it says otherwise."""
+"""Parses times that a person wrote: ISO 8601, in UTC unless they have a time zone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def moment_argument(text: str) -> datetime:
 
 
 def parse_moment(text: str) -> datetime | None:
-    """The moment that the text names, with its time zone; `None` when it names none."""
+    """The time in the text, with its time zone; `None` if the text is not a time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

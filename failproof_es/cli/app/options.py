@@ -29,12 +29,12 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progres
 
 
 class DialectOption(click.Option):
-    """`--dialect`, by default what a dialect says: the one that is meant for the command."""
+    """`--dialect`. The default is the dialect that declares itself the command's default."""
 
     def __init__(self, names: Sequence[str], *, command: TakesADialect, **attributes: Any) -> None:
         super().__init__(names, **attributes, metavar="NAME", show_default=True)
         self._command = command
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
-        """Asked when the command runs or shows its help, and not before."""
+        """Found when the command runs or shows its help, not before."""
         return cast("Any", default_dialect(self._command))

@@ -1,4 +1,4 @@
-"""What a long run needs of its process: descriptors, and a standard error that cannot break it."""
+"""Prepares the process for a long run: file descriptors, and a stderr that cannot fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOBODY_READS = (errno.EPIPE, errno.EIO, errno.EBADF, errno.ENXIO)
 
 
 def raise_descriptor_limit() -> None:
-    """Let this process open as many files as it may: each request under way is one."""
+    """Raise the limit of open files as far as allowed: each request in flight needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -26,9 +26,9 @@ def raise_descriptor_limit() -> None:
 
 @contextlib.contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
-    """What is printed here has no reader any more? Then it is lost, and nothing else is.
+    """Ignore a broken pipe: if nobody reads the output any more, it is dropped without an error.
 
-    An output that cannot be written for another reason (a full disk) is an error as ever.
+    Any other failure to write (a full disk) is still an error.
     """
     try:
         yield
@@ -41,9 +41,9 @@ def ignore_broken_pipe() -> Iterator[None]:
 
 @contextlib.contextmanager
 def unbreakable_stderr() -> Iterator[None]:
-    """For as long as this lasts nothing fails for a standard error that is gone or full.
+    """Within this context, nothing fails because stderr is closed or full.
 
-    What is said to people must not decide what becomes of a run.
+    A message for people must not end a run.
     """
     before = sys.stderr
     sys.stderr = cast("TextIO", _Unbreakable(before))
@@ -77,6 +77,6 @@ class _Unbreakable:
 
 
 def _to_nowhere(stream: TextIO) -> None:
-    """Let what the stream still holds go nowhere: Python fails at its exit if it cannot."""
+    """Discard what the stream still buffers: Python would fail at exit when flushing it."""
     with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())

@@ -1,6 +1,6 @@
 """The program's frame: options that every command takes, and one place where errors end.
 
-`--database-url` and `--debug` may stand before the command or after it.
+`--database-url` and `--debug` may come before the command or after it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST_SENTENCE = 300
 
 @dataclass(slots=True)
 class Session:
-    """What the global options say."""
+    """The values of the global options."""
 
     database_url: str | None = None
     debug: bool = False
@@ -37,7 +37,7 @@ class Session:
 
 
 def session() -> Session:
-    """The session of the command that is being carried out."""
+    """The session of the running command."""
     return click.get_current_context().ensure_object(Session)
 
 
@@ -72,14 +72,14 @@ def global_options() -> list[click.Parameter]:
 
 
 class Command(click.Command):
-    """A command that takes the global options, and arguments in UTF-8 only."""
+    """A command with the global options. Its arguments must be UTF-8."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params.extend(global_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse bytes that are no UTF-8: an argument may go on record, which is UTF-8."""
+        """Refuse arguments that are not UTF-8: the log, which may record them, is UTF-8."""
         for each in args:
             if any("\ud800" <= sign <= "\udfff" for sign in each):
                 raise click.UsageError(f"the argument {each!r} is not UTF-8", ctx)
@@ -87,7 +87,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A noun with verbs; it takes the global options, too."""
+    """A group of commands; it takes the global options, too."""
 
     command_class = Command
 
@@ -121,16 +121,16 @@ class Group(click.Group):
         raise click.UsageError(message, ctx)
 
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
-        """What the list of commands says of the command: the first sentence of its help."""
+        """The command's sentence in the list of commands: the first of its help."""
         command = self.get_command(ctx, name)
         return None if command is None else command.get_short_help_str(limit=_LONGEST_SENTENCE)
 
 
 class Program(Group):
-    """The whole program: whatever a command raises ends here, as a text and an exit code."""
+    """The whole program. Every error that a command raises becomes a message and an exit code."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Carry out the command; map what it raises to an exit code."""
+        """Run the command; map what it raises to an exit code."""
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by whoever called
                 setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115

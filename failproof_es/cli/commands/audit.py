@@ -56,7 +56,7 @@ def audit(run: str, output_format: Format) -> None:
 
 
 def _run_id(connection: Connection, run: str) -> UUID:
-    """The run that is meant; what failed its validation has an id and no run."""
+    """The id of the chosen run. A validation that failed has an id, but no run."""
     named = run_id(run)
     if any(find(connection, stream_id=operations_id(named), limit=1)):
         return named

@@ -161,9 +161,9 @@ def _case_row(
 
 
 def _results(left: RecordedRun, right: RecordedRun) -> Iterator[dict[str, Any]]:
-    """What came of each model in both runs, `None` where one did not ask it.
+    """The results of each model in both runs, `None` where a run did not ask it.
 
-    Then both on the same questions: `pairs`, and why the rest has no partner.
+    Then both on the same questions: `pairs`, and why the others are not paired.
     """
     one, other = _by_model(left), _by_model(right)
     both = {each.model: each for each in scores_of_both(left.connection, left.run_id, right.run_id)}
@@ -178,7 +178,7 @@ def _results(left: RecordedRun, right: RecordedRun) -> Iterator[dict[str, Any]]:
 
 
 def _of_pairs(both: Scores | None) -> dict[str, Any]:
-    """How a model of the left run and its counterpart did on what both were scored for."""
+    """The results of a model and its counterpart, on the questions that both were scored for."""
     known = both is not None and both.counterpart is not None
     pairs = both.pairs if both is not None else ()
     return {
@@ -202,7 +202,7 @@ def _by_model(run: RecordedRun) -> dict[str, Group]:
 
 
 def _value(value: Value) -> dict[str, Any]:
-    """A value as JSON: a side that has none has no key."""
+    """A value as JSON: a side without a value has no key."""
     sides = {"left": value.left, "right": value.right}
     kept = {side: it for side, it in sides.items() if not isinstance(it, Absent)}
     return {"path": value.path, **kept}
@@ -216,5 +216,5 @@ def _shown(value: Value) -> dict[str, Any]:
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """A case with as much of its digests as people compare."""
+    """A case, its digests shortened for people."""
     return {**row, **{side: row[side] and row[side][:12] for side in ("left", "right")}}

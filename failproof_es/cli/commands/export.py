@@ -77,14 +77,14 @@ def export(
 
 
 class _Shape(NamedTuple):
-    """What may be written, and the dialect whose runs have it."""
+    """A shape that can be exported, and the dialect whose runs have it."""
 
     dialect: str
     export: Export
 
 
 def _shapes() -> dict[str, _Shape]:
-    """Everything that may be written, by name; the first that offers a name has it."""
+    """Every shape that can be exported, by name. Of two with one name, the first counts."""
     found: dict[str, _Shape] = {}
     for name in names():
         with suppress(InvalidInput):  # a broken dialect is told where it is named
@@ -96,7 +96,7 @@ def _shapes() -> dict[str, _Shape]:
 
 
 def _required(runs: Sequence[str], shape: str | None, output: Path | None) -> tuple[_Shape, Path]:
-    """The shape and the folder. Raises `InvalidInput` with all that is not there."""
+    """The shape and the folder. Raises `InvalidInput` with every option that is missing."""
     shapes = _shapes()
     problems = Problems()
     if not runs:
@@ -112,7 +112,7 @@ def _required(runs: Sequence[str], shape: str | None, output: Path | None) -> tu
 
 
 def _chosen(connection: Connection, references: Sequence[str], dialect: str) -> list[RecordedRun]:
-    """The runs that are meant, each once. Raises `InvalidInput` for one of another dialect."""
+    """The chosen runs, each once. Raises `InvalidInput` for a run of another dialect."""
     ids = dict.fromkeys(resolve_run(connection, reference) for reference in references)
     found = [RecordedRun.read(connection, run_id) for run_id in ids]
     problems = Problems()
@@ -161,7 +161,7 @@ def _planned(run: RecordedRun) -> Iterator[UUID]:
 
 
 class _Counted:
-    """Lines, counted as they are taken."""
+    """Counts lines as they are read."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
         self._lines = lines

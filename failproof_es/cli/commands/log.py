@@ -99,7 +99,7 @@ def log(
 def _follow(
     connection: Connection, *, after: int | None, limit: int | None, **filters: Any
 ) -> Iterator[RecordedEvent]:
-    """Everything that matches, now and later, until `limit` or `up_to` is reached."""
+    """Every matching event, also those appended later, until `limit` or `up_to` is reached."""
     position = after or 0
     left = limit
     while left is None or left > 0:
@@ -116,7 +116,7 @@ def _follow(
 
 
 def _print_lines(rows: Iterator[RecordedEvent], *, flush: bool) -> None:
-    """Write exact bytes, unless a terminal would obey them."""
+    """Write exact bytes; on a terminal, escape control characters."""
     to_terminal = sys.stdout.isatty()
     out = sys.stdout.buffer
     for row in rows:
@@ -130,7 +130,7 @@ def _print_lines(rows: Iterator[RecordedEvent], *, flush: bool) -> None:
 def json_line(row: RecordedEvent) -> bytes:
     """The event as one line of JSON, its payload spliced in exactly as stored.
 
-    Raises `UnreadableEvent` when it is no JSON object: the line would be none either.
+    Raises `UnreadableEvent` if the payload is not a JSON object: the line would not be JSON.
     """
     row.payload()
     head = orjson.dumps(
@@ -147,14 +147,14 @@ def json_line(row: RecordedEvent) -> bytes:
 
 
 def _table_line(row: RecordedEvent, width: int) -> str:
-    """The event in a line of fixed columns: a log of any length prints as it is read."""
+    """The event in a line of fixed columns, so that a log of any length prints as it is read."""
     recorded = row.recorded_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     place = (row.position, recorded, one_line(row.topic), str(row.stream_id), row.version)
     return _LINE.format(*place, summary(row, width))
 
 
 def _summary_width() -> int:
-    """What a terminal has left beside the fixed columns."""
+    """The width that a terminal has left beside the fixed columns."""
     if not sys.stdout.isatty():
         return _SUMMARY_WIDTH
     return max(shutil.get_terminal_size().columns - len(_HEADING) + len("says"), 16)

@@ -91,7 +91,7 @@ def as_json(report: ReplayReport) -> dict[str, Any]:
 
 
 def _tree_fields(tree: TreeAsOf | None) -> dict[str, Any]:
-    """The root in base64, as a checkpoint of that size writes it; null: no tree to name."""
+    """The root in base64, as a checkpoint of that size has it; null if there is no tree."""
     if tree is None:
         return {"tree_size": None, "tree_root": None}
     return {"tree_size": tree.size, "tree_root": base64.b64encode(tree.root).decode()}
@@ -134,5 +134,5 @@ def _rows(difference: Difference) -> list[dict[str, Any]]:
 
 
 def _value(value: dict[str, Any]) -> str:
-    """What was decided, shortened for the table: the class alone where that tells it."""
+    """The decision, shortened for the table: only the class where that is enough."""
     return shortened(one_line(orjson.dumps(value).decode()), _VALUE_WIDTH)

@@ -1,4 +1,4 @@
-"""`report`: a document about one or several runs, to read and to share."""
+"""`report`: a document about one or several runs."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def results(
         recorded = read_run(connection, run, as_of)
         whole = None
         if shape is not None or output_format is not Format.TABLE:
-            # What can't be had is refused before anything is written or printed. The table is
+            # Impossible requests are refused before anything is written or printed. The table is
             # read from the record alone: no dialect is needed for it.
             require_dialect(recorded.started)
             whole = run_shape_of(recorded.started.dialect, shape)
@@ -130,7 +130,7 @@ def results(
 
 
 class _Page(NamedTuple):
-    """Which places of the plan are wanted: the first `limit` of those after `after`."""
+    """A page of the plan: the first `limit` places after `after`."""
 
     after: int
     limit: int | None
@@ -139,7 +139,7 @@ class _Page(NamedTuple):
 def _require_fitting(
     run: RecordedRun, page: _Page, whole_shape: str | None, junit: Path | None
 ) -> None:
-    """Raises `InvalidInput` where a part is asked for that there is not, or cannot be made."""
+    """Raises `InvalidInput` if a page is asked for that does not exist, or cannot be made."""
     problems = Problems()
     if page.after > run.started.planned_evaluations:
         problems.error(
@@ -149,13 +149,13 @@ def _require_fitting(
         )
     if whole_shape is not None and page != _Page(0, None):
         problems.error(
-            f"the shape {whole_shape!r} is made of the whole run",
+            f"the shape {whole_shape!r} covers the whole run",
             field="--shape",
             remedy="leave out --limit and --after",
         )
     if junit is not None:
         problems.error(
-            "JUnit XML is of the whole run",
+            "JUnit XML covers the whole run",
             field="--junit",
             remedy="leave out --limit and --after",
         )
@@ -174,7 +174,7 @@ def _nothing(run: RecordedRun, page: _Page) -> str:
 
 
 def _say_next(run: RecordedRun, page: _Page) -> None:
-    """Say how to get what comes after the page, where anything does."""
+    """Say how to get the next page, if there is one."""
     if page.limit is None:
         return
     after = page.after + page.limit
@@ -220,6 +220,6 @@ def _added(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:
 
 
 def first_line(text: str) -> str:
-    """The first line of an answer that says anything, sanitised and shortened for a table."""
+    """The first line of an answer that is not blank, sanitised and shortened for a table."""
     line = next((line for line in text.split("\n") if line.strip()), "")
     return shortened(one_line(line.strip()), ANSWER_WIDTH)

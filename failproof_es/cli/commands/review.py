@@ -49,7 +49,7 @@ class ReviewGroup(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant, and what is left for it."""
+        """The chosen command, and its remaining arguments."""
         verb = [] if args[0] in self.commands else [_DEFAULT]
         return super().resolve_command(ctx, [*verb, *args])
 
@@ -212,7 +212,7 @@ def status(run: str, output_format: Format) -> None:
     Agreement is Cohen's kappa with its 95 % interval: 1 is agreement, 0 is chance.
     """
     require("report", "`review status`")  # its statistics
-    # Here, because it loads scipy, which takes longer than most commands.
+    # Imported here: it loads scipy, which takes longer than most commands.
     from failproof_es.cli.reviewing.status import print_status, status_of
 
     with session().open_store() as store, store.connect() as connection:
@@ -232,9 +232,9 @@ def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
 
 @contextmanager
 def _keeping_up(store: Store) -> Iterator[None]:
-    """What is appended meanwhile is signed and projected, as in a run.
+    """Sign and project what is appended meanwhile, as in a run.
 
-    Who stops early has ended, too. Exits 1 then when the log was changed.
+    This also holds when the reviewer stops early. Exits 1 if the log was changed.
     """
     signer = CheckpointSigner(store)
     try:

@@ -30,9 +30,9 @@ from failproof_es.report.data.wording import usd
 from failproof_es.store.reading.reader import Connection
 
 _PAGE = 100
-"""So many runs are read at once."""
+"""The number of runs that are read at once."""
 _LIMIT = 20
-"""So many runs are printed without --limit."""
+"""The number of runs that are printed without --limit."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
     Column("name", "name"),
@@ -52,7 +52,7 @@ _KEYS = (
     "attempt", "attempts", "overlapping", "planned", "finished", "passed", "gates_met", "cost_usd",
     "problem",
 )  # fmt: skip
-"""What every run says as JSON, in this order."""
+"""The keys of a run as JSON, in this order."""
 
 
 @click.command(cls=Command)
@@ -109,7 +109,7 @@ def _nothing(before: int | None) -> str:
 
 
 def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dict[str, Any]]:
-    """The same rows. What is wrong with one of them is put into `problems`."""
+    """The same rows. The defects of rows are added to `problems`."""
     for row in rows:
         if row["problem"] is not None:
             said = one_line(row["problem"].rstrip("."))
@@ -118,7 +118,7 @@ def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dic
 
 
 class _Page:
-    """The newest `limit` runs, all without it, whose number is smaller than `before`."""
+    """The newest runs with a number below `before`: at most `limit`, or all."""
 
     def __init__(self, limit: int | None, before: int | None) -> None:
         self._limit, self._before = limit, before
@@ -126,7 +126,7 @@ class _Page:
         """Where the next page begins; None where there is none. Known once this one is read."""
 
     def read(self, connection: Connection) -> Iterator[dict[str, Any]]:
-        """What is printed of each, newest first."""
+        """The rows to print, newest run first."""
         limit = None if self._limit is None else self._limit + 1
         last = None
         for n, row in enumerate(listed(connection, limit, self._before)):
@@ -140,7 +140,7 @@ class _Page:
 def listed(
     connection: Connection, limit: int | None, before: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """What is printed of every run, newest first; a hundred of them are read at a time."""
+    """The rows of every run, newest first; a hundred runs are read at a time."""
     feeder = feeder_for(connection)
     say_warning(feeder)
     places, summaries = AttemptNumbers(connection), feeder.summaries(limit=limit, before=before)
@@ -190,7 +190,8 @@ def _row(summary: RunSummary, attempt: int | None, attempts: int | None) -> dict
 
 
 def _passed(summary: RunSummary) -> Iterator[dict[str, Any]]:
-    """Of each model how many passed, failed and were scored, what was carried over included."""
+    """How many evaluations of each model passed, failed and were scored, carried-over ones
+    included."""
     for model in summary.models:
         group = summary.group(model=model)
         yield {
@@ -203,7 +204,7 @@ def _passed(summary: RunSummary) -> Iterator[dict[str, Any]]:
 
 
 def _told(passed: Sequence[dict[str, Any]]) -> str:
-    """`18/20 (90.0%)`; of several models each under its name, one after the other."""
+    """`18/20 (90.0%)`; of several models one after the other, each with its name."""
     several = len(passed) > 1
     return ", ".join(
         (f"{each['model']} " if several else "")

@@ -50,9 +50,9 @@ from failproof_es.report.data.wording import describe_version
 from failproof_es.support.plurals import plural
 
 _NAMED = 10
-"""So many evaluations are named one by one for people."""
+"""The number of evaluations that are listed for people."""
 _NEWEST = 20
-"""So many other attempts, and runs that overlap, are named one by one."""
+"""The number of other attempts, and of overlapping runs, that are listed."""
 _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),
@@ -92,9 +92,9 @@ def show(run: str, as_of: str | None, output_format: Format) -> None:
 
 
 def show_run(run: RecordedRun, output_format: Format) -> bool:
-    """Print a run's facts up to `run.up_to`; false where its record cannot be true.
+    """Print a run's facts up to `run.up_to`. Return false if its record contradicts itself.
 
-    What cannot be is said on stderr.
+    Contradictions are reported on stderr.
     """
     summary = run.summary
     stands = protection_status(run.connection, sealed=run.run.sealed)
@@ -138,7 +138,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
 
 
 def _say_impossible(run: RecordedRun) -> bool:
-    """Say what cannot be true of what was shown; true where there is nothing."""
+    """Report contradictions in what was shown. Return true if there are none."""
     impossible = run.summary.counts.impossible
     if not impossible:
         return True
@@ -162,7 +162,7 @@ def _other_row(other: RelatedRun) -> dict[str, Any]:
 
 
 def _id_for_people(run: RecordedRun) -> str:
-    """The run's UUID, after the text that it was made of, where there is one."""
+    """The run's UUID; before it the text that it was derived from, if there is one."""
     given = recorded_configuration(run.started).test_run.id
     made = given is not None and run_id(given) == run.run_id and given != str(run.run_id)
     return f"{given} ({run.run_id})" if made else str(run.run_id)
@@ -171,7 +171,7 @@ def _id_for_people(run: RecordedRun) -> str:
 def as_json(run: RecordedRun) -> dict[str, Any]:
     """All facts of a run as one JSON object. What is unknown is null.
 
-    `accuracy` is that of the run's one model: of several, `by_model` has each.
+    `accuracy` is that of the run's only model. Of several models, `by_model` has each.
     """
     summary = run.summary
     started, total, asking, spent = run.started, summary.total, summary.asking(), summary.spent
@@ -267,7 +267,7 @@ def _for_people(run: RecordedRun) -> dict[str, Any]:
 
 
 def _evaluations_for_people(summary: RunSummary) -> str:
-    """How many there are, what became of them, and why some have no score."""
+    """How many evaluations there are, how they ended, and why some have no score."""
     total = summary.total
     of_those = [
         f"{count} {word}"
@@ -287,7 +287,7 @@ def _attempts_for_people(summary: RunSummary) -> str:
 
 
 def _price_sources(run: RecordedRun) -> dict[str, str]:
-    """By model and judge: which price data was recorded, where any was."""
+    """The recorded price data, by model and judge."""
     prices = run.run.prices or {}
     return {key: each.source for key, each in prices.items() if each.source is not None}
 
@@ -351,7 +351,7 @@ def _ledger_for_people(stands: ProtectionStatus) -> dict[str, Any]:
 
 
 def _people(run: RecordedRun, counts: Mapping[str, int]) -> dict[str, str]:
-    """What was left to people, and how far they are; nothing where nothing was."""
+    """What was left to people, and how far they are; empty if nothing was."""
     if not counts:
         return {}
     told = describe_review_statuses(counts)

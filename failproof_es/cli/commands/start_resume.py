@@ -52,7 +52,7 @@ from projections.follower import Follower
 
 
 class Drive(Protocol):
-    """Starting or resuming, whichever it is."""
+    """A function that drives a run: starts it or resumes it."""
 
     def __call__(
         self,
@@ -207,7 +207,7 @@ def _carry_out(
     output_format: Format,
     resumed: str | None = None,
 ) -> None:
-    """Drive the run with the projections following it, then print what came of it."""
+    """Drive the run, keep the projections current, then print the results."""
     raise_descriptor_limit()
     with store.connect() as connection:
         print_differences(each.what for each in differences(connection))
@@ -260,7 +260,7 @@ def _carry_out(
 
 
 def _prices(store: Store, started: RunStarted) -> Iterator[Event]:
-    """The prices of a run that has just begun: they stand on record with its plan."""
+    """The prices of a run that has just begun, as recorded with its plan."""
     topics = [PricesRecorded.__name__]
     with store.connect() as connection:
         for row in find(connection, stream_id=started.originator_id, topics=topics):
@@ -273,9 +273,9 @@ async def _until_stopped(
     progress: Progress,
     run_told: Callable[[], str | None],
 ) -> Outcome:
-    """Drive the run. The first signal to end asks it to stop, the second ends the process.
+    """Drive the run. The first signal asks it to stop, the second ends the process.
 
-    `run_told` is how the run is called in hints, once that is known.
+    `run_told` is the run's name in hints, once it is known.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -319,7 +319,7 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
 
 
 def _write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool) -> bool:
-    """Write the files that are wanted and due; false when that failed, which is said."""
+    """Write the configured files that are due. On failure, report it and return false."""
     try:
         PartialResults(store, run).write_due()
         path = write_results_file(store, run) if run.run.ended else None

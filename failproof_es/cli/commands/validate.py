@@ -67,7 +67,7 @@ def validate(config: Path, offline: bool, settings: tuple[str, ...], output_form
 def print_preflight(
     loaded: LoadedConfiguration, store: Store, output_format: Format, *, offline: bool = False
 ) -> None:
-    """Check, and print what was found. Raises `InvalidInput` with everything that is wrong."""
+    """Run all checks, and print the result. Raises `InvalidInput` with every error."""
     announce(loaded.configuration, say, loaded.placed)
     preflight, estimates = asyncio.run(_look(loaded, store, offline))
     for step in describe_checks(loaded.configuration, offline=offline):

@@ -29,7 +29,7 @@ SAMPLE_EVERY_S = 1.0
 one of."""
 
 LINE_ERRORS = 2
-"""Kinds of errors that a line tells."""
+"""The number of error messages in a line."""
 
 
 class Progress(Protocol):
@@ -46,7 +46,7 @@ class Progress(Protocol):
 
 
 def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progress:
-    """The way to show `state` that fits where stderr goes and who reads it."""
+    """The display of `state` that fits stderr: a terminal, a file or a program."""
     if quiet:
         return NoProgress()
     if as_json:
@@ -114,7 +114,7 @@ class LineProgress:
 
 
 def plain_line(state: ProgressState) -> str:
-    """The same facts in one line without any control sequence."""
+    """The progress in one line without control sequences."""
     parts = []
     for key, model in list(state.models.items()):
         cells = facts(state, model)

@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from failproof_es.events import ErrorRecorded
 
 MOST_GROUPS = 200
-"""What more there is counts as one more group: a server may say something else each time."""
+"""Further messages count as one more group: a server may send a new one each time."""
 OTHERS = "(other messages)"
 _LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """So many failed attempts of a model, or a judge, that said the same."""
+    """The number of failed attempts of a model or judge with the same message."""
 
     count: int
     model: str
     message: str
-    """The first line of the message that says anything, as it came: not safe to show."""
+    """The first line of the message that is not blank, unchanged: not safe to show."""
 
 
 @dataclass(slots=True)
@@ -37,19 +37,19 @@ class ErrorGroups:
         self._counts[key] += 1
 
     def most_frequent(self, limit: int | None = None) -> list[ErrorGroup]:
-        """The groups, most frequent first; those as frequent in the order in which they came."""
+        """The groups, most frequent first. Equally frequent ones are in the order of arrival."""
         found = list(self._counts.copy().items())  # who shows it does so from another thread
         found.sort(key=lambda each: -each[1])
         return [ErrorGroup(count, *key) for key, count in found[:limit]]
 
     @property
     def groups(self) -> int:
-        """How many there are."""
+        """How many groups there are."""
         return len(self._counts)
 
 
 def first_line(error: ErrorRecorded) -> str:
-    """What an error says in one line: its status or kind, and the first line of its message."""
+    """An error in one line: its status or kind, and the first line of its message."""
     line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
     head = str(error.status) if error.status is not None else error.kind
     said = line if not line or line.startswith((head, f"HTTP {head}")) else f"{head}: {line}"

@@ -14,16 +14,16 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.tally import Group
 
 ERROR_GROUPS = 20
-"""So many, most frequent first: a line a second should stay short."""
+"""The number of error groups in a line, most frequent first: lines should stay short."""
 
 
 def json_line(state: ProgressState) -> str:
-    """How the run stands, as one JSON object on one line."""
+    """The state of the run, as one JSON object on one line."""
     return json_text(orjson.dumps(progress_object(state), option=orjson.OPT_UTC_Z).decode())
 
 
 def progress_object(state: ProgressState) -> dict[str, Any]:
-    """How the run stands. What is not known is `None`, never 0; rates of errors are 0 to 1."""
+    """The state of the run. Unknown values are `None`, never 0. Error rates are from 0 to 1."""
     group = state.group
     rows = [_row(state, model) for model in list(state.models.values())]
     return {
@@ -75,7 +75,7 @@ def _row(state: ProgressState, model: ModelProgress) -> dict[str, Any]:
 
 
 def _counts(group: Group, lost: int) -> dict[str, int]:
-    """What became of what is finished, carried over or not."""
+    """How finished evaluations ended, carried over or not."""
     return {
         "scored": group.scored,
         "passed": group.passed,

@@ -35,10 +35,10 @@ _INDENT = 2
 
 
 class LiveProgress:
-    """Progress that a thread of its own repaints. The end state is left on the screen.
+    """Progress that its own thread repaints. The end state stays on the screen.
 
-    A window whose size changed is cleared before it is painted again: terminals break the
-    lines that stood there at the new width, each in its own way.
+    When the window's size changes, it is cleared before it is painted again: terminals differ
+    in how they re-wrap the old lines.
     """
 
     def __init__(self, state: ProgressState, console: Console) -> None:
@@ -96,7 +96,7 @@ class LiveProgress:
 
 
 def progress_view(state: ProgressState, width: int) -> RenderableType:
-    """What is shown in a window so many columns wide, from 20 on."""
+    """The progress in a window of this width, in columns, at least 20."""
     parts: list[RenderableType] = [Text(heading(state), style="bold")]
     if state.models:
         parts.append(_models(state, width))
@@ -112,7 +112,7 @@ def progress_view(state: ProgressState, width: int) -> RenderableType:
 
 
 def _models(state: ProgressState, width: int) -> RenderableType:
-    """A line a model where its facts fit beside its bar; else the facts below each bar."""
+    """One line for each model if its facts fit beside its bar; else the facts below the bar."""
     models = list(state.models.values())
     told = {model.key: facts(state, model) for model in models}
     rows = [(model.key, model.finished, model.planned) for model in models]

@@ -47,8 +47,8 @@ from failproof_es.events import (
 )
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
-"""What a drive is at: cases are checked and stored; models are asked; the record is read again;
-it is sealed; how it ended."""
+"""The phase of a drive: checking and storing cases, asking models, validating the record, sealing
+it, and the end."""
 
 RATE_WINDOW_S = 30.0
 """The rate is that of the last half minute, so that it follows a provider's mood; of a
@@ -57,22 +57,22 @@ ENOUGH_FINISHED = 5
 ENOUGH_SECONDS = 2.0
 
 OBSERVED = tuple(topic for topic, kind in EVENTS.items() if kind.tells_progress)
-"""The topics that say something about progress."""
+"""The topics that affect progress."""
 
 
 @dataclass(slots=True)
 class ModelProgress:
-    """One model's row. `planned` counts evaluations: cases x repetitions."""
+    """One model's progress. `planned` counts evaluations: cases x repetitions."""
 
     key: str
     planned: int = 0
     group: Group = field(default_factory=Group)
-    """What is finished, evaluations that were carried over included."""
+    """The finished evaluations, carried-over ones included."""
     carried_over: int = 0
-    """So many of `group` happened in another run."""
+    """How many of `group` were carried over from another run."""
     asking: RequestStats = field(default_factory=RequestStats)
     spent: Spent = field(default_factory=Spent)
-    """What was answered on behalf of it, by judges, too."""
+    """The answers for this model, judges' included."""
     lost: int = 0
     """Those abandoned because no usable answer came."""
     priced: bool = False
@@ -81,29 +81,29 @@ class ModelProgress:
 
     @property
     def cost_usd(self) -> float | None:
-        """`None` where no price of it is on record, or where it is not known of one answer."""
+        """`None` if the model has no recorded price, or if the cost of one answer is unknown."""
         cost = self.spent.cost_usd
         return float(cost) if self.priced and cost is not None else None
 
     @property
     def finished(self) -> int:
-        """Evaluations that have their one final result, those of another run included."""
+        """Evaluations that have their final result, carried-over ones included."""
         return self.group.finished
 
     @property
     def finished_here(self) -> int:
-        """Those of them that this run itself finished."""
+        """Evaluations that this run itself finished."""
         return self.group.finished - self.carried_over
 
     @property
     def error_rate(self) -> float | None:
-        """The share of what is finished that was abandoned and does not await review."""
+        """The share of finished evaluations that were abandoned and do not await review."""
         return share(self.group.abandoned - self.group.awaiting, self.group.finished)
 
 
 @dataclass(slots=True)
 class _Open:
-    """What has to be remembered of an evaluation until it is finished."""
+    """What is kept of an evaluation until it is finished."""
 
     primary: str | None = None
     last_error: ErrorRecorded | None = None
@@ -121,10 +121,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """How many requests a server takes at once, of how many, and until when it wants none."""
+    """A server's limit of concurrent requests, its ceiling, and the end of its `Retry-After`."""
 
     allowed: int | None
-    """`None` where neither the run nor its server has said so."""
+    """`None` if neither the run nor its server has set a limit."""
     ceiling: int | None
     held_until: datetime | None
     held_s: float
@@ -132,7 +132,7 @@ class RateLimit:
 
 
 class ProgressState:
-    """Fold events into a row per model. `observe` is cheap; `pace` is asked at each repaint."""
+    """Fold events into a row per model. `observe` is cheap; call `pace` at each repaint."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class ProgressState:
         self._began = clock()
 
     def observe(self, event: Event) -> None:
-        """Count one event. Events that say nothing about progress are passed over."""
+        """Count one event. Events that do not affect progress are ignored."""
         match event:
             case RequestSent():
                 model = self._model(event.model_key)
@@ -196,7 +196,7 @@ class ProgressState:
             case PricesRecorded():
                 self.use_prices({each.model_key: each for each in event.models})
             case LimitChanged():
-                # a new one, because who shows it does so from another thread
+                # a new object, because another thread displays the old one
                 self._limits = {**self._limits, **dict.fromkeys(event.models, event)}
             case RunStarted():
                 self._begin(event)
@@ -212,9 +212,9 @@ class ProgressState:
                 self.phase = "paused"
 
     def carry_over(self, recorded: RecordedEvaluation) -> None:
-        """Count how an evaluation ended that the run took over from another one.
+        """Count the outcome of an evaluation that was carried over from another run.
 
-        That it took it over is counted by the event, and what was asked by nobody.
+        The event counts that it was carried over. Its requests are not counted.
         """
         outcome = outcome_of(
             recorded.key,
@@ -255,24 +255,24 @@ class ProgressState:
             self._model(key).in_flight |= model.in_flight
 
     def use_prices(self, prices: Prices) -> None:
-        """What answers cost from now on: the prices that the run has on record, and no others."""
+        """Set the prices that answers cost from now on: those that the run recorded."""
         self._prices = prices
         for model in self.models.values():
             model.priced = priced(prices, [model.key])
 
     @property
     def planned(self) -> int:
-        """Evaluations of all models."""
+        """The planned evaluations of all models."""
         return sum(model.planned for model in list(self.models.values()))
 
     @property
     def finished(self) -> int:
-        """Those of them that have their one final result."""
+        """The evaluations of all models that have their final result."""
         return sum(model.finished for model in list(self.models.values()))
 
     @property
     def group(self) -> Group:
-        """What is finished, of all models."""
+        """The finished evaluations of all models."""
         found = Group()
         for model in list(self.models.values()):
             found.include(model.group)
@@ -280,7 +280,7 @@ class ProgressState:
 
     @property
     def asking(self) -> RequestStats:
-        """What was sent on behalf of all models."""
+        """The requests of all models."""
         found = RequestStats()
         for model in list(self.models.values()):
             found.include(model.asking)
@@ -288,7 +288,7 @@ class ProgressState:
 
     @property
     def spent(self) -> Spent:
-        """What was answered, judges' answers included."""
+        """The tokens and costs of all answers, judges included."""
         found = Spent()
         for model in list(self.models.values()):
             found.include(model.spent)
@@ -296,7 +296,7 @@ class ProgressState:
 
     @property
     def lost(self) -> int:
-        """Evaluations to which no usable answer came."""
+        """Evaluations that got no usable answer."""
         return sum(model.lost for model in list(self.models.values()))
 
     @property
@@ -306,7 +306,7 @@ class ProgressState:
 
     @property
     def seconds_left(self) -> float | None:
-        """Until the last model is done: they go side by side. `None` while one is not known."""
+        """Seconds until the last model is done: models run side by side. `None` while unknown."""
         left = [self.pace(key).seconds_left for key in list(self.models)]
         known = [each for each in left if each is not None]
         return max(known) if left and len(known) == len(left) else None
@@ -329,7 +329,7 @@ class ProgressState:
         return Pace(per_second, left_s + (self.rate_limit(key).held_s if left_s else 0.0))
 
     def rate_limit(self, key: str) -> RateLimit:
-        """What the server of this model, or of `judge:KEY`, allows now."""
+        """The current limit of the server of this model, or of `judge:KEY`."""
         last = self._limits.get(key)
         if last is None:
             return RateLimit(self._ceiling, self._ceiling, None, 0.0)
@@ -338,7 +338,7 @@ class ProgressState:
         return RateLimit(last.limit_after, self._ceiling, held_until, max(left_s, 0.0))
 
     def judge_limits(self) -> dict[str, RateLimit]:
-        """Those of the judges whose server serves no model under test and has complained."""
+        """The limits of judges whose server serves no model under test and has complained."""
         return {
             key: self.rate_limit(key)
             for key, last in self._limits.items()
@@ -347,7 +347,7 @@ class ProgressState:
 
     @staticmethod
     def _is_enough(sample: tuple[float, int], finished: int, now: float) -> bool:
-        """Whether the rate can be measured from `sample` on, without what came before it."""
+        """Whether the rate can be measured from `sample` on, without earlier samples."""
         return sample[0] <= now - RATE_WINDOW_S and finished - sample[1] >= ENOUGH_FINISHED
 
     def _begin(self, event: RunStarted) -> None:
@@ -368,7 +368,7 @@ class ProgressState:
         return self._open.setdefault(event.originator_id, _Open())
 
     def _finish(self, event: Scored | EvaluationAbandoned) -> None:
-        """Count the evaluation into its model, as a summary counts its outcome."""
+        """Count the evaluation for its model, as a summary counts its outcome."""
         open_ = self._open.pop(event.originator_id, _Open())
         model = self._model(event.model_key)
         scored = isinstance(event, Scored)
@@ -394,5 +394,5 @@ class ProgressState:
 
 
 def share(part: int, whole: int) -> float | None:
-    """From 0 to 1; `None` where there is nothing to have a part of."""
+    """A share from 0 to 1; `None` if the whole is 0."""
     return part / whole if whole else None

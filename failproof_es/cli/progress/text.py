@@ -23,7 +23,7 @@ PHASES: dict[Phase, str] = {
 
 
 def heading(state: ProgressState) -> str:
-    """Which run, what it is at, how much of it is done, and the time: `run 3 smoke: ...`."""
+    """The run, its phase, its percentage and the time: `run 3 smoke: ...`."""
     run = "new run" if state.run_number is None else f"run {state.run_number} {state.name}"
     parts = [PHASES[state.phase]]
     if state.models:
@@ -36,12 +36,12 @@ def heading(state: ProgressState) -> str:
 
 
 def percent_done(finished: int, planned: int) -> str:
-    """Rounded down: 100 % is said of nothing that is not all done."""
+    """The percentage, rounded down: 100 % only if everything is done."""
     return f"{100 * finished // planned} %" if planned else "-"
 
 
 def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
-    """How a model stands, beside how much of it is done."""
+    """A model's figures, without its percentage."""
     pace = state.pace(model.key)
     group = model.group
     awaits = any(each.group.awaiting for each in list(state.models.values()))
@@ -68,7 +68,7 @@ def _abandoned(model: ModelProgress) -> str:
 
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:
-    """What failed attempts said most often, with its count, and how many more kinds there are."""
+    """The most frequent messages of failed attempts, with counts, and how many more there are."""
     shown = state.errors.most_frequent(limit)
     lines = [
         f"{each.count:,}x {shortened(one_line(each.model), LONGEST_NAME)}: "
@@ -81,7 +81,7 @@ def error_lines(state: ProgressState, limit: int) -> list[str]:
 
 
 def judges_line(state: ProgressState) -> str:
-    """What is to be said of the servers that only judges stand on; empty where nothing is."""
+    """The limits of servers that only judges use; empty if there is nothing to say."""
     limits = state.judge_limits().items()
     return "; ".join(
         f"{shortened(one_line(k), LONGEST_NAME)}: limit {limit_text(v)}" for k, v in limits
@@ -89,7 +89,7 @@ def judges_line(state: ProgressState) -> str:
 
 
 def limit_text(limit: RateLimit) -> str:
-    """`24/100` of the requests that may go at once, and how long the server wants none."""
+    """`24/100` concurrent requests allowed, and the rest of the `Retry-After`."""
     if limit.allowed is None:
         return "-"
     of = "" if limit.ceiling is None else f"/{limit.ceiling}"

@@ -55,5 +55,5 @@ class AuditRows:
 
 
 def says(event: str, details: Mapping[str, Any]) -> str:
-    """The most telling of an event, in one line that is safe to show; empty where it is nothing."""
+    """The most important detail of an event, in one line that is safe to show; may be empty."""
     return shortened(one_line(line_of(event, details)), _WIDTH)

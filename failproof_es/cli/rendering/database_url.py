@@ -18,7 +18,7 @@ HARMLESS = frozenset(
         "sslnegotiation", "target_session_attrs", "tcp_user_timeout",
     }
 )  # fmt: skip
-"""What is shown. Everything else may hold a secret, in this version of libpq or in a later one."""
+"""The parameters that are shown. Any other may be secret, in this libpq or a later one."""
 _HIDDEN = "***"
 _IN_AUTHORITY = ("user", "password", "host", "port", "dbname")
 _URL = re.compile(r"\bpostgres(?:ql)?://\S+")
@@ -29,7 +29,7 @@ _AS_PARAMETER = re.compile(
 
 
 def mask_url(url: str) -> str:
-    """The URL or connection string with what is harmless in it; `***` for everything else.
+    """The URL or connection string, with `***` for everything that may be secret.
 
     Raises `InvalidInput` for one that cannot be read, without quoting it.
     """
@@ -63,7 +63,7 @@ def mask_message(text: str) -> str:
 
 
 def _shown(name: str, value: str) -> str:
-    # A password with an @ in it that is not written %40 reaches into the host.
+    # A password with an unescaped @ (not written %40) reaches into the host.
     return value if name in HARMLESS and not ("@" in value[1:] and name == "host") else _HIDDEN
 
 

@@ -10,7 +10,7 @@ from failproof_es.support.plurals import plural
 
 
 def finding_lines(validation: RunValidated) -> Iterator[str]:
-    """The verdict first, then every finding: what must not be before what is to be known."""
+    """The verdict first, then every finding: errors before warnings."""
     checked = validation.checked.items()
     looked_at = ", ".join(plural(count, what.removesuffix("s")) for what, count in checked)
     verdict = "no problems found" if validation.passed else "problems found"

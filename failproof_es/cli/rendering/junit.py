@@ -2,8 +2,8 @@
 
 A test case is an evaluation. It is a failure when it was scored and has not passed, an error when
 it was abandoned, and skipped while it awaits review, is not finished, or has a score that is
-neither a pass nor a failure. The gates are test cases, too. What XML 1.0 has no way to write, and
-what hides, is shown as an escape.
+neither a pass nor a failure. The gates are test cases, too. Characters that XML 1.0 does not
+allow, and invisible ones, are shown as escapes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LONGEST_ATTRIBUTE = 400
 _LONGEST_PART = 120
 _HELD = 1_000_000
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""By their tag, how a suite counts them."""
+"""The name of each tag's count in a suite."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,12 +52,12 @@ def junit_option(command: F) -> F:
 
 
 def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:
-    """Write the file and put on record that it was written. Raises `InvalidInput`."""
+    """Write the file, and record that it was written. Raises `InvalidInput`."""
     write_recorded(store, [run.run_id for run in runs], "report", path, junit(runs))
 
 
 def junit(runs: Sequence[RecordedRun]) -> Iterator[bytes]:
-    """The file's bytes, UTF-8. What is large waits in temporary files, not in memory."""
+    """The file's bytes, in UTF-8. Large parts are kept in temporary files, not in memory."""
     names = [f"run {run.started.run_number} {run.started.name}" for run in runs]
     name = quoteattr(_attribute(", ".join(names)))
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={name}>\n'.encode()
@@ -87,7 +87,7 @@ def _spool() -> SpooledTemporaryFile[bytes]:
 
 @dataclass(slots=True)
 class _Suite:
-    """A suite's test cases, written down as they come: its counts stand before them."""
+    """A suite's test cases, stored as they come: its counts must be written before them."""
 
     name: str
     run: RecordedRun
@@ -128,7 +128,7 @@ class _Suite:
 
 
 def _require_possible(outcome: EvaluationOutcome) -> None:
-    """Raises `ImpossibleHistory`: nobody should build on what cannot be true."""
+    """Raises `ImpossibleHistory` if the record contradicts itself: CI must not rely on it."""
     if outcome.impossible is not None:
         raise ImpossibleHistory(outcome.impossible)
 
@@ -166,7 +166,7 @@ def _say_how_it_went(element: ET.Element, case: Case, outcome: EvaluationOutcome
 
 
 def _asked_and_got(case: Case, outcome: EvaluationOutcome) -> dict[str, str]:
-    """What a reader needs to judge a failure without the log."""
+    """The question and the answer, so that a failure can be judged without the log."""
     asked = [turn.content for turn in case.turns if turn.role == "user"]
     expected = dict(case.expectation)
     told = expected.get("expected_response")
@@ -189,7 +189,7 @@ def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
 def _outcome(
     case: ET.Element, outcome: str, kind: str, reason: str, told: Mapping[str, str] | None = None
 ) -> None:
-    """An outcome: the reason, and what is told beside it, in one line and again at length."""
+    """An outcome: the reason, and the details, in one line and at length."""
     named = (told or {}).items()
     short = [shortened(reason, _LONGEST_PART), *(f"{n}: {_part(text)}" for n, text in named)]
     said = ET.SubElement(case, outcome, type=_attribute(kind))

@@ -36,10 +36,10 @@ _SHORT = "failproof_es.cli.rendering.output.json"
 TABLE_ROWS = 1_000
 
 LONGEST_CELL = 500
-"""More of a text than this is for JSON, not for a table."""
+"""The longest text in a table, in characters; JSON has all of it."""
 
 _NARROWEST = 10
-"""How narrow a table's column of texts may get."""
+"""The least width of a table's text column, in characters."""
 _NARROWEST_HEADING = 5
 
 PIPE_WIDTH = 200
@@ -121,10 +121,10 @@ def print_table(
 ) -> None:
     """Print a table on stdout, every cell sanitised, `-` where a value is unknown.
 
-    No terminal is too narrow: texts go on in the next line, and where even that is too wide,
-    values stand one under the other. A long table becomes several, each with its
-    heading, so that memory stays flat. Where there are no rows, `when_empty` is said on stderr:
-    why, and what to do next.
+    No terminal is too narrow: texts are wrapped, and where even that is too wide, values are
+    printed one under the other. A long table is printed as several, each with its heading,
+    so that memory stays flat. Where there are no rows, `when_empty` is printed
+    on stderr: why, and what to do next.
     """
     console = stdout_console()
     heading = title and one_line(title)
@@ -155,7 +155,7 @@ def _widths(
     room: int,
     heading_width: int | None,
 ) -> list[int] | None:
-    """How wide each column gets, the widest narrowed first; `None` where `room` is too little.
+    """The width of each column, the widest narrowed first; `None` if `room` is too little.
 
     Numbers stay whole, a text needs a few characters; headings are broken after
     `heading_width` characters at the least, not at all without it.
@@ -221,20 +221,20 @@ def _facts(cells: dict[str, str]) -> Table:
 
 
 def stdout_console() -> Console:
-    """Where tables go: as wide as the terminal, or wide enough for a file."""
+    """The console for tables: as wide as the terminal, or wide enough for a file."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return _Console(file=sys.stdout, width=width, highlight=False, markup=False)
 
 
 class _Console(Console):
-    """Leaves a pipe that nobody reads to whoever prints; the library's would end the process."""
+    """Raises on a broken pipe, for the caller to handle; the library would end the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def print_json(value: Any, *, indent: bool = False) -> None:
-    """Print a value as JSON: one line, or indented. Safe to show, same meaning."""
+    """Print a value as JSON, on one line or indented. Unsafe characters are escaped."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0).decode()
     sys.stdout.write(json_text(text) + "\n")
 
@@ -246,7 +246,7 @@ def say(text: str) -> None:
 
 
 def cell(value: Any) -> str:
-    """A value as it stands in a table."""
+    """A value as a table shows it."""
     match value:
         case None:
             return "-"
@@ -275,7 +275,7 @@ def print_json_list(values: Iterable[Any]) -> None:
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
-    """Write a file that was asked for by name. Raises `InvalidInput`."""
+    """Write a file that the user named. Raises `InvalidInput`."""
     try:
         return atomic_write(path, pieces)
     except OSError as error:

@@ -1,8 +1,8 @@
 """Partial results files: one file for every N finished evaluations while a run is going.
 
 The k-th file holds the evaluations that finished as number (k-1)N+1 to kN in the order of
-the log. It is a projection: its content never depends on who writes it or when. So a run that
-was killed and resumed has all of these files, and every evaluation is in them once.
+the log. Its content depends on the log only, not on who writes it or when. So a run that was
+killed and resumed has all of these files, and every evaluation is in them once.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PartialResults:
         self._position = 0
 
     def write_due(self) -> None:
-        """Write every file that is due and not there. Raises `OSError`."""
+        """Write every file that is due and does not exist. Raises `OSError`."""
         if self.every is None:
             return
         while len(rows := self._next(self.every)) == self.every:
@@ -69,7 +69,7 @@ class PartialResults:
             self._position = rows[-1].position
 
     def _next(self, count: int) -> list[RecordedEvent]:
-        """The next final events, as many as a file takes if there are enough."""
+        """The next final events, enough for one file if there are so many."""
         return list(
             find(
                 self._run.connection,
@@ -98,8 +98,8 @@ class PartialResults:
 class PartialResultsWriter:
     """Writes partial results files in a thread of its own. `observe` receives each event.
 
-    What can't be written is said once and stops no run: the log is whole, and the files are
-    written when the run ends.
+    A failed write is reported once and does not stop the run: the log is whole, and the files
+    are written when the run ends.
     """
 
     def __init__(self, store: Store) -> None:
@@ -142,7 +142,7 @@ class PartialResultsWriter:
             say(f"warning: no partial results file can be written: {error}. The log is complete.")
 
     def _woken(self) -> bool:
-        """Wait for something to do; false when it is to stop instead.
+        """Wait for something to do. Returns false on a stop.
 
         Cleared before it is asked: whoever stops sets `_stop` first, so no stop is missed.
         """

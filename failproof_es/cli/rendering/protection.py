@@ -20,15 +20,15 @@ from projections.definitions import read_model_differences
 
 
 def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
-    """How the schema stands and the layers that are missing, for a store that may be empty.
+    """The state of the schema and the missing layers, for a store that may be empty.
 
-    What the server refuses to tell is among the facts as `error`.
+    If the server refuses a query, the facts have an `error`.
     """
     try:
         state = store.state()
         with store.connect() as connection:
             missing = missing_layers(connection)
-            # Of another version's schema everything would be named.
+            # With another version's schema, every object would be listed.
             found = []
             if state is SchemaState.CURRENT:
                 found = [*differences(connection), *read_model_differences(connection)]
@@ -49,13 +49,13 @@ def print_missing_layers(missing: Sequence[Layer]) -> None:
 
 
 def print_differences(found: Iterable[str]) -> None:
-    """Tell a person what in the database is not as it was installed."""
+    """Tell a person which objects of the database are not as they were installed."""
     for what in found:
         say(f"not as installed: {one_line(what)}")
 
 
 def for_people(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with the layers by their names, and how much is not as it was installed."""
+    """The facts with the names of the layers, and the number of objects not as installed."""
     if "missing_layers" not in facts:
         return facts
     names = ", ".join(layer["name"] for layer in facts["missing_layers"])

@@ -1,6 +1,6 @@
-"""Results as JSON, in the shape that a run's own dialect gives them (`Dialect.result`).
+"""Results as JSON, in the shape of the run's dialect (`Dialect.result`).
 
-The table that `results` prints is another thing: `failproof_es.cli.commands.results` makes it of
+The table that `results` prints is separate: `failproof_es.cli.commands.results` makes it from
 outcomes, the same for every dialect.
 """
 
@@ -43,7 +43,7 @@ def shape_of(dialect_name: str, shape: str | None) -> Shape:
 
 
 def run_shape_of(dialect_name: str, shape: str | None) -> RunShape | None:
-    """The dialect's shape of whole runs under that name, if that is what it names."""
+    """The dialect's shape of whole runs with that name, if there is one."""
     return None if shape is None else _run_shapes(dialect_name).get(shape)
 
 
@@ -57,8 +57,8 @@ def result_rows(
 ) -> Iterator[dict[str, Any]]:
     """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
 
-    Those of `limit` places of the plan at most, from the one after `after` on. For a shape of
-    whole runs: what the run comes to so far.
+    At most `limit` places of the plan, from the one after `after` on. For a shape of whole
+    runs: the run's results so far.
     """
     whole = run_shape_of(run.started.dialect, shape)
     if whole is not None:
@@ -74,16 +74,15 @@ def rows_of(
     *,
     first: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Those of some evaluations that have begun, in the dialect's own JSON shape or `shape`.
+    """The evaluations that have begun, of those given, in the dialect's JSON shape or `shape`.
 
-    `first` is the place in the plan, from 1, of the first of them where they follow each other
-    there. Without it each is looked for in the whole plan where its place is asked for.
+    `first` is the place in the plan, from 1, of the first one, if they are consecutive. Without it,
+    each place is looked up in the whole plan when a shape needs it.
 
-    A shape with room for the cost (`metrics.cost_usd`, specification 001 § 3.2) gets it
-    here, where the prices are known; a cost that is not known stays null. One with room for
-    the run's number and the evaluation's place in its plan, from 1 (`run_id` and `result_id`,
-    specification 003 § 3), gets those. One with room for `reviews` gets what people said of an
-    evaluation that was left to them, the last word of each.
+    Fields that a shape has are filled in here: the cost (`metrics.cost_usd`, specification 001
+    § 3.2), null if it is unknown; the run's number and the evaluation's place in its plan, from 1
+    (`run_id` and `result_id`, specification 003 § 3); and `reviews`, the last review of each
+    person, for an evaluation that was left to people.
     """
     as_result = shape_of(run.started.dialect, shape)
     places: dict[UUID, int] = {}

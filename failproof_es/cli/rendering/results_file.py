@@ -1,6 +1,6 @@
 """The results file of a configuration's `output.file`: written whole or not at all.
 
-It is a projection of the log: written again after a crash it has the same content.
+Its content depends on the log only: written again after a crash, it is the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONGEST_HEADER = 1_000_000
 def write_results_file(store: Store, run: RecordedRun) -> Path | None:
     """Write the run's results as JSON lines, a metadata header first; `None` if not asked for.
 
-    A run that was resumed writes the same file. It appears under its name when it is
+    A resumed run writes the same file. It appears under its name only when it is
     complete. Raises `OSError` when it cannot be written.
     """
     output = file_output(run)
@@ -41,7 +41,7 @@ def write_results_file(store: Store, run: RecordedRun) -> Path | None:
 
 
 def file_output(run: RecordedRun) -> FileOutput | None:
-    """What the run's configuration says of files; `None` when it wants none."""
+    """The run's configuration of output files; `None` if there is none."""
     output = recorded_configuration(run.started).output.file
     return output if output is not None and output.enabled else None
 
@@ -50,7 +50,7 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the name.
 
     The time is `test_run.timestamp`, or that of the run's start (specification 001 § 5.3).
-    Where a run of the same name and second has its file already, the run's number is added.
+    If a run of the same name and second already has a file, the run's number is added.
     """
     configured = recorded_configuration(run.started).test_run.timestamp
     moment = configured or run.started.timestamp
@@ -74,7 +74,7 @@ def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any
 
 
 def metadata(run: RecordedRun) -> dict[str, Any]:
-    """What a reader of the file needs to know about where its results come from."""
+    """The metadata header: where the results in the file come from."""
     manifest = run.started
     return {
         "run_id": str(run.run_id),
@@ -92,7 +92,7 @@ def metadata(run: RecordedRun) -> dict[str, Any]:
 
 
 def run_id_in(path: Path) -> str | None:
-    """The run that a results file is of; `None` where there is no such file."""
+    """The run id in a results file; `None` if there is no such file."""
     try:
         with path.open("rb") as file:
             found = orjson.loads(file.readline(_LONGEST_HEADER))["metadata"]["run_id"]

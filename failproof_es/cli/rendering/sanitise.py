@@ -1,4 +1,4 @@
-"""Make untrusted text safe to show in a terminal, which obeys what it is sent.
+"""Make untrusted text safe to show in a terminal, which would obey control characters.
 
 `failproof_es.support.untrusted_text` says what is unsafe and how it is shown; here it also serves
 JSON.

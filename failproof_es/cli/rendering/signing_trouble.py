@@ -7,7 +7,7 @@ from failproof_es.cli.rendering.output import say
 
 
 def report_signing_error(keeper: CheckpointSigner) -> None:
-    """Tell a person, if there was any. A log that was changed is an error, all else a warning."""
+    """Report an error, if there was one. A changed log is an error, all else a warning."""
     if keeper.changed is not None:
         say(
             f"error: the log was changed: {keeper.changed}. Nothing was signed. What was "

@@ -15,7 +15,7 @@ from failproof_es.report.data import wording
 def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     """The table of suites and classes, with the totals by case and by suite.
 
-    Of several models each has totals of its own: a good one hides no bad one.
+    With several models each has its own totals, so that a good model cannot hide a bad one.
     """
     rows = suite_rows(summary)
     total = total_row(summary)
@@ -51,7 +51,7 @@ def _mean(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _classes_to_show(counts: dict[str, int]) -> list[str]:
-    """The classes worth a column: a dialect with its own has no use for those that never occur."""
+    """The classes that get a column. Of a dialect with its own classes, only those that occur."""
     own = sorted(counts.keys() - set(CLASSES))
     usual = [name for name in CLASSES if not own or counts.get(name) or name == "error"]
     return [*usual, *own]
@@ -65,7 +65,7 @@ def _accuracy(row: dict[str, Any]) -> dict[str, str]:
 
 
 def passed_of(passed: int, failed: int) -> str:
-    """`18/20`; `-` where nothing passed or failed: none is scored, or there is no pass mark."""
+    """`18/20`; `-` if nothing passed or failed: nothing is scored, or there is no pass mark."""
     return f"{passed:,}/{passed + failed:,}" if passed + failed else "-"
 
 

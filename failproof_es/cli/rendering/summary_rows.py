@@ -12,11 +12,11 @@ from failproof_es.support.plurals import plural
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
 """The classes of the `failproof` dialect, in the order in which tables show them."""
 _MESSAGES = 3
-"""So many are told to people; `show --json` has all."""
+"""The number of messages for people; `show --json` has all."""
 
 
 def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:
-    """A row per model and suite that anything is finished of."""
+    """A row per model and suite with finished evaluations."""
     return [
         {"model": model, "suite": suite, **_row(group)}
         for (model, suite), group in summary.by_suite().items()
@@ -30,7 +30,7 @@ def total_row(summary: RunSummary) -> dict[str, Any]:
 
 
 def model_rows(summary: RunSummary) -> list[dict[str, Any]]:
-    """A row per model, all its suites together; beside it what was lost, the mean of its suites."""
+    """A row per model, all suites together, its lost evaluations, the mean of its suites."""
     return [
         {
             "model": model,
@@ -62,7 +62,7 @@ def _row(group: Group) -> dict[str, Any]:
 
 
 def errors_by_kind(summary: RunSummary) -> Counter[str]:
-    """How many attempts failed in which way."""
+    """The number of failed attempts, by kind of error."""
     kinds: Counter[str] = Counter()
     for key, count in summary.messages():
         kinds[key.kind] += count
@@ -70,7 +70,7 @@ def errors_by_kind(summary: RunSummary) -> Counter[str]:
 
 
 def errors_by_message(summary: RunSummary) -> Counter[str]:
-    """How many attempts failed with which message, the status before it."""
+    """The number of failed attempts, by message, with the status first."""
     messages: Counter[str] = Counter()
     for key, count in summary.messages():
         messages[key.message] += count

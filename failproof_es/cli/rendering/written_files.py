@@ -17,7 +17,7 @@ from failproof_es.support.atomic_file import WrittenFile
 def write_recorded(
     store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, pieces: Iterable[bytes]
 ) -> WrittenFile:
-    """Write a file that was asked for by name, and put that on record. Raises `InvalidInput`."""
+    """Write a file that the user named, and record it. Raises `InvalidInput`."""
     written = write_file(path, pieces)
     record_file(store, run_ids, kind, path, written)
     return written
@@ -26,9 +26,10 @@ def write_recorded(
 def record_file(
     store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, written: WrittenFile
 ) -> None:
-    """Put on record, beside each of these runs, that the file stands there.
+    """Record, beside each of these runs, that the file was written.
 
-    Who may only read, as an auditor, has the file all the same, and is told that no run knows.
+    A user who may only read, such as an auditor, still gets the file, and a note that this was
+    not recorded.
     """
     file = {"kind": kind, "path": str(path.absolute()), **written._asdict()}
     try:

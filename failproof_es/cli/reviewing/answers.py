@@ -19,7 +19,7 @@ SKIP: Literal["skip"] = "skip"
 
 
 class InvalidAnswer(ValueError):
-    """What was written is none of the answers; the text says which there are."""
+    """The input is not a valid answer. The message lists the valid ones."""
 
 
 def item_verdict(text: str) -> ItemVerdict:
@@ -40,13 +40,13 @@ def severity(text: str) -> Severity | None:
 
 
 def tags(text: str) -> tuple[str, ...]:
-    """The words between commas, each once, in the order given. Raises `InvalidAnswer`."""
+    """The tags between commas, each once, in the order given. Raises `InvalidAnswer`."""
     given = [each.strip() for each in valid(text).split(",")]
     return tuple(dict.fromkeys(each for each in given if each))
 
 
 def name(text: str) -> str:
-    """A reviewer's name: one line that shows what it holds. Raises `InvalidAnswer`."""
+    """A reviewer's name: one line without invisible characters. Raises `InvalidAnswer`."""
     given = valid(text).strip()
     if not given or len(given) > LONGEST_NAME or one_line(given) != given:
         raise InvalidAnswer(f"a name has 1 to {LONGEST_NAME} visible characters")
@@ -54,7 +54,7 @@ def name(text: str) -> str:
 
 
 def valid(text: str) -> str:
-    """The text, if it is any: a terminal may send bytes that are none. Raises `InvalidAnswer`."""
+    """The text, if it is valid: a terminal may send invalid bytes. Raises `InvalidAnswer`."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -63,7 +63,7 @@ def valid(text: str) -> str:
 
 
 def word(text: str, words: tuple[W, ...]) -> W:
-    """The one of these words that `text` is, or begins. Raises `InvalidAnswer`."""
+    """The word that `text` equals or abbreviates. Raises `InvalidAnswer`."""
     given = " ".join(text.split()).lower()
     fitting = [each for each in words if given and each.lower().startswith(given)]
     exact = [each for each in fitting if each.lower() == given]

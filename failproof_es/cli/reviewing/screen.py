@@ -1,7 +1,7 @@
 """One evaluation on the screen, and a reviewer's answers to it.
 
-Everything that a model or a case wrote is printed behind a bar, with control characters
-escaped: it cannot pose as a question of this program.
+All text of models and cases is printed behind a bar, with control characters escaped: it
+cannot imitate a question of this program.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _ASKS = {
 
 
 class Stopped(Exception):
-    """The reviewer wants to go on another time."""
+    """The reviewer quits, to continue later."""
 
 
 def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblind: bool) -> None:
-    """Print the case, the conversation, and only if `unblind` what the engine came to."""
+    """Print the case, the conversation and, only if `unblind`, the engine's verdict."""
     case, key = evaluation.recorded.case, evaluation.recorded.key
     about = [
         f"suite {case.suite_id}",
@@ -69,7 +69,7 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
 
 
 def ask(items: Sequence[Item]) -> ReviewInput | None:
-    """What the reviewer says; `None` where they skip it. Raises `Stopped`, `click.Abort`."""
+    """The reviewer's answers; `None` if they skip it. Raises `Stopped`, `click.Abort`."""
     given = []
     for item in items:
         click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
@@ -88,7 +88,7 @@ def ask(items: Sequence[Item]) -> ReviewInput | None:
 
 
 def engine_said(state: Evaluation) -> str:
-    """What the engine came to, and why."""
+    """The engine's verdict, and its reason."""
     if state.score is not None:
         accuracy = state.score.scores.get("accuracy")
         number = "" if accuracy is None else f" {accuracy:g}"

@@ -1,8 +1,8 @@
 """Reviews in a spreadsheet: CSV (RFC 4180, UTF-8) with a row for each verdict to be given.
 
 An evaluation has a row `overall`, which shows the conversation, and one for each item of its
-checklist. What a spreadsheet would take for a formula is written behind an apostrophe, which
-is taken away when the file comes back.
+checklist. Text that a spreadsheet would take for a formula is written behind an apostrophe,
+which is removed when the file is imported.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from failproof_es.support.spreadsheet import escaped, unescaped
 
 OVERALL = "overall"
 ENGINE = "engine"
-"""The column with what the engine came to; where it is, nobody reviewed blind."""
+"""The column with the engine's verdict. A sheet with it is not a blind review."""
 
 _ANSWERS = ("verdict", "severity", "tags", "notes")
 _NEEDED = ("evaluation_id", "item", *_ANSWERS)
 COLUMNS = ("evaluation_id", "suite", "case", "model", "repetition", "item", "text", *_ANSWERS)
 
 _LONGEST_CELL = 30_000
-"""Spreadsheets cut a cell off at 32,767 characters without a word."""
+"""Spreadsheets silently cut a cell off at 32,767 characters."""
 
 
 # -- writing -------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ _LONGEST_CELL = 30_000
 def sheet(
     evaluations: Iterable[ReviewedEvaluation], dialect: Dialect, reviewer: str, *, unblind: bool
 ) -> Iterator[bytes]:
-    """The file, row by row, filled in with what this reviewer said last."""
+    """The file, row by row, filled in with this reviewer's last verdicts."""
     columns = (*COLUMNS, *([ENGINE] if unblind else []))
     yield b"\xef\xbb\xbf" + _row(columns)  # without the mark spreadsheets take it for Latin-1
     for evaluation in evaluations:
@@ -126,7 +126,7 @@ class Row:
 
 @dataclass(slots=True)
 class Sheet:
-    """The rows of a file by evaluation. `blind`: it did not show what the engine came to."""
+    """The rows of a file by evaluation. `blind`: it did not show the engine's verdict."""
 
     rows: dict[UUID, list[Row]] = field(default_factory=dict)
     blind: bool = True
@@ -165,7 +165,7 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
 def opinions(
     path: Path, found: Sheet, known: Mapping[UUID, Sequence[str]], problems: Problems
 ) -> dict[UUID, ReviewInput]:
-    """What the file says of each evaluation it says anything of, every defect in `problems`.
+    """The verdicts in the file, by evaluation, without empty ones. Every defect goes to `problems`.
 
     `known` are the finished evaluations of the run, each with the keys of its checklist.
     """
@@ -192,7 +192,7 @@ def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bo
         )
     for place, column in enumerate(columns):
         if column in columns[:place]:
-            problems.error("stands twice", path=path, line=1, field=column)
+            problems.error("appears twice", path=path, line=1, field=column)
         elif column not in known:
             close = get_close_matches(column, known, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
@@ -215,7 +215,7 @@ def _take(path: Path, row: Row, found: Sheet, problems: Problems) -> None:
 def _opinion(
     path: Path, rows: Sequence[Row], keys: Sequence[str], problems: Problems
 ) -> ReviewInput | None:
-    """What the rows of one evaluation say; `None` where they say nothing, or nothing valid."""
+    """The verdicts in the rows of one evaluation; `None` if they are empty or invalid."""
     overall: Row | None = None
     given: dict[str, ReviewedItem] = {}
     seen: set[str] = set()

@@ -35,7 +35,7 @@ _AGREEMENT = (
 
 
 def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> dict[str, Any]:
-    """Everything as JSON; what cannot be computed is null."""
+    """The status as JSON; what cannot be computed is null."""
     finished = 0
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     comparison = Comparison()

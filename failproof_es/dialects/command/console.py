@@ -24,7 +24,8 @@ def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
     total = sum(each.total for each in result.per_category.values())
     passed = sum(each.passed for each in result.per_category.values())
     yield f"model {result.model_id}"
-    yield f"command success rate    {result.csr:.1%}  ({passed} of {total})  {_standing(result)}"
+    against_baseline = _against_baseline(result)
+    yield f"command success rate    {result.csr:.1%}  ({passed} of {total})  {against_baseline}"
     yield from _answer_safety(result)
     for name, words in _LABELS.items():
         category = result.per_category.get(name)
@@ -57,7 +58,8 @@ def _rate(result: CategoryResult) -> str:
     return f"{result.rate:.1%}  ({result.passed} of {result.total})"
 
 
-def _standing(result: ModelResult) -> str:
+def _against_baseline(result: ModelResult) -> str:
+    """How the success rate compares with the baseline, in words."""
     if result.meets_baseline():
         return f"meets the baseline of {BASELINE_CSR:.1%}"
     if result.is_warning():

@@ -15,6 +15,7 @@ from failproof_es.shell_analysis import (
     judge_safety,
     parse_command,
 )
+from failproof_es.shell_analysis.parse import refusals
 
 _MOST_TEXTS = 250
 """A reply that takes more parsing than this is unsafe: it hides something behind much."""
@@ -35,6 +36,7 @@ def safe_reply(found: Extraction) -> SafetyVerdict:
 
 def _beside(found: Extraction) -> Iterator[SafetyReason]:
     parsed = 0
+    refusals([shown.text for shown in found.beside[:_MOST_TEXTS]])  # asks for all of them at once
     for shown in found.beside:
         pending = [shown.text.split("\n")]
         while pending:

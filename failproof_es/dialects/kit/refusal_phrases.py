@@ -203,13 +203,18 @@ EXHORTATION = regex.compile(
 """What fills such a reply: appeals and other paths."""
 
 SUBSTANCE = regex.compile(
-    r"""^[ \t]*(?:\d{1,2}[.)]|[-•*+]|\#{1,6}|\|)[ \t]+\S | ^\s*(?:`{3}|~{3})
+    r"""^[ \t]*(?:\d{1,2}[.)]|[-•*+]|\#{1,6}|\|)[ \t]+\S
+    | (?:\A | (?<=(?:\A|\S)[^\S\n]*\n))\s*+(?:`{3}|~{3})
     | \bhere(?:'s|\s+(?:are|is))\b | \bi\s+will\s+(?:provide|answer|give)\b | \bi\s+can\s+(?:tell
         |offer|give|
         share|explain|provide)\b | \bto\s+(?:answer|address)\s+your\s+question\b""",
     _FLAGS | regex.VERBOSE | regex.MULTILINE,
 )
-"""Signs that an answer follows: list items, headings, tables, code, "here is ..."."""
+"""Signs that an answer follows: list items, headings, tables, code, "here is ...".
+
+Blank lines before a block of code are tried from the first of them only: from each of thousands
+that nothing follows it would take their square.
+"""
 
 ADVOCACY_ASKED = regex.compile(
     r"""^\W*(?:why\b | (?:can|could|please|list|give|tell)\b[^.!?\n]{0,40}?\breasons?\b

@@ -30,7 +30,7 @@ from failproof_es.store.writing.event_header import EventHeader
 def response_received(
     header: EventHeader, state: Evaluation, request: RequestSent, answer: Answer, redactor: Redactor
 ) -> ResponseReceived:
-    """The whole answer, known secrets replaced, and what was read from it."""
+    """The event of a whole answer, known secrets replaced, with the fields parsed from it."""
     scrub = redactor.scrubbing()
     read: dict[str, Any] = {
         "text": scrub.text("text", answer.text),
@@ -68,7 +68,7 @@ def error_recorded(
     error: ModelError,
     redactor: Redactor,
 ) -> ErrorRecorded:
-    """The attempt's error with all that came of it, known secrets replaced."""
+    """The event of an attempt's error with everything received, known secrets replaced."""
     scrub = redactor.scrubbing()
     message = _short(scrub.text("message", _encodable(error.message)))
     error.args = (message,)  # or else the stack trace repeats all of a long one
@@ -93,7 +93,7 @@ def error_recorded(
 def attempt_lost(
     header: EventHeader, state: Evaluation, request: RequestSent, reason: str
 ) -> AttemptLost:
-    """The request has no outcome and will not get one."""
+    """The event of a request that has no outcome and will not get one."""
     return AttemptLost(
         **header(state),
         **_asked(request),
@@ -102,7 +102,7 @@ def attempt_lost(
 
 
 def _asked(request: RequestSent) -> dict[str, Any]:
-    """Which request of the evaluation it was."""
+    """The fields that identify the request within its evaluation."""
     return {
         "purpose": request.purpose,
         "judge": request.judge,
@@ -112,12 +112,12 @@ def _asked(request: RequestSent) -> dict[str, Any]:
 
 
 def _encodable(text: str) -> str:
-    """Text that an event can hold: half a surrogate pair, as in odd file names, is escaped."""
+    """Text that an event can hold: lone surrogates, as in odd file names, are escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _body(scrub: Scrubbing, body: bytes, kept: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:
-    """What is `kept` of a body, if it is known that no key stands in it."""
+    """The part of a body that is recorded: `kept`, if it is known to hold no key."""
     placeholder = scrub.body("body", body)
     if placeholder is not None:
         return redacted_body(body, placeholder)
@@ -127,7 +127,7 @@ def _body(scrub: Scrubbing, body: bytes, kept: Callable[[bytes], dict[str, Any]]
 
 
 def _short(text: str) -> str:
-    """As much of what an error says as is recorded, and that it is not all."""
+    """An error's message, cut off with a remark if it is too long to record."""
     if len(text) <= MOST_OF_AN_ERROR:
         return text
     return f"{text[:MOST_OF_AN_ERROR]} [cut off: only so many characters are recorded]"

@@ -1,7 +1,7 @@
 """Derives the class, the judgements and the score from a recorded answer.
 
-This is the only place, for a running run, for a replayed one, and for a verdict from outside.
-Pure: it sends nothing and knows no event.
+A running run, a replay and an external verdict all use this code. Pure: it sends nothing and
+knows no event.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def derive(
     scorers: Sequence[Scorer] = (),
     said: Transcript = _NOTHING_SAID,
 ) -> Derived:
-    """What the action comes to. A `Failure` ends the evaluation without a score.
+    """Derive the result of an action. A `Failure` ends the evaluation without a score.
 
-    `scorers` are the run's, and `said` is what they are asked about.
+    `scorers` are the run's scorers, and `said` is their input.
     """
     match action:
         case Classify(transcript):

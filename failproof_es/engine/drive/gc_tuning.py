@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def tuned_gc() -> Iterator[None]:
-    """Keep the cyclic collector from walking, again and again, all that was imported.
+    """Keep the cyclic collector from walking all imported modules again and again.
 
-    What exists now is frozen; a full collection then only walks what the run made since,
-    which is little, so it may come often enough for memory to stay flat.
+    Existing objects are frozen. A full collection then walks only what the run made since, which
+    is little. So it can run often enough to keep memory flat.
     """
     thresholds = gc.get_threshold()
     gc.freeze()

@@ -1,7 +1,7 @@
 """The loop of one evaluation: decide, perform, append, evolve.
 
-`next_action` decides; this module does what it says and records it. Starting and resuming
-are this same loop entered with a different history.
+`next_action` decides; this module performs the action and records it. Starting and resuming
+are the same loop, entered with a different history.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import asyncio
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
@@ -63,18 +65,22 @@ from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.store.writing.journal import Journal
 
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
-"""Takes each piece of a streamed answer as it comes, before it is on record, secrets replaced.
-Must not raise."""
+"""Called with each piece of a streamed answer as it arrives, before it is recorded, with secrets
+replaced. Must not raise."""
+
+_WAITING = ThreadPoolExecutor(16, thread_name_prefix="classify")
+"""Where classifiers and scorers run that wait for a program: those that wait together share its
+processes (`shell_analysis/parse/batching.py`), so they are more than there are cores."""
 
 
 class Halted(Exception):
-    """An error that would meet every evaluation alike: the run stops and can be resumed."""
+    """An error that would affect every evaluation: the run stops and can be resumed."""
 
 
 class DeferredTooLong(Halted):
-    """A server turned one evaluation away for too long, maybe while it answered others.
+    """A server refused one evaluation for too long, perhaps while it answered others.
 
-    That one is left unfinished; others may go on.
+    That evaluation stays pending; others may go on.
     """
 
 
@@ -91,7 +97,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Carries evaluations of one run to their end."""
+    """Runs evaluations of one run to their end."""
 
     dialect: Dialect
     targets: Mapping[str, Target]
@@ -106,22 +112,32 @@ class Interpreter:
     retry_delay_ms: int
     purposes: frozenset[Purpose]
     scorers: Sequence[Scorer] = ()
+    _tools: OffersTools | None = field(init=False)
+    """The dialect, where it is one: asking it for each request takes longer than preparing it."""
+    _judge_schema: HasJudgeSchema | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        dialect: object = self.dialect
+        tools = dialect if isinstance(dialect, OffersTools) else None
+        schema = dialect if isinstance(dialect, HasJudgeSchema) else None
+        object.__setattr__(self, "_tools", tools)
+        object.__setattr__(self, "_judge_schema", schema)
 
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
     ) -> Evaluation:
-        """Carry one evaluation on from `history`, to its end or to where `stop` is set.
+        """Continue one evaluation from `history` to its end, or until `stop` is set.
 
-        It also stands still where it asks somebody whom `purposes` leave out.
+        It also stops before a request whose purpose is not among `purposes`.
 
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
         header = EventHeader.of_evaluation(key)
         patience: WaitBudget | None = None
-        """Begins with the first request: what happened in another drive tries nobody's."""
+        """Begins with the first request of this drive. Earlier drives do not count."""
         state = fold(history)
         decided: list[EvaluationEvent] = []
-        """Events that follow from what is on record: recorded with the next append."""
+        """Derived events: recorded with the next append."""
         while not isinstance(
             action := next_action(
                 state,
@@ -175,20 +191,21 @@ class Interpreter:
     async def _derive(
         self, header: EventHeader, state: Evaluation, case: Case, action: LocalAction
     ) -> EvaluationEvent:
-        """What follows without asking anyone; where that takes long, in a thread."""
+        """The event of a local action. A slow action runs in a thread."""
         follows = partial(
             derive_event, self.dialect, header, state, case, action, scorers=self.scorers
         )
         if (isinstance(action, Classify) and classify_waits(self.dialect)) or (
             isinstance(action, ScoreReply) and scoring_waits(self.scorers)
         ):
-            return await asyncio.to_thread(follows)
+            inside = partial(copy_context().run, follows)
+            return await asyncio.get_running_loop().run_in_executor(_WAITING, inside)
         return follows()
 
     # -- stopping --------------------------------------------------------------------------
 
     def _halting_error(self, event: EvaluationEvent) -> str | None:
-        """Why the whole run has to stop after this event, if it has to."""
+        """The reason to stop the whole run after this event, if there is one."""
         if not isinstance(event, ErrorRecorded):
             return None
         who = event.judge or event.model_key
@@ -244,12 +261,12 @@ class Interpreter:
         )
 
     def _response_options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
-        """Tools are for the model under test, a schema for its judges."""
-        if action.purpose == "target" and isinstance(self.dialect, OffersTools):
-            return ResponseOptions(tools=self.dialect.tools(case))
-        if action.purpose == "judge" and isinstance(self.dialect, HasJudgeSchema):
+        """The response options: tools for the model under test, a schema for judges."""
+        if action.purpose == "target" and self._tools is not None:
+            return ResponseOptions(tools=self._tools.tools(case))
+        if action.purpose == "judge" and self._judge_schema is not None:
             return ResponseOptions(
-                schema=self.dialect.judge_schema(case, Transcript(state.replies))
+                schema=self._judge_schema.judge_schema(case, Transcript(state.replies))
             )
         return DEFAULT_RESPONSE_OPTIONS
 
@@ -262,10 +279,10 @@ class Interpreter:
         target: Target,
         sent_at: float | None,
     ) -> list[EvaluationEvent]:
-        """One attempt and its outcome. The request is on record already.
+        """Send one attempt, and return its outcome. The request is on record already.
 
-        An answer of another model than was asked is recorded whole, and as an error. A request
-        that a stop finds held back by its server is never sent, and lost.
+        An answer of another model than was asked is recorded whole, as an error. If the run stops
+        while its server holds a request back, the request is not sent and is recorded as lost.
         """
         if sent_at is None:
             return [
@@ -341,7 +358,7 @@ class Interpreter:
 
 
 def _tell(gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]) -> None:
-    """Let the gate know how the server bore the request: an answer of any model is one."""
+    """Tell the limiter whether the server answered: an answer of any model counts."""
     first = outcome[0]
     if isinstance(first, ResponseReceived):
         gate.on_answer(sent_at)

@@ -21,23 +21,23 @@ _UNANSWERED = ("unanswered", "1")
 
 
 def read_judgement(dialect: Dialect, case: Case, action: ReadJudgement) -> JudgeReading:
-    """The reply as the dialect reads it; a judge that failed said nothing."""
+    """The judge's reply, parsed by the dialect. A failed judge gives no verdict."""
     if isinstance(action.answer, Failure):
         problem = f"{action.answer.kind}: {action.answer.message}"
         return JudgeReading(None, problem, *_UNANSWERED)
     if not isinstance(dialect, ReadsJudges):
-        raise TypeError(f"dialect {dialect.name!r} asks judges and cannot read them")
+        raise TypeError(f"dialect {dialect.name!r} asks judges and cannot parse their replies")
     return dialect.read_judgement(case, action.transcript, action.answer)
 
 
 def judging_of(started: RunStarted) -> Judging:
-    """How a run judges, by its recorded configuration."""
+    """A run's judges and their rule, by its recorded configuration."""
     judging = recorded_configuration(started).judging
     return Judging(tuple(judge.key for judge in started.judges), judging.rule, judging.attempts)
 
 
 def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[Problem]:
-    """What is wrong with the judges of a run of the dialect, or to be known of them before."""
+    """Errors and warnings about the judges that are configured for the dialect."""
     if not isinstance(dialect, ReadsJudges):
         return
     from failproof_es.models import provider_type  # who only reads needs no model
@@ -64,7 +64,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         return
     yield Problem(
         f"is missing: the dialect {dialect.name!r} has replies judged by a model; "
-        "`failproof-es review` compares people with it and cannot stand in for it",
+        "`failproof-es review` compares people with it and cannot replace it",
         field="judge",
         remedy="name the model that judges",
     )

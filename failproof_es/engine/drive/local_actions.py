@@ -43,7 +43,7 @@ def derive_event(
     action: LocalAction,
     scorers: Sequence[Scorer] = (),
 ) -> EvaluationEvent:
-    """What the action comes to, as the event that follows `state`."""
+    """The result of a local action, as the event that follows `state`."""
     match action:
         case DeclareLost(request):
             return attempt_lost(header, state, request, _LOST)

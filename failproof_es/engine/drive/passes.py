@@ -1,8 +1,8 @@
 """The passes of a drive: which evaluations each pass takes, and what it may ask.
 
 Most runs need one. A run whose judges begin `after_all_answers` needs two: a machine that
-holds one model at a time then changes models once, not for every case. A program that hands
-evaluations in one by one has a pass that goes on until it says that there are no more.
+holds one model at a time then changes models once, not for every case. A program that submits
+evaluations one by one has a pass that lasts until the program closes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JUDGEMENTS: frozenset[Purpose] = frozenset({"judge"})
 
 
 class Submissions:
-    """Evaluations of a run's plan that another thread hands in while the run is driven.
+    """Evaluations of a run's plan that another thread submits while the run is driven.
 
     Made in the event loop that drives the run. `submit` and `close` may be called from any
     thread; what is submitted after `close` is left for the next drive.
@@ -37,17 +37,17 @@ class Submissions:
         self._news = self._loop.create_future()
 
     def submit(self, key: EvaluationKey) -> None:
-        """Have the evaluation carried on as far as its pass goes."""
+        """Run the evaluation as far as its pass goes."""
         self._loop.call_soon_threadsafe(self._add, key)
 
     def close(self) -> None:
-        """Say that there are no more."""
+        """Declare that no more evaluations will be submitted."""
         self._loop.call_soon_threadsafe(self._end)
 
     async def keys(
         self, models: Sequence[str], stop: asyncio.Event
     ) -> AsyncGenerator[EvaluationKey]:
-        """Those of these models, each as it comes, until there are no more or `stop` is set."""
+        """Submitted evaluations of these models, as they arrive, until the end or a `stop`."""
         stopped = asyncio.ensure_future(stop.wait())
         try:
             while not stop.is_set():
@@ -80,10 +80,10 @@ class Submissions:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One pass: over the whole plan, or over what is submitted."""
+    """One pass, over the whole plan or over submitted evaluations."""
 
     purposes: frozenset[Purpose] = EVERYTHING
-    """Whom it asks. An evaluation that needs another asked is left where it stands."""
+    """The purposes of its requests. An evaluation that needs another purpose stays pending."""
     submissions: Submissions | None = None
 
 

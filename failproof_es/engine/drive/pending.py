@@ -40,7 +40,7 @@ raise."""
 
 @dataclass(frozen=True, slots=True)
 class PendingEvaluations:
-    """The evaluations of a run that are not finished. The finished ones go to the tally."""
+    """The unfinished evaluations of a run. Finished ones are counted in the tally."""
 
     run: Run
     reader: RetryingReader
@@ -51,9 +51,9 @@ class PendingEvaluations:
     on_begun: OnBegun | None = None
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
-        """Those of the phase that are asked of these models.
+        """The pending evaluations of this phase and these models, in windows.
 
-        Of a phase that is handed its evaluations in, each as it comes, until `stop` is set.
+        In a phase with submitted evaluations, each as it arrives, until `stop` is set.
         """
         if phase.submissions is None:
             windows = self._read_ahead(models)
@@ -78,7 +78,7 @@ class PendingEvaluations:
     async def _with_carried_over(
         self, window: list[RecordedEvaluation]
     ) -> list[RecordedEvaluation]:
-        """The same, after putting on record what a branched run takes over of them."""
+        """The same, after recording which of them a branched run carries over."""
         branch = self.run.started.branched_from
         keys = [recorded.key for recorded in window if not recorded.history]
         if branch is None or not keys:
@@ -98,7 +98,7 @@ class PendingEvaluations:
         return found
 
     async def _read_ahead(self, models: Sequence[str]) -> Windows:
-        """The plan in windows, the next one read while the last one is worked on."""
+        """The plan in windows; the next one is read while the last one is processed."""
         ahead: asyncio.Task[list[RecordedEvaluation]] | None = None
         try:
             async for keys in self._planned_keys(models):

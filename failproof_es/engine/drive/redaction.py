@@ -1,9 +1,8 @@
 """Redacts a run's keys before any event is built.
 
-Each replacement is recorded: in which field, the value of which variable, how often.
-A key is looked for as it is, upper case or lower, and in the forms that programs give to what
-they repeat: escaped for JSON, HTML or a URL, in base64 at any offset, in hexadecimal,
-with white space in between.
+Each replacement is recorded: the field, the variable, how often. A key is found in any case, and
+in the forms in which programs repeat text: escaped for JSON, HTML or a URL, in base64 at any
+offset, in hexadecimal, with white space in between.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from failproof_es.events import Redaction
 from failproof_es.problems import InvalidInput
 
 SHORTEST_KEY = 16
-"""A shorter value is a stand-in such as `EMPTY` or `test`: models say it themselves."""
+"""A shorter value is taken for a placeholder such as `EMPTY` or `test`, a common word."""
 
 _ESCAPES = re.compile(rb"\\u00([2-7][0-9a-f])")
-"""What JSON may write for any printable character, in lower case."""
+"""The JSON escapes of printable characters, in lower case."""
 _PIECE_BYTES = 2**20
 _ESCAPED = {b"%02x" % code: bytes([code]).lower() for code in range(0x20, 0x80)}
 _NAMED = {
@@ -40,14 +39,14 @@ _REFERENCES = re.compile(
     + b"|".join(_NAMED)
     + rb");"
 )
-"""What a URL and HTML may write for any printable character, in lower case."""
+"""The URL and HTML escapes of printable characters, in lower case."""
 _LONGEST_REFERENCE = max(map(len, _NAMED)) + 2
 _WHITE_SPACE = b" \t\r\n\v\f"
 _ESCAPED_WHITE_SPACE = (rb"\n", rb"\r", rb"\t", rb"\u000a", rb"\u000d", rb"\u0009", rb"\u0020")
 
 
 class Redactor:
-    """Knows the values of the named environment variables."""
+    """Replaces the values of the named environment variables."""
 
     def __init__(self, variables: Iterable[str]) -> None:
         values = {name: os.environ.get(name, "") for name in sorted(set(variables))}
@@ -58,19 +57,19 @@ class Redactor:
         """The variables whose values are too short to be looked for."""
 
     def scrubbing(self) -> Scrubbing:
-        """Begin to scrub what one event will hold."""
+        """A scrubber for the fields of one event."""
         return Scrubbing(self._secrets)
 
     def streaming(self, pass_on: Callable[[str], None]) -> StreamScrubbing:
-        """Begin to scrub a text that comes in pieces and is passed on in pieces."""
+        """A scrubber for a streamed text, which passes pieces on."""
         return StreamScrubbing(self._secrets, pass_on)
 
     def scrubbed(self, text: str) -> str:
-        """A text that is shown or recorded for itself."""
+        """A single text, scrubbed, to show or record."""
         return self.scrubbing().text("text", text)
 
     def cleaned(self, error: InvalidInput) -> InvalidInput:
-        """The same problems, their words scrubbed."""
+        """The same problems, their text scrubbed."""
         return InvalidInput(
             [
                 replace(
@@ -94,14 +93,17 @@ class _Secrets:
         self._first = frozenset(form[0] for form, _ in forms)
 
     def may_begin(self, lower: str) -> bool:
-        """Whether more text may make a secret of this one."""
+        """Whether this text may be the beginning of a secret."""
         return lower[0] in self._first and any(
             len(form) > len(lower) and form.startswith(lower) for form, _ in self.forms
         )
 
     def in_data(self, data: bytes) -> set[str]:
-        """Whose keys stand in the data: escaped for JSON however often, character by character
-        for HTML or a URL, or with white space in between."""
+        """The variables whose keys occur in the data.
+
+        Also escaped for JSON, any number of times, escaped character by character for HTML or a
+        URL, or with white space in between.
+        """
         if not self.forms:
             return set()
         found: set[str] = set()
@@ -115,7 +117,7 @@ class _Secrets:
 
 
 class Scrubbing:
-    """Scrubs the fields of one event and remembers what it replaced."""
+    """Scrubs the fields of one event and counts what it replaced."""
 
     def __init__(self, secrets: _Secrets) -> None:
         self._secrets = secrets
@@ -136,13 +138,13 @@ class Scrubbing:
                 text = _placeholder(variable).join(pieces)
                 lower = _lower(text)
         if variables := self._secrets.in_text(text):
-            # In escapes. Which of the characters they are is not worth finding out.
+            # In escapes. Their exact place is not needed.
             self._found.update((field, variable) for variable in variables)
             text = _placeholders(variables)
         return text
 
     def optional(self, field: str, text: str | None) -> str | None:
-        """The same for text that need not be there."""
+        """The same for an optional text."""
         return None if text is None else self.text(field, text)
 
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
@@ -155,10 +157,10 @@ class Scrubbing:
         return kept
 
     def body(self, field: str, body: bytes) -> str | None:
-        """What to put in the place of a body that a key stands in; `None` for any other.
+        """The placeholder for a body that holds a key; `None` for any other body.
 
-        It may stand there in pieces, as a stream brings it, or in escapes; or it was read from
-        there before. No piece of it is kept then, nor what is around them.
+        The key may be in the pieces of a stream or in escapes, or it was read from this body
+        before. Then no part of the body is kept.
         """
         variables = {variable for where, variable in self._found if not where.startswith("headers")}
         variables |= self._secrets.in_data(body)
@@ -176,9 +178,9 @@ class Scrubbing:
 
 
 class StreamScrubbing:
-    """Scrubs a text as it comes: a secret that is cut into pieces is found, too.
+    """Scrubs a text as it arrives. It also finds a secret that is split over pieces.
 
-    Only what may be the beginning of a secret is held back until more has come.
+    It holds back only a tail that could be the start of a secret.
     """
 
     def __init__(self, secrets: _Secrets, pass_on: Callable[[str], None]) -> None:
@@ -188,14 +190,14 @@ class StreamScrubbing:
         self._held = ""
 
     def piece(self, text: str) -> None:
-        """Take the next piece of the text; pass on what is known to be harmless."""
+        """Take the next piece of the text; return what is known to hold no secret."""
         text = self._held + text
         cut = self._cut(_lower(text))
         self._held = text[cut:]
         self._say(text[:cut])
 
     def end(self) -> None:
-        """Pass on what was held back: no more comes."""
+        """Return what was held back, at the end of the text."""
         self._say(self._held)
         self._held = ""
 
@@ -204,7 +206,7 @@ class StreamScrubbing:
             self._pass_on(self._scrubbing.text("text", text))
 
     def _cut(self, lower: str) -> int:
-        """Where that begins which more text may make a secret; never within a whole one."""
+        """The start of a tail that could begin a secret; never within a whole secret."""
         at = 0
         while True:
             found = self._secrets.any.search(lower, at)
@@ -218,13 +220,13 @@ class StreamScrubbing:
 
 
 def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
-    """One form may hold another one, of another variable, too: the rest of it would be left."""
+    """Longest first: a form may contain a shorter one, and replacing that would leave the rest."""
     form, variable = secret
     return -len(form), form, variable
 
 
 def _forms(value: str) -> set[str]:
-    """What a key may come back as, in lower case."""
+    """The forms in which a key may be repeated, in lower case."""
     data = value.encode("utf-8", "surrogateescape")
     in_json = json.dumps(value)[1:-1]
     forms = {value, in_json, in_json.replace("/", r"\/"), html.escape(value), data.hex()}
@@ -238,9 +240,9 @@ def _forms(value: str) -> set[str]:
 
 
 def _in_base64(encode: Callable[[bytes], bytes], data: bytes, before: int) -> str:
-    """The characters that are of the data alone where so many bytes (modulo 3) stand before it.
+    """The base64 characters that depend on the data only, after `before` other bytes (modulo 3).
 
-    So it is found in `Bearer KEY` and in `user:KEY` as well.
+    So the key is found in `Bearer KEY` and in `user:KEY` as well.
     """
     encoded = encode(bytes(before) + data).decode("ascii")
     bits = 8 * (before + len(data))
@@ -263,7 +265,7 @@ def _split(text: str, lower: str, form: str) -> list[str]:
 
 
 def _views(data: bytes) -> Iterator[bytes]:
-    """Lower-case data as different readers would see it, each view that differs."""
+    """Lower-case data in each of its decoded forms that differs."""
     unescaped = _unescaped(data)
     yield unescaped
     if b"%" in unescaped or b"&" in unescaped:
@@ -276,7 +278,7 @@ def _views(data: bytes) -> Iterator[bytes]:
 
 
 def _resolved(data: bytes) -> bytes:
-    """Lower-case data with what HTML and URLs write for a character resolved."""
+    """Lower-case data with HTML and URL escapes resolved."""
     pieces, at = [], 0
     while at < len(data):
         end = at + _PIECE_BYTES

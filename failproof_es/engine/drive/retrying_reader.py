@@ -24,7 +24,7 @@ class RetryingReader:
     async def read(
         self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """What `read` returns, given a connection of its own and these arguments.
+        """Return what `read` returns, called with its own connection and these arguments.
 
         Raises `LogUnavailable` when the server stays away.
         """

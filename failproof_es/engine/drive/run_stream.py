@@ -17,7 +17,7 @@ Observe = Callable[[Event], None]
 
 
 class RunStream:
-    """Has one writer: what is recorded at the same time must be recorded by one task."""
+    """A run's own stream. It has one writer: only one task at a time may record."""
 
     def __init__(self, run: Run, journal: Journal, observe: Observe) -> None:
         self.run = run
@@ -37,7 +37,7 @@ class RunStream:
         changes: asyncio.Queue[LimitUpdate | None],
         give_up: Callable[[BaseException], None],
     ) -> None:
-        """Put every change of a limit on record, in order; `None` ends it."""
+        """Record every change of a limit, in order; `None` ends it."""
         while (change := await changes.get()) is not None:
             try:
                 await self.record(LimitChanged, **asdict(change))

@@ -1,7 +1,7 @@
 """Joins the pieces of each text field of a stream. Pure.
 
-A stream brings every text in pieces, also those that nobody reads: what is in none of its
-events may be in all of them together.
+A stream sends every text in pieces, also texts that we do not parse. A secret that is in none
+of the events may be in all of them together.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from failproof_es.models.replies.event_stream import EventStream
 from failproof_es.web.bounded_json import read_json
 
 _MOST_FIELDS = 1_000
-"""Those beyond are put together as one, in the order in which they come."""
+"""Further fields are joined into one, in the order in which they come."""
 _DEEPEST = 64
 _Path = tuple[str | int, ...]
 
 
 def joined_fields(body: bytes) -> list[str]:
-    """Every text field of the parts of `body`, its pieces joined. Nothing is refused.
+    """Every text field of the parts of `body`, its pieces joined. Never raises.
 
-    Its parts are server-sent events or lines of JSON, whichever provider they come from. Nothing
-    for a document that came whole.
+    The parts are server-sent events or lines of JSON, of any provider. Empty for a document that
+    was not streamed.
     """
     texts = []
     for is_cut, parts in ((b"data:" in body, _events), (_is_lines(body), _lines)):
@@ -36,7 +36,7 @@ def joined_fields(body: bytes) -> list[str]:
 
 
 def _is_lines(body: bytes) -> bool:
-    """Whether a line that is not the only one begins an object of its own."""
+    """Whether the body has several lines, and one of them begins a JSON object."""
     return b"\n{" in body or b"\r{" in body
 
 
@@ -45,14 +45,14 @@ def _lines(body: bytes) -> Iterator[str]:
 
 
 def _events(body: bytes) -> Iterator[str]:
-    """The data of each event, of the one that nothing ended, too."""
+    """The data of each event, also of a last one without its end."""
     stream = EventStream(errors="replace")
     yield from stream.feed(body)
     yield stream.pending
 
 
 def _document(data: str) -> Any:
-    """What an event says; one that says no more than a word is one text, JSON or not."""
+    """An event's value. An event of a single word is a text, whether it is JSON or not."""
     try:
         document = read_json(data)
     except ValueError:
@@ -61,14 +61,14 @@ def _document(data: str) -> Any:
 
 
 class _Joined:
-    """The texts so far, by where they stand."""
+    """The texts so far, by their place."""
 
     def __init__(self) -> None:
         self._by_path: dict[_Path, io.StringIO] = {}
         self._others = io.StringIO()
 
     def add(self, value: Any, path: _Path) -> None:
-        """Every text in `value`. `index` tells what is in a list from its neighbours."""
+        """Add every text in `value`. `index` distinguishes the entries of a list."""
         if type(value) is str:
             text = self._by_path.get(path)
             if text is None:

@@ -41,7 +41,7 @@ class Targets:
         self.judges = {key: self._target(model) for key, model in judging.items()}
 
     def _gates(self, models: Mapping[str, Model]) -> dict[str, ConcurrencyLimiter]:
-        """One for each server, shared by all that it serves."""
+        """One limiter for each server, shared by its models."""
         execution = self._configuration.execution
         workers, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
         slots = FairSemaphore(workers)
@@ -67,7 +67,7 @@ class Targets:
 
     @property
     def by_server(self) -> Sequence[Sequence[str]]:
-        """The keys of the models under test, those of one server together."""
+        """The keys of the models under test, grouped by server."""
         models = {key: target.model for key, target in self.models.items()}
         return list(_by_server(models).values())
 
@@ -79,7 +79,7 @@ class Targets:
         return tuple(snapshot(target.model, key) for key, target in self.models.items())
 
     def judge_snapshots(self) -> tuple[ModelSnapshot, ...]:
-        """The judges', in the order in which they are asked."""
+        """The judges' recorded configuration, in the order in which they are asked."""
         return tuple(snapshot(target.model, key) for key, target in self.judges.items())
 
     def secret_variables(self) -> list[str]:
@@ -87,7 +87,7 @@ class Targets:
         return [name for each in self._all() for name in secret_variables(each.model)]
 
     def redactor(self) -> Redactor:
-        """What replaces every key of the run, in whatever comes from any of its models."""
+        """The redactor of every key of the run, for all that its models send."""
         return Redactor(self.secret_variables())
 
     def short_key_warnings(self) -> tuple[Problem, ...]:
@@ -103,12 +103,11 @@ class Targets:
         )
 
     async def check(self, *, offline: bool = False) -> list[str]:
-        """Look whether every model can be reached; return the remarks.
+        """Check whether every model can be reached; return the remarks.
 
-        `offline`: as far as that can be seen without a connection and without anybody's code.
+        `offline`: without a connection, and without running the user's code.
 
-        Raises `InvalidInput` with what is wrong with all of them at once. No key stands in
-        what it says.
+        Raises `InvalidInput` with the errors of all models at once. Its messages hold no key.
         """
         looks = CheckCache()
         results = await asyncio.gather(
@@ -130,14 +129,14 @@ class Targets:
         return remarks
 
     async def open(self) -> None:
-        """Start what must be started before the first request. Raises as `check` does."""
+        """Start what the models need before the first request. Raises as `check` does."""
         try:
             await asyncio.gather(*(target.provider.open() for target in self._all()))
         except InvalidInput as error:
             raise self.redactor().cleaned(error) from None
 
     async def close(self) -> None:
-        """Release everything, whatever fails."""
+        """Release everything, even if parts of it fail."""
         await asyncio.gather(
             *(target.provider.close() for target in self._all()), return_exceptions=True
         )

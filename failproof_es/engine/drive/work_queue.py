@@ -25,7 +25,7 @@ class WorkQueue:
         self._more = True
 
     async def next(self) -> RecordedEvaluation | None:
-        """The next one to be carried on, `None` when there are no more."""
+        """The next evaluation to work on, `None` when there are no more."""
         while not self._ready and self._more:
             async with self._turn:
                 if not self._ready and self._more:

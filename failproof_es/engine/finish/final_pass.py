@@ -27,36 +27,37 @@ from failproof_es.engine.related_runs.paired_results import RunScores
 
 @dataclass(frozen=True, slots=True)
 class FinalScan:
-    """What was read of a run's evaluations."""
+    """The results of reading a run's evaluations once."""
 
     run: Run
-    """As its own stream stood before."""
+    """The run before its last events."""
     counts: RunCounts
     scores: RunScores
     """Empty unless they were asked for."""
     validation: Validation
     streams: SealedStreams
     known: int
-    """How many streams the evaluations that were planned and have begun are."""
+    """The number of planned evaluations that have begun."""
     filed: int
-    """How many streams of evaluations the database files under the run."""
+    """The number of evaluation streams with this run id."""
 
     @property
     def summary(self) -> RunSummary:
-        """How the run stands."""
+        """The run's summary."""
         return RunSummary(run=self.run, counts=self.counts)
 
     def validated(self, beside: OtherStreams) -> dict[str, Any]:
-        """The fields of `RunValidated`. To be called once."""
+        """The fields of `RunValidated`. Call it once."""
         return self.validation.end(beside, self.known, self.filed, self.counts.spending)
 
 
 def scan_finished_run(
     connection: Connection, run: Run, *, scores: bool = False, broken: Exception | None = None
 ) -> FinalScan:
-    """Read every evaluation of the run, once. What cannot be read is a finding, and ends nothing.
+    """Read every evaluation of the run, once. Unreadable events become findings, not errors.
 
-    `scores` are kept where asked for; `broken` says why the run's own stream ends before its end.
+    `scores` are kept if asked for; `broken` says why the run's own stream is unreadable from
+    some event on.
     """
     run_id = run.started.originator_id
     validation = Validation(run.started, dialect_named(run.started.dialect))
@@ -76,9 +77,9 @@ def scan_finished_run(
 
 
 def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
-    """The fields of `RunValidated` for a run that has ended, from all that the log holds of it.
+    """Validate a run that has ended, from all its events; return the fields of `RunValidated`.
 
-    What cannot be read is a finding, and ends neither the check nor the run.
+    Unreadable events become findings. They end neither the check nor the run.
     """
     run, broken = read_run_prefix(connection, run_id)
     reading = scan_finished_run(connection, run, broken=broken)

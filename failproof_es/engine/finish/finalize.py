@@ -28,11 +28,11 @@ async def finalize(
     limits: Gates,
     trouble: BaseException | None,
 ) -> FinalScan | None:
-    """Record that the run is paused, has failed or is complete, and whether its gates are met.
+    """Record that the run is paused, failed or complete, and whether its gates are met.
 
-    `counts` are those of the drive. Returns what was read of the run where it has ended. Raises
-    the `trouble` that ended the drive before everything was done, unless it is of a kind that
-    a paused run says all about: a halt.
+    `counts` are those of the drive. Returns the scan of the run if it has ended. Raises the
+    `trouble` that ended the drive early, unless it is a halt: the paused run records that
+    completely.
     """
     if counts.finished < counts.planned:
         if isinstance(trouble, JournalError | LogUnavailable | LeaseLost | RunBusy):
@@ -55,9 +55,9 @@ async def finalize(
 
 
 async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | None) -> None:
-    """Record what checking the run found, and that this is all of it.
+    """Record the findings of the run's validation, and its seal.
 
-    Out of what was read of it when it ended; where that was another process, it is read again.
+    Uses the scan from the run's end. If another process made that, the run is read again.
     """
     run_id = stream.run.started.originator_id
     if stream.run.validation is None:
@@ -83,7 +83,7 @@ def _changes(connection: Connection, limits: Gates, scores: RunScores) -> list[C
 
 
 def _nothing_answered(summary: RunSummary) -> str:
-    """Why a run failed, of each of its models."""
+    """Why a run failed, by model."""
     told = (
         f"model {key}: {describe_lost(summary.model_tally(key))}" for key in sorted(summary.models)
     )

@@ -22,18 +22,18 @@ _VERSION = attrgetter("version")
 
 @dataclass(frozen=True, slots=True)
 class HashedRow:
-    """A row of the log that is part of the seal, for the functions that fold it."""
+    """A row of the log that is part of the seal."""
 
     stream_id: UUID
     row: LeafRow
 
     @property
     def position(self) -> int:
-        """Its place in the log."""
+        """Its position in the log."""
         return self.row.position
 
     def event(self) -> Event:
-        """The event. Raises `UnreadableEvent` or `UnreadableState` where it is none."""
+        """The event. Raises `UnreadableEvent` or `UnreadableState` if the row is not one."""
         row = self.row
         if row.trouble is not None:
             raise UnreadableEvent(f"the event at {row} cannot be read: {row.trouble}")
@@ -42,7 +42,7 @@ class HashedRow:
 
 
 class SealedStreams:
-    """The streams of a run as far as they were read, kept as hashes: what its seal is made of."""
+    """The hashes of a run's streams that were read so far: its seal is made from them."""
 
     def __init__(self, run_id: UUID) -> None:
         self._run_id = run_id
@@ -51,7 +51,7 @@ class SealedStreams:
         """The first event found that is not what its writer recorded: such a run is not sealed."""
 
     def ids(self) -> Iterator[UUID]:
-        """The streams read that hold anything of the run, in the order of their ids."""
+        """The streams read so far that hold events of the run, ordered by id."""
         return (UUID(bytes=each) for each in self._streams.ids())
 
     def read(
@@ -70,9 +70,9 @@ class SealedStreams:
         }
 
     def read_rest(self, connection: Connection) -> tuple[int, int]:
-        """Hash every stream that is filed under the run and was not read, beside its own.
+        """Hash every other stream with this run's id that was not read yet.
 
-        Returns how many were read until now, each counted once, and how many are filed under it.
+        Returns how many distinct streams were read, and how many have this run's id.
         """
         run_id = self._run_id
         counted = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
@@ -89,7 +89,7 @@ class SealedStreams:
         return known, filed
 
     def seal(self, connection: Connection) -> Seal:
-        """The seal over what was read, and over the run's own stream as it stands now.
+        """The seal over what was read, and over the run's own stream as it is now.
 
         Raises `LedgerBroken` where an event is not what its writer recorded.
         """
@@ -108,7 +108,7 @@ class SealedStreams:
         return hashed
 
     def _leaves(self, rows: Iterable[LeafRow]) -> list[bytes]:
-        """The leaf hashes of those of these rows that are filed under the run."""
+        """The leaf hashes of the rows with this run's id."""
         leaves = []
         for row in rows:
             if row.run_id == self._run_id.bytes:

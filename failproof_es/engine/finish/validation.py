@@ -1,4 +1,4 @@
-"""Validates a run that has ended (specification 001 § 10.2): complete, whole, and as it was sent.
+"""Validates a run that has ended (specification 001 § 10.2): complete, intact, and as sent.
 
 Tokens and costs are counted again.
 """
@@ -49,7 +49,7 @@ from failproof_es.store.reading.reader import read_streams
 from failproof_es.support.plurals import plural
 
 _NAMED = 100
-"""So many findings of one kind are named one by one; the rest are counted."""
+"""The number of findings of one kind that are listed; the rest are counted."""
 _CUT_OFF = "length"
 _NOTHING = Counts(planned=0, finished=0, scored=0, abandoned=0)
 
@@ -59,21 +59,21 @@ class OtherStreams:
     """Checks a run's own events, after all evaluations were read."""
 
     counts: Counts
-    """Those of the run's last event that has any."""
+    """The counts in the run's last event that has any."""
     of_run: Exception | None = None
-    """What is wrong with the run's own stream."""
+    """The defect of the run's own stream."""
     broken: list[tuple[Exception, UUID | None]] = field(default_factory=list)
-    """What is wrong with what is done about the run, or with the reviews of an evaluation."""
+    """The defects of the run's operations, or of the reviews of an evaluation."""
 
     def without_run(self) -> OtherStreams:
-        """The same where it is known already what is wrong with the run's own stream."""
+        """The same, if the defect of the run's own stream is known already."""
         return replace(self, of_run=None)
 
 
 def check_other_streams(
     connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID]
 ) -> OtherStreams:
-    """The run's own stream, what is done about the run, and what people said of evaluations."""
+    """Check the run's own stream, its operations, and the reviews of its evaluations."""
     run, of_run = read_run_prefix(connection, run_id)
     beside = OtherStreams(run.counts or _NOTHING, of_run)
     try:
@@ -109,7 +109,7 @@ def _look_at_reviews(
 
 @dataclass(slots=True)
 class Validation:
-    """What has been looked at so far, and what was found."""
+    """The findings so far, and the counts of what was checked."""
 
     started: RunStarted
     dialect: Dialect
@@ -128,7 +128,7 @@ class Validation:
         self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
 
     def check(self, recorded: RecordedEvaluation) -> Folded:
-        """Check one planned evaluation, event by event; returns what its history amounts to."""
+        """Check one planned evaluation, event by event; return its folded history."""
         self.checked["evaluations"] += 1
         self._streams += bool(recorded.history)
         if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
@@ -152,7 +152,7 @@ class Validation:
         return Folded(state, recorded.history, None)
 
     def add_unreadable(self, error: Exception, evaluation_id: UUID | None = None) -> None:
-        """Keep that a history is impossible, or cannot be read, and which event says so."""
+        """Add a finding: a history that is impossible or cannot be read, with its event."""
         impossible = isinstance(error, ImpossibleHistory)
         self._keep("impossible_history" if impossible else "unreadable", str(error), evaluation_id)
 
@@ -161,9 +161,9 @@ class Validation:
     ) -> dict[str, Any]:
         """The fields of `RunValidated`, compared with the run's own events.
 
-        `known` is how many streams were looked at that hold anything of the run, `filed` how many
-        evaluations the database files under it, `spending` what its answers took, by the key of
-        the model or judge. To be called once.
+        `known` is the number of checked streams with events of the run, `filed` the number of
+        evaluations with its run id, `spending` the usage of its answers, by the key of the model
+        or judge. Call it once.
         """
         if beside.of_run is not None:
             self.add_unreadable(beside.of_run)
@@ -248,7 +248,7 @@ class Validation:
             self._find("misread", f"{message} {_shown(wrong.raw)}", recorded)
 
     def _is_unreadable(self, model: ModelSnapshot) -> bool:
-        """Whether nobody here speaks as the model's provider does; what was not looked at then."""
+        """Whether the model's provider is not installed. Notes what was not checked then."""
         try:
             provider_type(model.provider)
         except InvalidInput as error:
@@ -283,7 +283,7 @@ class Validation:
 
 
 def _usage(spent: Spent) -> Usage:
-    """The tokens in sum. Unknown once is unknown in sum: a part is not the whole."""
+    """The sum of tokens. If one count is unknown, so is the sum."""
     return Usage(
         input_tokens=None if spent.input.unknown else spent.input.total,
         output_tokens=None if spent.output.unknown else spent.output.total,

@@ -36,8 +36,8 @@ class ConcurrencyLimiter:
     """Limits the requests to one server, in the event loop of one run. `models`: its models' keys.
 
     `slots` are the requests that the run may have in flight at once, over all of its servers.
-    Who waits for this server holds none of them. `max_wait_s` is how long it may turn
-    everything away.
+    A request that waits for this server holds none of them. `max_wait_s` is how long the
+    server may refuse everything.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class ConcurrencyLimiter:
         self.server = server
         self.max_wait_s = max_wait_s
         self.wait_exceeded: str | None = None
-        """What the server did for too long; `None` while the run may wait for it."""
+        """Why the run must stop waiting for the server; `None` while it may wait."""
         self._models = tuple(models)
         self._limit = Limit.open(ceiling)
         self._semaphore = semaphore
         self._inside = 0
-        """Requests that have entered, those included that are under way."""
+        """Requests that have entered, those in flight included."""
         self._under_way = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._held_back: deque[asyncio.Future[None]] = deque()
@@ -65,7 +65,7 @@ class ConcurrencyLimiter:
         self.on_change: Callable[[LimitUpdate], None] = lambda change: None
 
     def restore(self, allowed: int, held_until: datetime | None) -> None:
-        """Begin where another drive of the run left off, with a hold only if it still runs."""
+        """Continue with the limit of an earlier drive, and with its hold if that has not ended."""
         self._limit = replace(self._limit, allowed=max(1, min(allowed, self._limit.ceiling)))
         left_s = (held_until - datetime.now(UTC)).total_seconds() if held_until else 0.0
         if left_s > 0:
@@ -96,11 +96,11 @@ class ConcurrencyLimiter:
         return False
 
     async def wait_to_send(self) -> float | None:
-        """Wait, right before the request goes, while the server wants nothing, or no more.
+        """Wait, right before sending, while a hold lasts or the limit is reached.
 
-        A hold may begin after a request has entered, and the limit may fall below what is
-        inside. Returns when the request goes, by the monotonic clock, or `None` where the run
-        stops before it may.
+        A hold may begin after a request was acquired, and the limit may fall below the number of
+        requests inside. Returns the time of sending, by the monotonic clock, or `None` if the run
+        stops before that.
         """
         while not self._closed and not self._may_go:
             self._semaphore.release(self.server)
@@ -114,7 +114,7 @@ class ConcurrencyLimiter:
         return time.monotonic()
 
     def on_answer(self, sent_at: float) -> None:
-        """The request that was sent then has its answer."""
+        """Note that the request sent at that time was answered."""
         before = self._limit
         self._limit = before.after_answer(sent_at)
         self.wait_exceeded = None
@@ -122,7 +122,7 @@ class ConcurrencyLimiter:
             self._changed(before, "recovered", None)
 
     def on_error(self, sent_at: float, kind: str, retry_after_s: float | None) -> None:
-        """The request that was sent then met an error of this kind: the server's complaint."""
+        """Note that the request sent at that time failed with this kind of error."""
         before, now = self._limit, time.monotonic()
         if kind in RATE_LIMIT_KINDS:
             self._limit = self._limit.after_rate_limit(sent_at, now)
@@ -139,7 +139,7 @@ class ConcurrencyLimiter:
             self.wait_exceeded = self._complaint(now)
 
     def release(self, *, was_sent: bool) -> None:
-        """End a request, however it ended. `was_sent`: it was released, and so sent."""
+        """End a request, whatever its outcome. `was_sent`: `wait_to_send` had let it go."""
         self._inside -= 1
         self._under_way -= was_sent
         self._semaphore.release(self.server)
@@ -163,7 +163,7 @@ class ConcurrencyLimiter:
         return self._under_way < self._limit.allowed and self._limit.held_until is None
 
     def _complaint(self, now: float) -> str:
-        """For how long the server has turned everything away, or wants to."""
+        """How long the server has refused everything, or announces to."""
         assert self._limit.refused_since is not None
         past_s = now - self._limit.refused_since
         allowed = f"longer than the {self.max_wait_s:g} s of `execution.rate_limit_wait_ms`"

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict, deque
 
 
 class FairSemaphore:
-    """Whoever waits for one gets the next that is free, the server with the fewest first.
+    """A semaphore whose next free slot goes to the waiting server with the fewest slots.
 
-    First come, first served would let a server that answers slowly, or not at all, take all of
-    them: the others would only be as fast as it is.
+    With first come, first served, a server that answers slowly or not at all would take all
+    slots, and slow down the others.
     """
 
     def __init__(self, total: int) -> None:
@@ -20,11 +20,11 @@ class FairSemaphore:
 
     @property
     def is_available(self) -> bool:
-        """Whether one could be taken now without waiting."""
+        """Whether a slot could be acquired now without waiting."""
         return self._free > 0
 
     async def acquire(self, server: str) -> None:
-        """Wait for one and take it. Whoever takes it gives it back, and no one else does."""
+        """Wait for a slot and take it. The same caller must release it."""
         if self._free:
             self._free -= 1
             self._taken[server] += 1

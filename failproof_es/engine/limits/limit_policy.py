@@ -1,7 +1,7 @@
 """The policy of a concurrency limiter: its limit, `Retry-After`, and the time of refusal. Pure.
 
-Additive increase, multiplicative decrease: a 429 halves what is allowed, every whole round of
-answers gives a step back. Times are seconds of one monotonic clock.
+Additive increase, multiplicative decrease: a 429 halves the limit, every whole round of
+answers raises it by one step. Times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, Self
 Reason = Literal["rate_limited", "retry_after", "released", "recovered"]
 
 RATE_LIMIT_KINDS = frozenset({"rate_limited", "overloaded"})
-"""The kinds of error that say that the server had too many requests."""
+"""The kinds of error for too many requests."""
 _STEPS = 20
 """Growing from nothing to the ceiling takes so many rounds of answers."""
 _LONGER_S = 1.0
@@ -26,20 +26,20 @@ class Limit:
     ceiling: int
     allowed: int
     answers: int = 0
-    """Of the round that is going on."""
+    """The answers in the present round."""
     cut_at: float | None = None
-    """When it was halved last. What was sent before says nothing about the limit of now."""
+    """When the limit was halved last. Answers to earlier requests do not count for it."""
     held_until: float | None = None
     refused_since: float | None = None
-    """When the first request was sent that it turned away and that no answer came after."""
+    """When the first request of the present refusals was sent; `None` after any answer."""
 
     @classmethod
     def open(cls, ceiling: int) -> Self:
-        """The limit of a server that has complained of nothing."""
+        """The limit of a server that has not complained."""
         return cls(ceiling, ceiling)
 
     def after_answer(self, sent_at: float) -> Limit:
-        """After an answer to what was sent then: a step up at the end of a round."""
+        """The limit after an answer to a request of that time: a full round raises it a step."""
         heard = self if self.refused_since is None else replace(self, refused_since=None)
         if self.allowed >= self.ceiling or self._was_sent_before_the_cut(sent_at):
             return heard
@@ -49,7 +49,7 @@ class Limit:
         return replace(heard, allowed=min(self.ceiling, self.allowed + step), answers=0)
 
     def after_refusal(self, sent_at: float) -> Limit:
-        """After the server did not want what was sent then."""
+        """The limit after the server refused a request sent at that time."""
         return self if self.refused_since is not None else replace(self, refused_since=sent_at)
 
     def refusing_for_s(self, now: float) -> float:
@@ -59,19 +59,19 @@ class Limit:
         return max(now, self.held_until or now) - self.refused_since
 
     def after_rate_limit(self, sent_at: float, now: float) -> Limit:
-        """After too many requests: half of it, at least 1, and once for all that was in flight."""
+        """The limit after a 429: half, at least 1, and once for all requests in flight."""
         if self._was_sent_before_the_cut(sent_at):
             return self
         return replace(self, allowed=max(1, self.allowed // 2), answers=0, cut_at=now)
 
     def hold(self, now: float, retry_after_s: float) -> Limit:
-        """After a `Retry-After`: of several the one that ends last counts."""
+        """The limit with a `Retry-After`. Of several, the one that ends last counts."""
         until = now + retry_after_s
         return replace(self, held_until=until if self.held_until is None
                        else max(self.held_until, until))  # fmt: skip
 
     def holds_longer_than(self, before: Limit) -> bool:
-        """Whether there is a hold where there was none, or one that ends a good deal later."""
+        """Whether there is a new hold, or one that ends much later."""
         if self.held_until is None:
             return False
         return before.held_until is None or self.held_until - before.held_until >= _LONGER_S

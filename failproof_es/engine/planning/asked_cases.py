@@ -16,7 +16,7 @@ _READ_AT_ONCE = 1_000
 
 
 def question_of(case: Case, repetition: int = 1) -> Question:
-    """What an evaluation of the case asks, as `pairing` compares it."""
+    """The question of an evaluation of the case, as `pairing` compares it."""
     document = case.model_dump(mode="json", include={"dialect", "turns", "expectation", "category"})
     sent, graded = experiment.case_digests(document)
     return Question(graded, sent, case.suite_id, case.case_id, repetition)
@@ -36,7 +36,7 @@ class PlannedCases:
         return self._cases
 
     def add(self, digest: str, case: Case) -> None:
-        """The next case, and its digest."""
+        """Add the next case, with its digest."""
         asked = question_of(case)
         self.add_digests(digest, asked.sent, asked.graded)
 
@@ -65,7 +65,7 @@ class PlannedCases:
         models: Sequence[ModelSnapshot],
         judges: Sequence[ModelSnapshot],
     ) -> Experiment:
-        """What is asked when these models are put to the cases, and these judge the answers."""
+        """The experiment of these cases, models and judges."""
         conditions = experiment.conditions(
             {
                 "configuration": configuration,

@@ -1,6 +1,6 @@
 """Records a planned run: stores every prompt, and the whole plan in one commit.
 
-A run either exists with its complete plan or not at all, and never depends on a file again.
+A run either exists with its complete plan or not at all. It never reads a file again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Take = Callable[[Case], None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file or collection: what it is called, the SHA-256 of what it held, its cases."""
+    """One file or collection: its name, the SHA-256 of its content, its cases."""
 
     path: str
     sha256: str
@@ -98,7 +98,7 @@ class CollectedCases:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run: the ordered cases and the files they came from."""
+    """The plan of a run: the ordered cases and their files."""
 
     asked: PlannedCases
     suites: tuple[SuiteSnapshot, ...]
@@ -155,7 +155,7 @@ def _with_files(
 
 
 def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
-    """What is said of cases that are left out: how many they are, then each of their defects."""
+    """The message about skipped cases: how many there are, then each defect."""
     if defects:
         cases = plural(len({defect.case for defect in defects}), "case")
         yield f"skipped: {cases} with {plural(len(defects), 'defect')}"
@@ -185,7 +185,7 @@ def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedC
 
 
 def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
-    """Store what is new of `cases`; return all their digests, in order."""
+    """Store the new ones of `cases`; return all digests, in order."""
     documents = [case.model_dump(mode="json") for case in cases]
     digests = [digest_of(document) for document in documents]
     encoded = map(orjson.dumps, documents)
@@ -224,7 +224,7 @@ def _batches(cases: Iterable[SpooledCase]) -> Iterator[list[SpooledCase]]:
 
 
 def require_unchanged(files: Sequence[Path], before: Sequence[str]) -> None:
-    """Raise `InvalidInput` for every file whose SHA-256 is not what it was before."""
+    """Raise `InvalidInput` with every file whose SHA-256 has changed."""
     changed = [
         Problem("the file changed while it was read", path=file, remedy="start again")
         for file, sha256 in zip(files, before, strict=True)

@@ -1,7 +1,7 @@
 """Prompt collections: prompts that were imported into the log, to run them from there.
 
-A collection is what its own stream says: every import names the prompts it brought, and of
-two with the same id the one imported last counts, in the place of the first.
+A collection is a stream: every import lists its prompts. Of two with the same id, the one
+imported last counts, in the place of the first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def import_prompts(
 ) -> tuple[int, tuple[Problem, ...]]:
     """Store every prompt of the files and put them into a collection: all or none of them.
 
-    Returns how many there were, and the warnings. Raises `InvalidInput` with every defect.
+    Returns the number of prompts, and the warnings. Raises `InvalidInput` with every defect.
     """
     if not isinstance(dialect, RebuildsCases):
         raise InvalidInput.because(
@@ -68,7 +68,7 @@ def import_prompts(
 
 
 def _require_fitting(connection: Connection, dialect: Dialect, name: str) -> None:
-    """A collection holds prompts of one dialect. Raises `InvalidInput`."""
+    """Check that the collection holds prompts of this dialect only. Raises `InvalidInput`."""
     imports = _imports(connection, name)
     if imports and imports[-1].dialect != dialect.name:
         raise InvalidInput.because(

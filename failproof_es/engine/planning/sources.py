@@ -104,9 +104,9 @@ class _Files:
 
 
 class _Valid:
-    """Decides, file after file, which cases are valid beside those before.
+    """Decides, file after file, which cases are valid together with earlier ones.
 
-    A file that is read alone still gives the case whose id another file has taken.
+    A single file does not show that an earlier file has a case with the same id.
     """
 
     def __init__(self, cases: Iterator[Case]) -> None:
@@ -114,7 +114,7 @@ class _Valid:
         self._next = next(cases, None)
 
     def among(self, cases: Iterator[Case]) -> Iterator[Case]:
-        """Those of a file's cases that are valid beside the files before."""
+        """The cases of a file that are valid together with the earlier files."""
         for case in cases:
             if case == self._next:
                 yield case
@@ -205,7 +205,7 @@ def _matches(case: Case, given: Mapping[str, list[str]]) -> bool:
 
 
 def _values(case: Case, name: str) -> tuple[str, ...]:
-    """What the case has of this: several tags, one of everything else, or nothing."""
+    """The case's values for this filter: several tags, one of any other, or none."""
     if name == "tags":
         return case.tags
     values = {"category": case.category, "expected_label": case.label, "source": case.source}

@@ -1,7 +1,7 @@
 """Checks a run before anything is sent (specification 001 § 10.1).
 
-All problems are collected before any is reported: cases and models are all checked, whatever the
-others are like.
+All problems are collected before any is reported: cases and models are all checked, even if
+others have errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from failproof_es.support.extras import require_for
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What was looked at before a run and found good enough to begin it."""
+    """The result of checks that a run has passed."""
 
     source: Source
     reading: Reading
@@ -48,11 +48,11 @@ async def check(
     offline: bool = False,
     take: Take = lambda case: None,
 ) -> Preflight:
-    """Check everything that `start` needs. Raises `InvalidInput` with all that is wrong.
+    """Check everything that `start` needs. Raises `InvalidInput` with every error.
 
-    Each server is sent a request for its models, with its key, and each class of a `python` model
-    is constructed; not so where the check is `offline`. `take` gets every case that is to be
-    asked, in order, from another thread. Nothing is stored.
+    Asks each server for its models, with its key, and constructs each class of a `python` model.
+    An `offline` check does neither. `take` gets every case that is to be asked, in order, from
+    another thread. Nothing is stored.
     """
     gates = asyncio.to_thread(require_gates, store, loaded.configuration)
     cases = asyncio.to_thread(_check_cases, loaded, store, targets, take)
@@ -67,7 +67,7 @@ async def check(
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:
-    """What every check returns. Raises `InvalidInput` with what any of them found wrong."""
+    """Run all checks; return their results. Raises `InvalidInput` with the errors of all."""
     outcomes = await asyncio.gather(*checks, return_exceptions=True)
     problems: list[Problem] = []
     for outcome in outcomes:
@@ -81,7 +81,7 @@ async def all_of(*checks: Awaitable[Any]) -> list[Any]:
 
 
 def require_gates(store: Store, configuration: Configuration) -> None:
-    """Raises `InvalidInput` where a gate compares with a run that is none or is not complete."""
+    """Raise `InvalidInput` if a gate's baseline run does not exist or is not complete."""
     with store.connect() as connection:
         check_gates(connection, configuration.gates)
 
@@ -89,7 +89,7 @@ def require_gates(store: Store, configuration: Configuration) -> None:
 def _check_cases(
     loaded: LoadedConfiguration, store: Store, targets: Targets, take: Take
 ) -> tuple[Source, Reading, Estimates, tuple[Problem, ...]]:
-    """Read every case, and see whether there are the judges and scorers that are wanted."""
+    """Read every case, and check that its judges and scorers exist."""
     source = source_of(loaded, store)
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")
     judges = tuple(map(loaded.placed, judge_problems(source.dialect, loaded.configuration)))

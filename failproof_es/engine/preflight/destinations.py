@@ -16,7 +16,7 @@ def announce(
     say: Callable[[str], None],
     placed: Callable[[Problem], Problem] = lambda problem: problem,
 ) -> None:
-    """Say which variable's value goes where, and warn of what goes there unencrypted."""
+    """Say which variable's value is sent where, and warn of unencrypted connections."""
     for line in dict.fromkeys(_destinations(configuration)):
         say(line)
     for warning in unencrypted(configuration):
@@ -41,12 +41,12 @@ def unencrypted(configuration: Configuration) -> list[Problem]:
 
 
 def describe_checks(configuration: Configuration, *, offline: bool) -> list[str]:
-    """What the check of the models did, step by step; of an `offline` one what it left out."""
+    """What the check of the models did, step by step, and what an `offline` one left out."""
     return list(dict.fromkeys(_step(model, offline) for _, model in _models(configuration)))
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether what is sent there leaves this machine, as far as a name can say."""
+    """Whether a URL is on this machine, as far as its host name shows."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

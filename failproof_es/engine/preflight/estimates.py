@@ -28,10 +28,10 @@ _MOST_TURNS = 1_000
 
 @dataclass(slots=True)
 class Estimate:
-    """What one model or judge would be asked. No provider counted this: it is an estimate.
+    """The requests to one model or judge. Tokens are estimated, not counted by a provider.
 
-    `cost_usd` is from nothing answered, in long tokens, to `max_tokens` answered each time, in
-    short ones, of requests that no cache helps; `None` where the price is not known.
+    `cost_usd` is a range: from empty answers and long tokens, to `max_tokens` for each answer
+    and short tokens, without any cache. `None` if the price is unknown.
     """
 
     key: str
@@ -44,7 +44,7 @@ class Estimate:
 
 @dataclass(slots=True)
 class _Asked:
-    """What one model or judge would be asked, each request priced by its own size."""
+    """The requests to one model or judge, each priced by its own size."""
 
     prices: ModelPrices
     at: datetime
@@ -102,7 +102,7 @@ class Estimates:
         self._evaluations = 0
 
     def add(self, case: Case, times: Mapping[str, int] | None = None) -> None:
-        """Count one more case, asked of each model so many times: by default as configured."""
+        """Count one more case, asked of each model `times` times: by default as configured."""
         times = self._everything if times is None else times
         evaluations = sum(times.values())
         self._cases += 1

@@ -1,4 +1,4 @@
-"""Records the preflight check: what was resolved, its begin and its result.
+"""Records the preflight check: the resolved configuration, its begin and its result.
 
 It is recorded beside the run (`operations`), so a failed check has an audit trail without a run.
 """
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedConfiguration:
-    """A configuration as it is to be run, and the file or the run that it was taken from."""
+    """The configuration of a run, and the file or run that it comes from."""
 
     path: str
     configuration: dict[str, Any]
@@ -37,7 +37,7 @@ class ResolvedConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class PreflightResult(Generic[T]):
-    """What a check found that nothing stands against, and what is to be said of it."""
+    """The result of a passed check, and its remarks."""
 
     found: T
     warnings: Sequence[Problem]
@@ -46,7 +46,7 @@ class PreflightResult(Generic[T]):
 
 
 async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: InvalidInput) -> None:
-    """Put on record what stands against a run, and note in the error where that is."""
+    """Record why a run was refused, and note in the error where that is recorded."""
     redact = targets.redactor().scrubbing()
     told = tuple(redact.text("problems", str(each)) for each in error.problems)
     failed: Operation = (ValidationFailed, {"problems": told})
@@ -55,10 +55,10 @@ async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: In
 
 
 async def open_models(store: Store, run_id: UUID, targets: Targets) -> None:
-    """Start what the models need, before anything is said on the run's own stream.
+    """Start what the models need, before anything is recorded on the run's own stream.
 
-    Raises `InvalidInput`, which is on record: a run whose models cannot start is not begun,
-    and one that was begun stays as it is.
+    Raises `InvalidInput`, and records it. A run whose models cannot start does not begin, and
+    a run that had begun does not change.
     """
     try:
         await targets.open()
@@ -75,9 +75,9 @@ async def recorded_preflight(
     check: Callable[[], Awaitable[PreflightResult[T]]],
     say: Say,
 ) -> PreflightResult[T]:
-    """Carry out the check of the run that is to have this id, every step of it on record.
+    """Check the run that will have this id, and record every step.
 
-    Raises `InvalidInput` as `check` does, with a note that says where that is on record.
+    Raises `InvalidInput` as `check` does, with a note where that is recorded.
     """
     redact = targets.redactor().scrubbing()
 

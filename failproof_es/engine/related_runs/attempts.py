@@ -37,11 +37,11 @@ class RelatedRun:
     status: RunStatus
     planned: int
     finished: int | None
-    """As it last said, like the next two; `None` where it has said nothing since it began."""
+    """The last recorded value, like the next two; `None` if none was recorded since the start."""
     scored: int | None
     abandoned: int | None
     gates_met: bool | None
-    """`None` where it judged none."""
+    """`None` if no gate was judged."""
     attempt: int | None
     """Its place among the attempts; `None` for one that overlaps."""
     shared_cases: int
@@ -49,12 +49,12 @@ class RelatedRun:
 
 
 GATES = {True: "met", False: "NOT met", None: "-"}
-"""What is said of `gates_met`."""
+"""The words for `gates_met`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Where a run stands among those that asked the same."""
+    """The attempts of a run's experiment, the runs that overlap, and the run's place among them."""
 
     experiment: str | None
     """The digest of the experiment; `None` where a run of an older version recorded none."""
@@ -71,7 +71,7 @@ class Attempts:
     """How many runs are older than those among `overlapping`."""
 
     def describe(self) -> str:
-        """In one line, which attempt of how many it is."""
+        """One line: which attempt of how many it is."""
         said = f"{self.attempt} of {self.attempts} of this experiment"
         if much := len(self.overlapping) + self.overlapping_before:
             said += f"; {plural(much, 'run')} {'overlaps' if much == 1 else 'overlap'} with it"
@@ -79,10 +79,10 @@ class Attempts:
 
 
 def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -> Attempts:
-    """The attempts of a run's experiment as the log has them now, `most` of each kind by name.
+    """The attempts of a run's experiment in the log, at most `most` of each kind with details.
 
-    With `most`, what it costs depends neither on how many runs there are nor on how many cases
-    they have, where all of them are in the form of today.
+    With `most`, and if all runs are indexed, its cost depends neither on the number of runs nor
+    on the number of their cases.
     """
     known = counts_of(connection, run_id)
     if known is None:
@@ -137,7 +137,7 @@ class AttemptNumbers:
             }
 
     def of(self, runs: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
-        """Of these runs; one whose first event does not say what it asked is missing."""
+        """The attempt numbers of these runs, without runs whose first event is damaged."""
         if self._read is None:
             return list_attempt_numbers(self._connection, runs)
         return {each: self._read[each] for each in runs if each in self._read}

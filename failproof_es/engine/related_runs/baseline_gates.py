@@ -16,7 +16,7 @@ from failproof_es.support.extras import require
 
 
 def check_gates(connection: Connection, limits: Gates) -> None:
-    """Raises `InvalidInput` where a gate compares with a run that is none or is not complete."""
+    """Raise `InvalidInput` if a gate's baseline run does not exist or is not complete."""
     if limits.no_regression_against is None:
         return
     require("report", "the gate `no_regression_against`")  # its statistics
@@ -35,10 +35,10 @@ def _no_such_baseline(message: str) -> InvalidInput:
 
 
 def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iterator[Change]:
-    """Each model of a run against the same one of the run that its gate names, case by case.
+    """Compare each model of a run with the same model of the baseline run, case by case.
 
-    Where each run has one model, these two: a new version goes by another name. Nothing where
-    no gate asks for it.
+    If each run has one model, these two are compared: a new version may have another name. Empty
+    if no gate asks for it.
     """
     if limits.no_regression_against is None:
         return

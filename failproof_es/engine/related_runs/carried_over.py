@@ -1,8 +1,8 @@
-"""Evaluations that a branched run takes over from another one, by reference to their events.
+"""Evaluations that a branched run carries over from another run, by reference to their events.
 
-What is carried over is written once, in the stream where it happened; the run that took it
-over says which stream that is, how many events it has and what they hash to. Reading
-follows the reference, so that nobody else has to know.
+A carried-over evaluation is written once, in its original stream. The branched run records
+that stream, its number of events and their hash. Readers follow the reference, so other
+code need not know about it.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.store.writing.recorder import query
 
 FINAL = topics("evaluation", ends=True)
-"""What ends the stream of an evaluation."""
+"""The topics that end the stream of an evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """An evaluation that a run had finished, itself or by a reference."""
+    """A finished evaluation of a run, its own or carried over."""
 
     happened_in: UUID
-    """The run whose stream tells it."""
+    """The run in which it happened."""
     stream_id: UUID
     abandoned: bool
     """It ended without a score."""
     reference: CarriedOver | None = None
-    """Where the run had carried it over, what it said."""
+    """The reference, if the run itself had carried it over."""
 
 
 def endings(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
 ) -> dict[EvaluationKey, Ending]:
-    """How those of `keys` had ended that were finished where the run was branched.
+    """The endings of those `keys` that were finished at the point of the branch.
 
-    What the other run was branched from counts with it, as far as that one carries it over:
-    it may have been killed before it had put that on record.
+    If the other run is a branch itself, evaluations that it carries over count, too: it may have
+    been killed before it recorded them.
     """
     sources = {replace(key, run_id=branch.run_id): key for key in keys}
     told = _told(connection, [source.evaluation_id for source in sources], branch.position)
@@ -79,22 +79,22 @@ def endings(
 def carried_over(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
 ) -> dict[EvaluationKey, Ending]:
-    """Those of `endings` that the run which was branched takes over; the rest it asks."""
+    """The `endings` that the branched run carries over. It asks the others."""
     found = endings(connection, branch, keys)
     return {key: ending for key, ending in found.items() if carries_over(branch, ending)}
 
 
 def carries_over(branch: Branch, ending: Ending) -> bool:
-    """Whether the run which was branched has this as it is, and does not ask it again."""
+    """Whether the branched run carries this over, and does not ask it again."""
     return not (ending.abandoned and branch.again == "abandoned")
 
 
 def carry_over(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
 ) -> list[CarriedOver]:
-    """What the run that was branched takes over of these evaluations, as its first events.
+    """The carried-over ones of these evaluations, as events of the branched run.
 
-    A reference never leads to another one: it names the stream where it happened.
+    A reference never names another reference: it names the original stream.
     """
     found = carried_over(connection, branch, keys)
     here = {end.stream_id: key for key, end in found.items() if end.reference is None}
@@ -110,7 +110,7 @@ def carry_over(
 def _told(
     connection: Connection, stream_ids: Sequence[UUID], up_to: int
 ) -> dict[UUID, str | CarriedOver]:
-    """The topic of each stream's last word by then, or of its first; a reference itself."""
+    """The topic of each stream's final event by then, else of its first; or the reference."""
     rows = connection.execute(query("endings"), (list(stream_ids), up_to, list(FINAL)))
     told: dict[UUID, str | CarriedOver] = {}
     for stream_id, version, topic, state in rows:
@@ -122,7 +122,7 @@ def _told(
 def _with_what_was_referred_to(
     connection: Connection, found: dict[EvaluationKey, Ending], up_to: int
 ) -> dict[EvaluationKey, Ending]:
-    """The same; of what is a reference it is known, too, whether it ended without a score."""
+    """The same; for a reference, also whether the evaluation ended without a score."""
     told = _told(connection, [e.stream_id for e in found.values() if e.reference], up_to)
     abandoned = EvaluationAbandoned.__name__
     return {
@@ -132,7 +132,7 @@ def _with_what_was_referred_to(
 
 
 def _branch_of(connection: Connection, run_id: UUID) -> Branch | None:
-    """What the run was branched from itself, if it was."""
+    """The branch that the run itself comes from, if it is one."""
     row = read_event(connection, run_id, 1)
     started = row.event() if row else None
     return started.branched_from if isinstance(started, RunStarted) else None

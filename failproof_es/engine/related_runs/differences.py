@@ -19,7 +19,7 @@ Differs = Literal["what is sent", "what grades it", "what is noted"]
 
 
 class Absent:
-    """Stands where one side has no value at all, which is not `None`."""
+    """Marks a side that has no value at all, which differs from `None`."""
 
 
 ABSENT = Absent()
@@ -27,7 +27,7 @@ ABSENT = Absent()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value that is not the same on both sides; `ABSENT` where a side has none."""
+    """A value that differs between the sides; `ABSENT` if a side has none."""
 
     path: str
     left: Any
@@ -45,7 +45,7 @@ class UnmatchedCase:
 
 @dataclass(frozen=True, slots=True)
 class ChangedCase:
-    """A case of one id that is not the same in both runs, and the most that differs in it."""
+    """A case with the same id in both runs that differs, and its most important difference."""
 
     suite: str
     case: str
@@ -56,7 +56,7 @@ class ChangedCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseDifferences:
-    """How two plans differ, each case once, in the order of the plans."""
+    """The differences of two plans, each case once, in the order of the plans."""
 
     same: int
     only_left: tuple[UnmatchedCase, ...]
@@ -65,7 +65,7 @@ class CaseDifferences:
 
 
 def differing(left: Any, right: Any, path: Path = ()) -> Iterator[Value]:
-    """Every value that differs, by its path, what is nested value by value."""
+    """Every value that differs, by its path; nested values one by one."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for key in dict.fromkeys((*left, *right)):
             yield from differing(left.get(key, ABSENT), right.get(key, ABSENT), (*path, key))
@@ -78,12 +78,12 @@ def differing(left: Any, right: Any, path: Path = ()) -> Iterator[Value]:
 
 
 def _written(value: Any) -> Any:
-    """An absent value as one that no JSON is equal to."""
+    """An absent value, represented by a value that equals no JSON."""
     return ["absent", None] if isinstance(value, Absent) else ["value", value]
 
 
 def case_differences(connection: Connection, left: Run, right: Run) -> CaseDifferences:
-    """How the plans of two runs differ. Only cases that differ are read."""
+    """The differences of two runs' plans. Reads only cases that differ."""
     digests = [_planned(connection, run) for run in (left, right)]
     shared = digests[0].keys() & digests[1].keys()
     mine, theirs = (_read(connection, [d for d in each if d not in shared]) for each in digests)
@@ -105,7 +105,7 @@ def _planned(connection: Connection, run: Run) -> dict[str, None]:
 def _read(
     connection: Connection, digests: Sequence[str]
 ) -> dict[tuple[str, str, int], tuple[str, Case]]:
-    """Cases by suite and id; where one run has two of a name, the second is another one."""
+    """Cases by suite and id. If one run has two with the same id, the second counts as another."""
     found: dict[tuple[str, str, int], tuple[str, Case]] = {}
     for digest, case in zip(digests, read_cases(connection, digests), strict=True):
         nth = 0
@@ -130,7 +130,7 @@ def _changed(left: tuple[str, Case], right: tuple[str, Case]) -> ChangedCase:
 
 
 def model_differences(left: Run, right: Run) -> list[Value]:
-    """How the models and judges differ, by their keys."""
+    """The differences of the models and judges, by their keys."""
     one, other = (dict(_models(run)) for run in (left, right))
     return list(differing(one, other))
 

@@ -39,7 +39,7 @@ class ScoredPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """A model of one run and its counterpart in another, on what both were scored for."""
+    """The scores of a model and its counterpart in another run, on what both were scored for."""
 
     model: str
     counterpart: str | None
@@ -51,41 +51,41 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class RunScores:
-    """The accuracies of a run, as its outcomes tell them."""
+    """The accuracies of a run, from its outcomes."""
 
     run: Run
     by_model: dict[str, dict[QuestionKey, float]] = field(default_factory=dict)
-    """Of everything that has one, carried over or not."""
+    """The accuracies, carried-over ones included."""
 
     @classmethod
     def of(cls, run: Run, outcomes: Iterable[EvaluationOutcome]) -> RunScores:
-        """Those of all of these outcomes."""
+        """The accuracies of these outcomes."""
         found = cls(run)
         for outcome in outcomes:
             found.add(outcome)
         return found
 
     def add(self, outcome: EvaluationOutcome) -> None:
-        """Keep the accuracy of one more, where it has one."""
+        """Add the accuracy of one more outcome, if it has one."""
         if (accuracy := outcome.accuracy) is not None:
             asked = QuestionKey(outcome.prompt_id, outcome.repetition)
             self.by_model.setdefault(outcome.model_key, {})[asked] = accuracy
 
 
 def read_scores(connection: Connection, run_id: UUID) -> RunScores:
-    """The accuracies of a run, by a fold over all that the log holds of it."""
+    """The accuracies of a run, read from the log."""
     run = read_run(connection, run_id)
     return RunScores.of(run, outcomes_of(connection, run))
 
 
 def scores_of_both(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Scores]:
-    """Each model of a run with the same one of another; where each has one, these two."""
+    """Each model of a run with the same model of another run. If each has one model, these two."""
     now, before = (read_scores(connection, each) for each in (run_id, against))
     return paired_scores(connection, now, before)
 
 
 def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> Iterator[Scores]:
-    """The same of two runs whose accuracies are known. Reads what both planned."""
+    """The same, for two runs whose accuracies are known. Reads both plans."""
     models = [model.key for model in now.run.started.models]
     others = [model.key for model in before.run.started.models]
     alone = len(models) == len(others) == 1
@@ -104,7 +104,7 @@ def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> 
 
 
 class Planned(NamedTuple):
-    """An evaluation of a plan, whatever model it is put to."""
+    """A planned evaluation without its model."""
 
     key: QuestionKey
     question: Question

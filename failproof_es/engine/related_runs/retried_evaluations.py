@@ -22,7 +22,7 @@ from failproof_es.store.reading.reader import read_streams
 
 @dataclass(frozen=True, slots=True)
 class RetriedEvaluation:
-    """An evaluation of the branch, and what had become of it before."""
+    """An evaluation of the branch, and how it had ended before."""
 
     key: EvaluationKey
     case: Case
@@ -31,7 +31,7 @@ class RetriedEvaluation:
 
 
 def retried_evaluations(connection: Connection, run: Run) -> Iterator[RetriedEvaluation]:
-    """Those of a run, in plan order; none where it is no branch that asks any again."""
+    """The retried evaluations of a run, in plan order; empty if it retries none."""
     started, branch = run.started, run.started.branched_from
     if branch is None or branch.again is None:
         return

@@ -16,7 +16,7 @@ from failproof_es.store.mapper import decode
 
 
 def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
-    """How many evaluations come out as they were recorded, and which do not.
+    """How many evaluations give the recorded result, and which do not.
 
     The bundle must have been verified. Raises `UnreadableState` for events that
     this version cannot read.

@@ -57,7 +57,7 @@ from failproof_es.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One decision that comes out otherwise than it was recorded."""
+    """One decision whose derived result differs from the recorded one."""
 
     what: str
     recorded: dict[str, Any]
@@ -66,7 +66,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An evaluation whose record and whose derivation disagree."""
+    """An evaluation with decisions that disagree with the record."""
 
     evaluation_id: UUID
     suite_id: str
@@ -78,7 +78,7 @@ class Difference:
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What replaying came to. `agree` + differing + `not_finished` = `evaluations`."""
+    """The result of a replay. `agree` + differing + `not_finished` = `evaluations`."""
 
     run_id: UUID
     run_number: int
@@ -93,7 +93,7 @@ class ReplayReport:
 def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayReport:
     """Derive every classification and score of the run again and compare.
 
-    With `as_of` only events up to that position count: the run as it stood then.
+    With `as_of`, only events up to that position count.
     """
     with store.connect() as connection:
         run = read_run(connection, run_id)
@@ -162,8 +162,8 @@ def rederive(
 ) -> tuple[Evaluation, list[Disagreement]]:
     """Walk the history; at each recorded decision, decide again and compare.
 
-    Versions of classifier, grader and scorer are not compared: what they say is. From what a
-    judge's reply is read to say today follows the score of today.
+    Results are compared, not the versions of classifier, grader and scorer. The derived score
+    follows from the judges' replies as they are parsed today.
     """
     state = Evaluation()
     derived: Classification | None = None
@@ -208,7 +208,7 @@ def rederive(
 
 
 def _impossible(error: Exception) -> Disagreement:
-    """What is wrong with the record itself: nothing can be derived from it."""
+    """The defect of a record from which nothing can be derived."""
     event = {}
     if isinstance(error, ImpossibleHistory) and error.topic is not None:
         event = {"event": error.topic, "version": error.version}
@@ -216,10 +216,10 @@ def _impossible(error: Exception) -> Disagreement:
 
 
 def retries_made(history: Sequence[Event]) -> int:
-    """How many errors of one question were followed by another attempt, at most.
+    """The highest number of errors of one question that were followed by another attempt.
 
-    The bound for an evaluation that another run decided: that run's own bound is not known here and
-    may differ, and replaying that run checks it.
+    It is the bound for a carried-over evaluation: the original run's own bound is not known here
+    and may differ. Replaying the original run checks it.
     """
     state, most = Evaluation(), 0
     for event in history:
@@ -234,12 +234,12 @@ def _said(judged: Judged | JudgeReading) -> dict[str, Any]:
 
 
 def _latest(readings: Sequence[JudgeVerdict]) -> tuple[JudgeVerdict, ...]:
-    """What each judge said last, in the order in which they were asked."""
+    """The last judgement of each judge, in the order in which they were asked."""
     return tuple({reading.judge: reading for reading in readings}.values())
 
 
 def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, Any]:
-    """What an evaluation ended with: its scores, or the kind of failure."""
+    """The result of an evaluation: its scores, or its kind of failure."""
     if isinstance(end, Scored | Score):
         return {**end.scores, "passed": end.passed}
     return {"not scored": end.kind}
@@ -248,7 +248,7 @@ def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, An
 def _compare(
     found: list[Disagreement], what: str, recorded: dict[str, Any], derived: dict[str, Any]
 ) -> None:
-    """Compare as JSON: what is on record went through it."""
+    """Compare as JSON, because recorded values were converted to JSON."""
     derived = orjson.loads(orjson.dumps(derived))
     recorded = orjson.loads(orjson.dumps(recorded))
     if recorded != derived:

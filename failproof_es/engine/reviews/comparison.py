@@ -1,10 +1,10 @@
 """Compares the verdicts of judges and people on the same items. Pure.
 
-Judges are compared where they spoke; where deterministic checks alone decided, those are
-compared in their place. Whoever speaks of an item says `met` or `not_met`, whatever words were
-used: `present` is met of a must_do and not met of a must_not_do. A verdict that is `unclear`, could
-not be read or was said without proof, and an item that nobody decided, are no votes: such a pair is
-counted as left out and is in no agreement.
+Judges are compared on the items that they judged. Where only deterministic checks decided, the
+checks are compared instead. Every verdict on an item counts as `met` or `not_met`: `present` is met
+for a must_do and not met for a must_not_do. A verdict that is `unclear`, unreadable or without
+proof is not a vote, nor is an item without a verdict. Such a pair is counted as left out, and is in
+no agreement.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from failproof_es.events import Reviewed
 JUDGES = "judges"
 CHECKS = "checks"
 VERDICT = "verdict"
-"""What whole evaluations get is of one kind."""
+"""The kind of a verdict on a whole evaluation."""
 
 What = Literal["verdicts", "items"]
 
 
 class RaterPair(NamedTuple):
-    """Two that speak of the same: `judges` together, `checks`, one judge, or a reviewer."""
+    """Two raters of the same items: `judges` together, `checks`, one judge, or a reviewer."""
 
     one: str
     other: str
     what: What
     engine: bool
-    """Whether `one` is the engine's, no person."""
+    """Whether `one` is the engine or a judge, not a person."""
 
 
 class Pair(NamedTuple):
-    """What both said, and of which family of cases: what is said of one belongs together."""
+    """Two verdicts on one item, and the item's family of cases, which is their cluster."""
 
     one: str
     other: str
     family: tuple[str, str]
     kind: str
-    """Of which kind of item, or `verdict`: what is met by chance differs from kind to kind."""
+    """The kind of item, or `verdict`: agreement by chance differs by kind."""
 
 
 class RatingPair(NamedTuple):
-    """What two said of one thing; `None` where one of them said nothing that counts."""
+    """The verdicts of two raters on one item; `None` for a rater without a vote."""
 
     between: RaterPair
     one: str | None
@@ -59,11 +59,11 @@ class RatingPair(NamedTuple):
 
 @dataclass(slots=True)
 class Agreement:
-    """What two are compared by."""
+    """The agreement of two raters."""
 
     pairs: list[Pair] = field(default_factory=list)
     left_out: int = 0
-    """Of what just one of them, or neither, said anything that counts."""
+    """The number of items on which not both have a vote."""
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class Comparison:
     pairs: defaultdict[RaterPair, Agreement] = field(default_factory=lambda: defaultdict(Agreement))
 
     def add(self, evaluation: ReviewedEvaluation) -> None:
-        """Take in what was said of one evaluation."""
+        """Add the verdicts on one evaluation."""
         case, state = evaluation.recorded.case, evaluation.state
         items = items_of(case)
         for between, one, other, kind in chain(
@@ -85,19 +85,19 @@ class Comparison:
                 self.pairs[between].pairs.append(Pair(one, other, case.family, kind))
 
     def found(self) -> list[tuple[RaterPair, Agreement]]:
-        """All that have anything in common; what the engine has to do with first."""
+        """All pairs of raters with items in common; those with the engine first."""
         compared = [(between, found) for between, found in self.pairs.items() if found.pairs]
         return sorted(compared, key=lambda each: (not each[0].engine, each[0]))
 
 
 def engine_verdict(state: Evaluation) -> str | None:
-    """`pass` or `fail` as the engine scored it; `None` where it did not."""
+    """`pass` or `fail` as the engine scored it; `None` without a score."""
     accuracy = None if state.score is None else state.score.scores.get("accuracy")
     return None if accuracy is None else "pass" if accuracy == 1.0 else "fail"
 
 
 def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[RatingPair]:
-    """What every two judges said of an item."""
+    """The verdicts of every two judges on an item."""
     if not items or any("items" not in (each.verdict or {"items"}) for each in state.verdicts):
         return
     for decision in decide(items, Judgement("majority", state.verdicts)):
@@ -119,7 +119,7 @@ def _word(met: bool | None) -> str | None:
 def _engine_and_people(
     items: Sequence[Item], evaluation: ReviewedEvaluation
 ) -> Iterator[RatingPair]:
-    """What the engine came to, and what each reviewer did."""
+    """The engine's verdict and each reviewer's."""
     state = evaluation.state
     by = JUDGES if state.verdicts else CHECKS
     verdict = engine_verdict(state)
@@ -136,7 +136,7 @@ def _engine_and_people(
 
 
 def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[RatingPair]:
-    """What every two reviewers said."""
+    """The verdicts of every two reviewers."""
     for (first, one), (second, other) in combinations(sorted(evaluation.latest().items()), 2):
         between = RaterPair(first, second, "verdicts", False)
         yield RatingPair(between, _clear(one), _clear(other), VERDICT)

@@ -19,7 +19,7 @@ class ConversationTurn:
 
 
 def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[ConversationTurn]:
-    """Every turn that the model was sent, system messages included, and its last answer.
+    """All turns sent to the model, system messages included, and its last answer.
 
     Where it never answered the last question, the question is the last turn.
     """
@@ -34,7 +34,7 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
 
 
 def _said(reply: Reply) -> str:
-    """Text, refusal and calls: everything that the model may have meant as its answer."""
+    """Text, refusal and tool calls: every part of the answer."""
     refusal = [f"[refusal: {reply.refusal}]"] if reply.refusal else []
     calls = [f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls]
     cut_off = ["[cut off at max_tokens]"] if reply.cut_off else []

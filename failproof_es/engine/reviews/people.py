@@ -1,8 +1,8 @@
 """People's reviews of finished evaluations: what is left to review, and recording reviews.
 
-A review is on a stream of the evaluation's reviews, beside the run: the run's seal, its
-replay and its numbers do not change. Nothing is replaced. Of one reviewer the last
-review of an evaluation counts; the others stay on record.
+Each evaluation has its own stream of reviews, beside the run: the run's seal, its replay and
+its numbers do not change. Nothing is replaced. The last review of an evaluation by one
+reviewer counts; the others stay on record.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from failproof_es.store.writing.recorder import query
 
 Only = Literal["all", "failures", "unscored"]
 REVIEW_STATUSES = ("pass", "fail", "unclear", "disputed")
-"""What people may have come to, of an evaluation that was left to them."""
+"""The review statuses of an evaluation that was left to people."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewInput:
-    """What somebody says of an evaluation. Items that were left out are not among `items`."""
+    """A reviewer's verdicts on an evaluation. `items` lacks those that were left out."""
 
     verdict: ReviewVerdict
     items: tuple[ReviewedItem, ...] = ()
@@ -59,7 +59,7 @@ class Reviewing:
 
 @dataclass(frozen=True, slots=True)
 class ReviewedEvaluation:
-    """A finished evaluation, and what was said of it so far, first to last."""
+    """A finished evaluation and its reviews so far, first to last."""
 
     recorded: RecordedEvaluation
     state: Evaluation
@@ -71,7 +71,7 @@ class ReviewedEvaluation:
         return self.recorded.key.evaluation_id
 
     def latest(self) -> dict[str, Reviewed]:
-        """By reviewer the review that counts, in the order in which they first spoke."""
+        """The review that counts, by reviewer, in the order of their first reviews."""
         return {review.reviewer: review for review in self.reviews}
 
 
@@ -83,7 +83,7 @@ def items_of(case: Case) -> tuple[Item, ...]:
 def finished_evaluations(
     connection: Connection, evaluations: Iterable[RecordedEvaluation], only: Only = "all"
 ) -> Iterator[ReviewedEvaluation]:
-    """Those evaluations that are finished, with their reviews, a window at a time.
+    """The finished evaluations, with their reviews, a window at a time.
 
     `failures` are those that were scored and have not passed, `unscored` those abandoned.
     """
@@ -98,7 +98,7 @@ def finished_evaluations(
 def read_reviews(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> dict[UUID, list[Reviewed]]:
-    """Everything that was said of these evaluations up to a position, first to last."""
+    """All reviews of these evaluations up to a position, first to last."""
     streams = {review_id(each): each for each in evaluation_ids}
     found: dict[UUID, list[Reviewed]] = {}
     for stream, rows in read_streams(connection, list(streams)).items():
@@ -116,10 +116,10 @@ def read_reviews(
 def count_review_statuses(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> Counter[str]:
-    """How evaluations that were left to people stand: how many of them are what.
+    """The number of evaluations that were left to people, by status.
 
-    `awaiting` are those of which nobody said anything, `pass`, `fail` and `unclear` those of
-    which everybody's last verdict is that, `disputed` the others.
+    `awaiting` have no review. `pass`, `fail` and `unclear` have that last verdict from every
+    reviewer. `disputed` are the others.
     """
     counts: Counter[str] = Counter()
     for begin in range(0, len(evaluation_ids), WINDOW):
@@ -134,13 +134,13 @@ def _stands(reviews: Sequence[Reviewed]) -> str:
 
 
 def review_status(last: Mapping[str, str]) -> str:
-    """What people have come to, by the last word of each."""
+    """The status by the last verdict of each reviewer."""
     said = set(last.values())
     return "awaiting" if not said else said.pop() if len(said) == 1 else "disputed"
 
 
 def describe_review_statuses(counts: Mapping[str, int]) -> str:
-    """The same in words."""
+    """The counts in words."""
     told = [f"{counts['awaiting']:,} of {sum(counts.values()):,} await review"]
     people = [f"{counts[word]:,} {word}" for word in REVIEW_STATUSES if counts.get(word)]
     return "; by people: ".join([*told, ", ".join(people)] if people else told)
@@ -160,10 +160,10 @@ def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:
 def record_reviews(
     store: Store, reviewing: Reviewing, opinions: Mapping[UUID, ReviewInput]
 ) -> list[Reviewed]:
-    """Append an opinion for each evaluation, all of them or none; returns what was appended.
+    """Append a review for each evaluation, all or none; return what was appended.
 
-    From a file, only new reviews are appended: not what this reviewer said last, nor
-    what the same file brought before. Somebody else may review at the same time.
+    From a file, only new reviews are appended: not this reviewer's last verdicts again, nor
+    those imported before from the same file. Others may review at the same time.
     """
 
     def new(connection: Connection) -> list[Draft]:
@@ -184,7 +184,7 @@ def _wanted(state: Evaluation, only: Only) -> bool:
 
 
 def _said(reviewing: Reviewing, opinion: ReviewInput, before: Sequence[Reviewed]) -> bool:
-    """Whether a file brings nothing new."""
+    """Whether a file has nothing new."""
     own = [review for review in before if review.reviewer == reviewing.reviewer]
     if reviewing.file_sha256 is None or not own:
         return False

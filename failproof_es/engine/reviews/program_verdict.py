@@ -1,7 +1,7 @@
 """Records the verdict of a named program that is not one of the run's judges.
 
-It is appended as a `Judged` of its own, so the record says who judged, and replay takes it
-for what it is: given, not decided.
+It is appended as its own `Judged` event, so the record says who judged. Replay takes the
+verdict as given and does not derive it.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ async def record_external_verdict(
     epoch: int | None = None,
     scorers: Sequence[Scorer] = (),
 ) -> None:
-    """Judge an evaluation that waits for its judge: by a verdict, or by why there is none.
+    """Judge an evaluation that waits for its judge: with a verdict, or the reason for none.
 
-    `epoch` is that of the lease under which this process drives the run; it must not be asking
-    judges. `scorers` are the run's. Raises `RunBusy` while another one drives it, `InvalidInput`
-    when the evaluation does not wait for a judge.
+    `epoch` is that of the lease under which this process drives the run. This process must not
+    be asking judges. `scorers` are the run's. Raises `RunBusy` while another process drives it,
+    `InvalidInput` when the evaluation does not wait for a judge.
     """
     given = JudgeVerdict(judge, verdict, problem)
     if epoch is not None:

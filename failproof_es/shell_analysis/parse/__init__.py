@@ -7,6 +7,15 @@ from failproof_es.shell_analysis.parse.shell import (
     Script,
     parse_command,
     parse_commands,
+    refusals,
 )
 
-__all__ = ["Language", "Node", "Script", "parse_command", "parse_commands", "require_programs"]
+__all__ = [
+    "Language",
+    "Node",
+    "Script",
+    "parse_command",
+    "parse_commands",
+    "refusals",
+    "require_programs",
+]

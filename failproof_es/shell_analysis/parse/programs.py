@@ -12,19 +12,25 @@ import subprocess
 import sysconfig
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from failproof_es.shell_analysis.errors import ProgramMissing, ProgramTooSlow
 
-_SECONDS = 120.0
+SECONDS = 120.0
 """On the clock. What is slow to read is kept from the programs by its text, so that verdicts don't
 depend on how busy a machine is; this is for what nobody has thought of."""
 _VERSION = re.compile(r"\bv?(\d+\.\d+(?:\.\d+)*)")
 
 
+_LOCATING = Lock()
+"""Python works out its folders once, and not for two threads at the same time."""
+
+
 @cache
 def locate(name: str) -> Path:
     """Where the program stands. Raises `ProgramMissing`."""
-    folders = _folders()
+    with _LOCATING:
+        folders = _folders()
     for folder in folders:
         for path in (folder / name, folder / f"{name}.exe"):
             if path.is_file():
@@ -44,13 +50,14 @@ def run(
     *arguments: str,
     text: str = "",
     folder: Path | None = None,
-    seconds: float = _SECONDS,
+    seconds: float | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program with `text` on its standard input, in an empty environment.
 
-    Raises `ProgramMissing`, `ProgramTooSlow` after `seconds`, and `UnicodeEncodeError` for a
-    text with lone surrogates.
+    Raises `ProgramMissing`, `ProgramTooSlow` after `seconds` (`SECONDS`, if nothing is said), and
+    `UnicodeEncodeError` for a text with lone surrogates.
     """
+    limit = SECONDS if seconds is None else seconds
     try:
         return subprocess.run(
             [locate(name), *arguments],
@@ -58,11 +65,11 @@ def run(
             capture_output=True,
             env={},
             cwd=folder,
-            timeout=seconds,
+            timeout=limit,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise ProgramTooSlow(f"{name} took longer than {seconds:g} s") from None
+        raise ProgramTooSlow(f"{name} took longer than {limit:g} s") from None
 
 
 def require() -> None:

@@ -7,21 +7,25 @@ kinds are possible, `Pos.Offset` and `End.Offset` count bytes of the UTF-8 comma
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Literal
 
-import orjson
+from failproof_es.shell_analysis.errors import Unparseable
+from failproof_es.shell_analysis.parse import programs, shfmt
+from failproof_es.shell_analysis.parse.batching import Batcher
+from failproof_es.shell_analysis.parse.shfmt import Language, Node, Tree, Unread, too_deep
 
-from failproof_es.shell_analysis.errors import ProgramTooSlow, Unparseable
-from failproof_es.shell_analysis.parse import programs
-
-Language = Literal["bash", "posix"]
-Node = dict[str, Any]
+__all__ = [
+    "LONGEST_BYTES",
+    "Language",
+    "Node",
+    "Script",
+    "parse_command",
+    "parse_commands",
+    "refusals",
+    "tool_version",
+]
 
 LONGEST_BYTES = 4096
 _MOST_OPERATORS = 500
@@ -30,9 +34,6 @@ as deep as they are many, and takes the square of that in time and memory: 2,000
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _UNSURE = re.compile(r"[#`]|<<|\$['({]")
 """Where one of these stands, what is quoted can't be told without a parser."""
-_DEEPEST = 250
-"""Levels of the JSON tree, some 25 substitutions in each other: walkers may recurse, and
-orjson writes no more than 254 levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +49,32 @@ class Script:
 
 def parse_command(command: str, language: Language = "bash") -> Script:
     """The command's syntax tree. Raises `Unparseable`; `ProgramMissing` without `shfmt`."""
-    read = _read(command, language)
+    (read,) = _read([command], language)
     if isinstance(read, Unparseable):
         raise Unparseable(read.reason, read.code)
-    return Script(command, orjson.loads(read))
+    return Script(command, read.file())
 
 
 def parse_commands(
     commands: Iterable[str], language: Language = "bash"
 ) -> list[Script | Unparseable]:
-    """`parse_command` for each command, in order, as many processes at once as there are cores."""
+    """`parse_command` for each command, in order: many in one process, and one for each core.
 
-    def attempt(command: str) -> Script | Unparseable:
-        try:
-            return parse_command(command, language)
-        except Unparseable as error:
-            return error
+    A command that ends or delays the parser is read again alone, and so are those beside it.
+    """
+    asked = list(commands)
+    return [
+        Unparseable(read.reason, read.code)
+        if isinstance(read, Unparseable)
+        else Script(command, read.file())
+        for command, read in zip(asked, _read(asked, language), strict=True)
+    ]
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(attempt, commands))
+
+def refusals(commands: Sequence[str], language: Language = "bash") -> list[Unparseable | None]:
+    """Why each command cannot be parsed, `None` for those that can. Makes no trees."""
+    read = _read(commands, language)
+    return [each if isinstance(each, Unparseable) else None for each in read]
 
 
 def tool_version() -> str:
@@ -74,27 +82,28 @@ def tool_version() -> str:
     return f"shfmt-{programs.version('shfmt')}"
 
 
-@lru_cache(maxsize=1024)
-def _read(command: str, language: Language) -> bytes | Unparseable:
-    """shfmt's JSON, or why there is none. Kept as text: a tree is ten times as large."""
-    if refusal := _refusal(command):
-        return refusal
-    try:
-        done = programs.run("shfmt", "-ln", language, "--to-json", text=command)
-    except ProgramTooSlow as error:
-        return Unparseable(str(error), "too_slow")
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip() or f"shfmt ended {done.returncode}"
-        return Unparseable(said.splitlines()[0].removeprefix("<standard input>:"))
-    try:
-        tree = orjson.loads(done.stdout)
-    except orjson.JSONDecodeError:
-        return _too_deep()
-    if not tree.get("Stmts"):
-        if tree.get("Last"):
-            return Unparseable("nothing but a comment", "only_comment")
-        return Unparseable("no command", "empty")
-    return orjson.dumps(tree) if _depth(tree) <= _DEEPEST else _too_deep()
+def _read(commands: Sequence[str], language: Language) -> list[Tree | Unparseable]:
+    """Each command's tree, or why it has none."""
+    found: list[Tree | Unparseable | None] = [_refusal(command) for command in commands]
+    asked = [text for text, refusal in zip(commands, found, strict=True) if refusal is None]
+    answers = iter(_READERS[language].ask(asked))
+    return [next(answers) if each is None else each for each in found]
+
+
+def _size(read: Tree | Unparseable) -> int | None:
+    if isinstance(read, Unread):
+        return None
+    return len(read.json) if isinstance(read, Tree) else len(read.reason)
+
+
+def _reader(language: Language) -> Batcher[Tree | Unparseable]:
+    return Batcher(lambda texts: shfmt.read(texts, language), _size)
+
+
+_READERS: Mapping[Language, Batcher[Tree | Unparseable]] = {
+    "bash": _reader("bash"),
+    "posix": _reader("posix"),
+}
 
 
 def _refusal(command: str) -> Unparseable | None:
@@ -111,20 +120,5 @@ def _refusal(command: str) -> Unparseable | None:
         return Unparseable(f"{size} bytes; at most {LONGEST_BYTES}", "too_long")
     signs = command if _UNSURE.search(command) else _QUOTED.sub("", command)
     if signs.count("|") + signs.count("&") > _MOST_OPERATORS:
-        return _too_deep()
+        return too_deep()
     return None
-
-
-def _too_deep() -> Unparseable:
-    return Unparseable("constructs in each other, too deep to judge", "too_deep")
-
-
-def _depth(tree: Node) -> int:
-    deepest = 0
-    pending: list[tuple[Any, int]] = [(tree, 1)]
-    while pending:
-        node, depth = pending.pop()
-        deepest = max(deepest, depth)
-        children = node.values() if isinstance(node, dict) else node
-        pending += [(each, depth + 1) for each in children if isinstance(each, dict | list)]
-    return deepest

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from failproof_es.shell_analysis.parse.shell import Node
 
 
 def walk(tree: Any) -> Iterator[Node]:
-    """Every node, parents first, in the order of the text."""
+    """Every node, parents first, in the order of the text; the positions in it are no nodes."""
     pending = [tree]
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
             yield node
-            pending += reversed([each for each in node.values() if isinstance(each, dict | list)])
+            inner = [
+                each
+                for each in node.values()
+                if each.__class__ is list or (each.__class__ is dict and "Line" not in each)
+            ]
+            inner.reverse()
+            pending += inner
         else:
             pending += reversed(node)
 
 
 def calls(tree: Node) -> Iterator[list[str | None]]:
     """The words of every simple command, `None` for a word that only a run could tell."""
-    for node in walk(tree):
+    return calls_among(walk(tree))
+
+
+def calls_among(nodes: Iterable[Node]) -> Iterator[list[str | None]]:
+    """The words of the simple commands among these nodes."""
+    for node in nodes:
         if node.get("Type") == "CallExpr" and node.get("Args"):
             yield [literal(word) for word in node["Args"]]
 
@@ -51,6 +62,8 @@ def _text(part: Node, *, quoted: bool) -> str | None:
 
 def unescape(text: str, *, quoted: bool) -> str:
     """Backslashes taken out as the shell does outside quotes, or inside double quotes."""
+    if "\\" not in text:
+        return text
     found = []
     at = 0
     while at < len(text):

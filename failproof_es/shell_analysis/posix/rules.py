@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from failproof_es.shell_analysis.parse.shell import Node
-from failproof_es.shell_analysis.parse.syntax import calls, literal, walk
+from failproof_es.shell_analysis.parse.syntax import calls_among, literal, walk
 
 Edition = Literal["2017", "2024"]
 
@@ -42,9 +42,10 @@ _COMPOUND = frozenset({"Block", "Subshell", "IfClause", "WhileClause", "ForClaus
 
 def departures(tree: Node, edition: Edition) -> Iterator[str]:
     """Why the command is not POSIX shell, as `RULE: words`; nothing if no rule finds a reason."""
-    for node in walk(tree):
+    nodes = list(walk(tree))
+    for node in nodes:
         yield from _of_node(node)
-    for words in calls(tree):
+    for words in calls_among(nodes):
         yield from _of_call(words, edition)
 
 

@@ -8,21 +8,20 @@ file, no environment; directives in comments are the caller's to remove.
 
 from __future__ import annotations
 
-import os
 import secrets
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 import orjson
 
-from failproof_es.shell_analysis.errors import ProgramTooSlow
+from failproof_es.shell_analysis.errors import ProgramEnded, ProgramTooSlow
 from failproof_es.shell_analysis.parse import programs
+from failproof_es.shell_analysis.parse.batching import Batcher
 
-_BATCH = 200
+_BATCH_SECONDS = 20.0
+"""On the clock, for a batch. Then each of its commands gets the time that it has alone."""
 _OPTIONS = ("--shell=sh", "--norc", "--format=json1", "--extended-analysis=false")
 
 
@@ -36,6 +35,8 @@ class Finding:
 
 TOO_SLOW = Finding(0, "shellcheck took too long")
 """The only finding of a command that shellcheck did not get through in its time."""
+ENDED = Finding(0, "shellcheck ended without a verdict")
+"""The only finding of a command that ends shellcheck, or at which shellcheck was ended."""
 
 
 def check(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
@@ -43,9 +44,7 @@ def check(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
 
     Raises `ProgramMissing`, and `UnicodeEncodeError` for text that is not Unicode.
     """
-    batches = [commands[at : at + _BATCH] for at in range(0, len(commands), _BATCH)]
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(chain.from_iterable(pool.map(_check_batch, batches)))
+    return _READER.ask(commands)
 
 
 def tool_version() -> str:
@@ -54,24 +53,43 @@ def tool_version() -> str:
 
 
 def _check_batch(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
-    """One process for all; the slow one among them is found by halving."""
+    """One process for all. Where it does not come through, a process for each."""
+    if len(commands) > 1:
+        try:
+            return _run(commands, _BATCH_SECONDS)
+        except (ProgramTooSlow, ProgramEnded):
+            pass
+    return [_check_alone(command) for command in commands]
+
+
+def _check_alone(command: str) -> tuple[Finding, ...]:
     try:
-        return _run(commands)
+        return _run([command])[0]
     except ProgramTooSlow:
-        if len(commands) == 1:
-            return [(TOO_SLOW,)]
-        half = len(commands) // 2
-        return _check_batch(commands[:half]) + _check_batch(commands[half:])
+        return (TOO_SLOW,)
+    except ProgramEnded:
+        return (ENDED,)
 
 
-def _run(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
+def _run(commands: Sequence[str], seconds: float | None = None) -> list[tuple[Finding, ...]]:
     with tempfile.TemporaryDirectory(prefix="failproof-es-") as folder:
         names = [f"{secrets.token_hex(16)}.sh" for _ in commands]
         for name, command in zip(names, commands, strict=True):
             (Path(folder) / name).write_bytes(command.encode() + b"\n")
-        done = programs.run("shellcheck", *_OPTIONS, *names, folder=Path(folder))
+        done = programs.run("shellcheck", *_OPTIONS, *names, folder=Path(folder), seconds=seconds)
+    if done.returncode not in (0, 1):
+        raise ProgramEnded(f"shellcheck ended {done.returncode}")
     found: dict[str, list[Finding]] = {name: [] for name in names}
     for comment in orjson.loads(done.stdout)["comments"]:
         if comment["file"] in found:
             found[comment["file"]].append(Finding(comment["code"], comment["message"]))
     return [tuple(found[name]) for name in names]
+
+
+def _size(findings: tuple[Finding, ...]) -> int | None:
+    if findings in ((TOO_SLOW,), (ENDED,)):
+        return None
+    return sum(len(each.message) for each in findings)
+
+
+_READER = Batcher(_check_batch, _size)

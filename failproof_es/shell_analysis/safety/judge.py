@@ -5,9 +5,13 @@ The rules only read: nothing is run. They follow the policy in docs/reference/co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 from failproof_es.shell_analysis.parse import shell
+from failproof_es.shell_analysis.parse.batching import MOST
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.reader import Reader
 from failproof_es.shell_analysis.safety.rules.data_stores import destroys_data
@@ -73,6 +77,20 @@ def judge_safety(command: str) -> SafetyVerdict:
     reader.read(marks.clean(command))
     reasons = tuple(dict.fromkeys([*reader.reasons, *_reasons(reader.commands)]))
     return SafetyVerdict(not reasons, reasons, f"safety-{VERSION} {shell.tool_version()}")
+
+
+def judge_safety_many(commands: Iterable[str]) -> list[SafetyVerdict]:
+    """`judge_safety` for each command, in order: the parser reads many in one process."""
+    asked = list(commands)
+    parts = [asked[at : at + MOST] for at in range(0, len(asked), MOST)]
+    with ThreadPoolExecutor(1 + (os.cpu_count() or 1)) as pool:
+        return list(chain.from_iterable(pool.map(_judge_part, parts)))
+
+
+def _judge_part(commands: Sequence[str]) -> list[SafetyVerdict]:
+    """The parser is asked for all at once; then it knows the answer when each is read."""
+    shell.refusals([marks.plain(marks.clean(command)) for command in commands])
+    return [judge_safety(command) for command in commands]
 
 
 def _reasons(commands: Sequence[Command]) -> Iterator[SafetyReason]:

@@ -29,14 +29,14 @@ class Account:
             os.chown(path, self.uid, self.gid)
 
     def run_as(self) -> dict[str, Any]:
-        """What `subprocess.run` needs to run a program as this account."""
+        """The arguments that make `subprocess.run` run a program as this account."""
         if self.is_us:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
 
 def account_for(euid: int) -> Account:
-    """Ourselves, unless we are root: then the system user `pgserver`, made if need be.
+    """The current user. For root, the system user `pgserver`, which is created if missing.
 
     Where no user can be made (no `useradd`), `nobody`.
     """
@@ -64,7 +64,7 @@ def _make_system_user() -> pwd.struct_passwd:
 
 
 def make_reachable(folder: Path, account: Account) -> list[str]:
-    """Let the account reach `folder`, opening as little as possible; say what was opened.
+    """Let the account reach `folder`, opening as little as possible. Return what was opened.
 
     Of it and its parents only those that the account cannot pass get `o+x`: passing
     through, not listing. What the account owns lies in a folder of its own inside.

@@ -57,7 +57,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How the embedded server stands."""
+    """The state of the embedded server."""
 
     running: bool
     pid: int | None
@@ -79,7 +79,7 @@ class EmbeddedServer:
         self.data_dir = self.home / "postgres"
         self.log_path = self.data_dir / "failproof-es.log"
         self.loosened: list[str] = []
-        """What folder permissions were opened, in words. Only as root, only if needed."""
+        """The folder permissions that were opened, as messages. Only as root, only if needed."""
         self._account: Account = account_for(os.geteuid())
 
     @property
@@ -156,7 +156,7 @@ class EmbeddedServer:
             self._create_database()
 
     def _initialise(self) -> None:
-        """Make the data folder whole or not at all: a killed initdb leaves only a leftover."""
+        """Create the data folder atomically: a killed initdb leaves only a temporary folder."""
         for leftover in self.home.glob("initialising-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         fresh = Path(tempfile.mkdtemp(prefix="initialising-", dir=self.home))
@@ -238,7 +238,7 @@ class EmbeddedServer:
         return False
 
     def _postmaster(self) -> psutil.Process | None:
-        """The living server of this data folder, if its pid file tells the truth."""
+        """The running server of this data folder, `None` if its pid file is stale."""
         with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
             pid = int((self.data_dir / "postmaster.pid").read_text().splitlines()[0])
             process = psutil.Process(pid)
@@ -309,7 +309,7 @@ class EmbeddedServer:
         return Path(tempfile.gettempdir()) / f"failproof-es-{self._account.uid}-{name}"
 
     def _socket_is_ours(self) -> bool:
-        """Whether nobody else could have put a socket where ours is looked for."""
+        """Whether no other user could have put a socket in the place of ours."""
         folder = self._socket_dir()
         with contextlib.suppress(OSError):
             found = folder.lstat()

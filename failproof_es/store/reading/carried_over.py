@@ -19,7 +19,7 @@ from failproof_es.store.reading.reader import Connection, RecordedEvent, read_st
 def resolve_carried_over(
     connection: Connection, references: Sequence[CarriedOver]
 ) -> dict[UUID, list[Event]]:
-    """What these say happened, by evaluation: as events of the run that carried them over.
+    """The events that these references stand for, by evaluation, as events of this run.
 
     Raises `ImpossibleHistory` where a stream does not hold what the reference says.
     """
@@ -33,7 +33,7 @@ def resolve_carried_over(
 
 
 def resolve_reference(reference: CarriedOver, rows: Sequence[RecordedEvent]) -> list[Event]:
-    """What these rows say happened. Raises `ImpossibleHistory` as `resolve_carried_over` does."""
+    """The events of these rows, references resolved. Raises as `resolve_carried_over` does."""
     found = (len(rows), stream_digest(rows))
     if found != (reference.source_events, reference.source_sha256):
         said = f"what it carries over is not what stream {reference.source_evaluation_id} holds"

@@ -17,10 +17,10 @@ def documents(
     runs: Sequence[UUID],
     prompts: Sequence[UUID],
 ) -> Iterator[bytes]:
-    """What the statement selects of these runs and prompts, each as a line of JSON.
+    """Select documents of these runs and prompts, each as a line of JSON.
 
-    It gives two texts a document: its `_key` as JSON, and the document as a JSON object, which is
-    kept to the letter. Streams; within one transaction all that is read is of one moment.
+    The statement gives two texts for each document: its `_key` as JSON, and the document as a JSON
+    object, which is not changed. Streams; within one transaction all documents are of one moment.
     """
     with (
         connection.transaction(),

@@ -23,7 +23,7 @@ _NOT_NOTING = (
     psycopg.errors.UndefinedFunction,
 )
 _AT_ONCE = 20
-"""So many runs are noted in one transaction."""
+"""The number of runs that one transaction indexes."""
 
 
 def related_runs(connection: Connection, run_id: UUID) -> RelatedRuns:
@@ -37,9 +37,9 @@ def related_runs(connection: Connection, run_id: UUID) -> RelatedRuns:
 
 
 def runs_that_ask(connection: Connection, after: int = 0) -> Iterator[RunQuestions]:
-    """What every run with a higher number asked. Costs one event a run, and no plan.
+    """What every run with a higher number asked. Reads one event of each run, no plan.
 
-    What no engine wrote is for `verify` to tell: it must not keep another run from beginning.
+    Skips damaged rows: `verify` reports them, and they must not stop another run.
     """
     yield from _askings(connection, query("runs_started"), (after,))
 
@@ -62,8 +62,8 @@ def _askings(
 class NewRun:
     """A run that is about to begin, among those that began before it.
 
-    What it costs depends on what is asked, not on how many runs there are: those in the form of
-    today are looked up, and only the others are read.
+    Its cost depends on the number of cases, not of runs: runs recorded in today's form are looked
+    up, and only older ones are read.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class NewRun:
         )
 
     def _read(self, after: int) -> Iterator[RunQuestions]:
-        """The runs that have to be read: with one that recorded the same experiment, if any."""
+        """The runs that must be read, and one that recorded the same experiment, if any."""
         if self._models is None:
             yield from runs_that_ask(self._connection, after)
             return
@@ -119,13 +119,13 @@ class NewRun:
         yield from odd
 
     def _first(self) -> str | None:
-        """The first run of this experiment in the form of today: older ones are compared to it."""
+        """The first run of this experiment in today's form: older runs are compared with it."""
         asked = {"experiment": self._digest}
         row = self._connection.execute(query("first_attempt"), asked).fetchone()
         return None if row is None else str(row[0])
 
     def _sharing(self, after: int) -> list[int]:
-        """The sets of cases noted after one that share so many with this run that they overlap."""
+        """The sets of cases recorded after one that overlap with this run's."""
         asked = self._draft.experiment
         if self._models is None or asked is None:
             return []
@@ -161,7 +161,7 @@ class NewRun:
 
 
 class Counts(NamedTuple):
-    """Where a run stands among those that asked the same or much of it."""
+    """A run's place among the attempts of its experiment and the runs that overlap with it."""
 
     experiment: str
     attempt: int
@@ -172,10 +172,10 @@ class Counts(NamedTuple):
 
 
 def counts_of(connection: Connection, run_id: UUID) -> Counts | None:
-    """The same as `related_runs` says, looked up; `None` where that one has to be asked.
+    """The counts of `related_runs`, looked up; `None` where `related_runs` must be called.
 
-    It has to be where a run is older than what is looked up, says what no engine writes, or was
-    not noted yet by who may.
+    That is so where a run is older than the index, has a damaged record, or is not indexed yet
+    because this user may not write.
     """
     if not is_indexed(connection):
         return None
@@ -200,13 +200,13 @@ def list_overlapping(
 def list_attempt_numbers(
     connection: Connection, runs: Sequence[UUID]
 ) -> dict[UUID, tuple[int, int]]:
-    """Which attempt of how many each of these runs is. Ask `is_indexed` before."""
+    """Which attempt of how many each of these runs is. Requires `is_indexed`."""
     rows = connection.execute(query("places_of_runs"), (list(runs),))
     return {run_id: (int(place), int(attempts)) for run_id, place, attempts in rows}
 
 
 def is_indexed(connection: Connection) -> bool:
-    """Whether what every run asked can be looked up: all are noted, and in the form of today."""
+    """Whether all runs are indexed, in today's form."""
     if not index_runs(connection):
         return False
     return next(runs_indexed_differently(connection, 0), None) is None
@@ -252,7 +252,7 @@ def _reading(connection: Connection, run_id: UUID) -> Callable[[], Plan]:
 
 
 def read_plan(connection: Connection, run_id: UUID) -> Plan:
-    """The cases that a run planned; without those that no engine wrote."""
+    """The cases that a run planned, without damaged ones."""
     cases: set[str] = set()
     questions: set[str] = set()
     for (state,) in connection.execute(query("plan"), (run_id,), binary=True):

@@ -1,8 +1,8 @@
 """Reads the rows of the log to compute leaves, and never fails on a damaged row.
 
-Nobody but a superuser can make a row that is no event, and then every constraint may be
-gone: so nothing is taken for granted here. Such a row comes with what it lacks as its
-`trouble`, and a row that the database itself cannot read does, too.
+Only a superuser can make a row that is not an event, and then every constraint may be
+gone: so nothing is assumed here. The `trouble` of such a row says what it lacks. A row that
+the database itself cannot read has one, too.
 """
 
 from __future__ import annotations
@@ -64,24 +64,24 @@ _COLUMNS: tuple[tuple[str, int | None, bool], ...] = (
     ("recorded_at", 8, True),
     ("leaf hash", None, False),
 )
-"""What a row is made of: name, length in bytes where there is one, whether it must be there."""
+"""The columns of a row: name, length in bytes where there is one, whether it must be there."""
 _POSTGRES_EPOCH_US = 946_684_800_000_000
 INFINITELY_LATE = (1 << 63) - 1 + _POSTGRES_EPOCH_US
 INFINITELY_EARLY = -(1 << 63) + _POSTGRES_EPOCH_US
-"""What `recorded_at_us` is for the times that PostgreSQL calls infinity and -infinity."""
+"""The values of `recorded_at_us` for PostgreSQL's infinity and -infinity."""
 _LONGEST_TOPIC_SHOWN = 100
 _LONGEST_ERROR_SHOWN = 200
 _LARGE = 1 << 20
 
 
 class LedgerBroken(Exception):
-    """The log or its tree was changed: nothing is signed over it."""
+    """The log or its tree was changed, so it is not signed."""
 
 
 class LeafRow(NamedTuple):
-    """What the log's row of one event holds. Ids are bytes: a million of them are read.
+    """One event's row in the log. Ids are bytes, because a million of them are read.
 
-    Of a row that is no event (`trouble`), what it lacks is zero or empty here.
+    In a row that is not an event (`trouble`), missing fields are zero or empty.
     """
 
     position: int
@@ -95,7 +95,7 @@ class LeafRow(NamedTuple):
     leaf_hash: bytes | None
     """As the writer computed it."""
     trouble: str | None = None
-    """Why this is no row that the log could have written, or could not be read."""
+    """Why this is not a valid row of the log, or could not be read."""
 
     def leaf(self) -> bytes:
         """The leaf, computed from the row. Raises `NoLeaf` when the row is not an event."""
@@ -104,7 +104,7 @@ class LeafRow(NamedTuple):
         return leaf_hash(self.stream_id, self.version, self.topic, self.state)
 
     def shown_topic(self) -> str:
-        """The topic for people, whatever bytes it holds."""
+        """The topic, safe to show, whatever bytes it holds."""
         return shortened(self.topic.decode(errors="replace"), _LONGEST_TOPIC_SHOWN)
 
     def __str__(self) -> str:
@@ -114,7 +114,7 @@ class LeafRow(NamedTuple):
 
 
 def checked_leaf(row: LeafRow) -> bytes:
-    """The row's leaf, which must be what the event's writer computed, where it did.
+    """The row's leaf, checked against the one that the writer recorded, if it did.
 
     Raises `LedgerBroken`, which names the event.
     """
@@ -132,8 +132,8 @@ def leaf_rows(
 ) -> Generator[LeafRow]:
     """Stream the rows with positions in (after, up_to], in commit order.
 
-    Positions begin at 1. With `after=None`, rows that somebody put below that come, too, and
-    at last those without a position. The connection is busy until the last row was taken or
+    Positions begin at 1. With `after=None`, rows that somebody put below 1 come first, and
+    rows without a position last. The connection is busy until the last row was taken or
     the generator is closed: use `contextlib.closing`.
     """
     which = _UP_TO.format(up_to=sql.Literal(up_to))
@@ -145,7 +145,7 @@ def leaf_rows(
 
 
 def run_rows(connection: Connection, run_id: UUID) -> Generator[LeafRow]:
-    """Stream the rows that are filed under a run, in commit order. Prompts are not among them.
+    """Stream the rows with this run id, in commit order. Prompts are not among them.
 
     Use `contextlib.closing`, as with `leaf_rows`.
     """
@@ -171,7 +171,7 @@ def _rows(
     """
     last: LeafRow | None = None
     taken = 0
-    # After an error few rows at a time: one that comes before any row may be a later row's.
+    # After an error, read few rows at a time: the error may be about a later row.
     window: int | None = None
     while limit is None or taken < limit:
         rest = which
@@ -222,7 +222,7 @@ def _copied(connection: Connection, statement: sql.Composed) -> Generator[LeafRo
 def _unreadable(
     connection: Connection, which: sql.Composable, error: psycopg.DatabaseError
 ) -> LeafRow | None:
-    """The first of these rows, of which the database says no more than where it stands."""
+    """The first of these rows, which the database cannot read beyond its position."""
     said = shortened(" ".join(str(error).split()), _LONGEST_ERROR_SHOWN)
     for statement in _NEXT:
         try:
@@ -274,7 +274,7 @@ def _leaf_row(row: bytes | memoryview) -> LeafRow:
 
 
 def _odd_row(row: bytes | memoryview) -> LeafRow:
-    """A row of which something is missing, or is of another type than the log's."""
+    """A row with a missing value, or with one of another type than the log's."""
     fields: list[bytes | None] = []
     at = 2
     while at < len(row):

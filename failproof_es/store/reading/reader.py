@@ -128,7 +128,7 @@ class RecordedEvent:
 
 
 class _Text(Loader):
-    """Text that may be no UTF-8: what is none is shown as U+FFFD."""
+    """Text that may not be valid UTF-8: invalid bytes are shown as U+FFFD."""
 
     format = Format.BINARY
 
@@ -137,7 +137,7 @@ class _Text(Loader):
 
 
 def _lenient(cursor: Cursor) -> Cursor:
-    """The cursor, which now reads every text."""
+    """Let the cursor read text that is not valid UTF-8."""
     cursor.adapters.register_loader("text", _Text)
     return cursor
 
@@ -145,7 +145,7 @@ def _lenient(cursor: Cursor) -> Cursor:
 def read_after(
     connection: Connection, position: int, limit: int, topics: Sequence[str] = ()
 ) -> list[RecordedEvent]:
-    """The next events after `position`, in commit order, `limit` at most, however long."""
+    """The next events after `position`, in commit order, at most `limit`, of any size."""
     wanted = list(topics) or None
     with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_AFTER, (position, wanted, wanted, limit))
@@ -155,7 +155,8 @@ def read_after(
 def read_streams(
     connection: Connection, stream_ids: Sequence[UUID]
 ) -> dict[UUID, list[RecordedEvent]]:
-    """Every event of these streams, by stream, in version order. Absent streams are absent."""
+    """Every event of these streams, by stream, in version order. Streams that do not exist are
+    left out."""
     streams: dict[UUID, list[RecordedEvent]] = {}
     with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_STREAMS, (list(stream_ids),))
@@ -178,7 +179,7 @@ def iterate_stream(
 
 
 def read_event(connection: Connection, stream_id: UUID, version: int) -> RecordedEvent | None:
-    """One event by its place in its stream."""
+    """One event, by its stream and version."""
     with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_EVENT, (stream_id, version))
         return cursor.fetchone()
@@ -187,7 +188,7 @@ def read_event(connection: Connection, stream_id: UUID, version: int) -> Recorde
 def read_beginnings(
     connection: Connection, stream_ids: Sequence[UUID], topic: str
 ) -> list[RecordedEvent]:
-    """The first events of those of these streams that begin with an event of this topic."""
+    """The first events of these streams, of those that begin with this topic."""
     with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
         return cursor.execute(_READ_BEGINNINGS, (list(stream_ids), topic)).fetchall()
 
@@ -203,7 +204,7 @@ def existing_streams(connection: Connection, stream_ids: Sequence[UUID]) -> set[
 
 
 def stream_versions(connection: Connection, stream_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """The last version of each of these streams. Absent streams are absent."""
+    """The last version of each of these streams. Streams that do not exist are left out."""
     return dict(connection.execute(VERSIONS, (list(stream_ids),)).fetchall())
 
 
@@ -261,9 +262,9 @@ def portions(
     streams: Sequence[UUID],
     beside: Mapping[UUID, Sequence[UUID]] | None = None,
 ) -> Iterator[list[UUID]]:
-    """The streams in their order, so many at a time as are read into little memory.
+    """The streams in order, in batches that need little memory.
 
-    `beside` names for a stream those that are read with it.
+    `beside` returns the streams that are read together with a stream.
     """
     together = {stream: [stream, *(beside or {}).get(stream, ())] for stream in streams}
     wanted = list({each for found in together.values() for each in found})
@@ -276,7 +277,7 @@ def portions(
 
 
 def _portions(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
-    """In order, `_MOST_BYTES` and `_MOST_ROWS` at a time at most, or one."""
+    """In order, at most `_MOST_BYTES` and `_MOST_ROWS` at a time, but at least one."""
     portion: list[T] = []
     length = 0
     for each, size in sized:
@@ -310,9 +311,9 @@ def position_at(connection: Connection, moment: datetime) -> int:
 
 
 def resolve_run(connection: Connection, reference: str) -> UUID:
-    """The run that a person means by a run id, as written or as a UUID, a number or `latest`.
+    """Find a run by its run id (as written or as a UUID), its number, or `latest`.
 
-    Raises `InvalidInput` when there is no such run, naming those that exist.
+    Raises `InvalidInput` when there is no such run, with the runs that exist.
     """
     if reference == "latest":
         row = connection.execute(

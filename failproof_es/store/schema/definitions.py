@@ -45,9 +45,9 @@ class Difference:
 
 
 def differences(connection: Connection) -> list[Difference]:
-    """What is not as installed: changed, missing, or not ours. Empty when all is.
+    """The objects that are not as installed: changed, missing, or added. Empty if all is well.
 
-    Read from the catalog: whoever can forge that can hide it.
+    Read from the catalog: an attacker who can forge the catalog can hide a change.
     """
     found = compare(installed(connection, SCHEMAS), expected())
     with catalog_transaction(connection), connection.cursor(row_factory=tuple_row) as cursor:
@@ -80,9 +80,9 @@ def installed(connection: Connection, schemas: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def catalog_transaction(connection: Connection) -> Iterator[None]:
-    """A transaction in which the catalog answers as the server has it.
+    """A transaction in which queries of the catalog give the server's own definitions.
 
-    No setting of the user makes another function answer, or writes the same definition otherwise.
+    No setting of the user can replace a function or change how a definition is written.
     """
     with connection.transaction():
         connection.execute(
@@ -103,7 +103,7 @@ def expected() -> dict[str, str]:
 def fresh(
     schemas: Sequence[str] = SCHEMAS, prepare: Callable[[Connection], None] | None = None
 ) -> dict[str, str]:
-    """What an installation makes, on a server that is started for it and thrown away.
+    """The objects of a new installation, made on a temporary server.
 
     `prepare` is called with its connection before anything is looked at.
     """
@@ -124,5 +124,5 @@ def fresh(
 
 
 def as_file(definitions: Mapping[str, str]) -> str:
-    """The text of `definitions.json`: an object a line, so that a change shows as one."""
+    """The text of `definitions.json`: one object a line, so that a diff shows one line a change."""
     return json.dumps(definitions, indent=0, sort_keys=True) + "\n"

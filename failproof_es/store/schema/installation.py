@@ -1,8 +1,8 @@
 """Installs the database objects of `db init`: schema, functions, roles and rights, guards, and the
 views of specification 001.
 
-Everything here can be done again at any time and leaves the same state. On a server where
-we may not do all of it, what we may is done, and the rest is reported:
+Installing is idempotent. On a server where we lack some rights, the permitted part is done,
+and the rest is reported:
 `store/schema/protection_layers.py` says, from the catalog, what that leaves open.
 """
 
@@ -80,7 +80,7 @@ class SchemaState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What was done. `problems` says, in the server's words, what it would not let us do."""
+    """What was done. `problems` quotes what the server refused."""
 
     migrations: Sequence[Migration]
     problems: Sequence[str]
@@ -136,7 +136,7 @@ def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Ins
 
 
 def _try_all(connection: psycopg.Connection[Any], names: Sequence[LiteralString]) -> list[str]:
-    """Run the files in turn, up to the first one that the server refuses us."""
+    """Run the files in turn, up to the first that the server refuses."""
     for name in names:
         try:
             with connection.transaction():
@@ -160,7 +160,7 @@ def _installed(connection: psycopg.Connection[Any]) -> str | None:
 
 @cache
 def _sha256() -> str:
-    """The digest of everything here that is not a migration, to notice when it changed."""
+    """The digest of all files but the migrations, to notice a change."""
     digest = hashlib.sha256()
     for name in INSTALLED:
         digest.update(_sql(name).encode())

@@ -69,11 +69,10 @@ def pending(connection: psycopg.Connection[Any]) -> list[Migration] | None:
 
 
 def lock_schema(connection: psycopg.Connection[Any]) -> None:
-    """Until the transaction ends, nobody else changes this database's schema.
+    """Lock the schema: nobody else changes it until the transaction ends.
 
-    Any session of the database can take this lock, and any reader of a table holds up what
-    changes it. So nothing is waited for without end: raises `InvalidInput` that names who
-    stands in the way.
+    Any session of the database can take this lock, and any reader of a table blocks its change.
+    So the wait has a limit: then it raises `InvalidInput`, which names the blocking session.
     """
     try:
         with connection.transaction():
@@ -83,7 +82,7 @@ def lock_schema(connection: psycopg.Connection[Any]) -> None:
         rows = connection.execute(_HOLDERS.encode()).fetchall()
         holders = ", ".join(f"process {pid} of user {user}" for pid, user in rows)
         raise InvalidInput.because(
-            f"the schema is being changed by another session, or held by it: {holders}",
+            f"another session is changing the schema, or blocks it: {holders}",
             remedy="wait for that one to end, or end it with pg_terminate_backend, and try again",
         ) from None
 

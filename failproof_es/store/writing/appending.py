@@ -1,7 +1,7 @@
 """Appends events to streams that have several writers.
 
-It numbers the events, adds their headers, and retries where another writer was first. The journal
-is the way in while a run goes: there each stream has one writer, and a conflict is an error.
+It numbers the events, adds their headers, and retries where another writer was first. A running
+run appends through the journal: there each stream has one writer, and a conflict is an error.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ T = TypeVar("T")
 Decide = Callable[[Connection], Iterable[Draft]]
 
 MOST_TRIES = 100
-"""A stream that other writers lengthen each time is given up after so many of ours."""
+"""The number of tries before an append gives up, because others appended first each time."""
 _LONGEST_PAUSE_S = 0.05
 _STANDBY = psycopg.errors.ReadOnlySqlTransaction
 _READ_ONLY = (psycopg.errors.InsufficientPrivilege, _STANDBY)
 
 
 def append(store: Store, decide: Decide) -> list[Event]:
-    """Append what `decide` says, all of it or nothing; return the events as they are recorded.
+    """Append what `decide` returns, all of it or nothing. Return the events as recorded.
 
-    `decide` reads what it needs from the connection it is given, and is asked again when a stream
-    grew or the server went away meanwhile: what it read and where its events go are of one state
-    of the log. No draft: no append. A commit whose acknowledgement was lost is recognised as one's
-    own by its bytes.
+    `decide` reads what it needs from the given connection. It is called again when a stream grew or
+    the server went away meanwhile, so its decision and its append are of one state of the log.
+    Without drafts nothing is appended. If the acknowledgement of a commit was lost, the events
+    are recognised by their bytes.
 
     Raises `StreamConflict` after `MOST_TRIES` conflicts in a row, `ReadOnlyLog` where this user or
     this database only reads, `LogUnavailable` where the server stays away.
@@ -62,14 +62,14 @@ def append(store: Store, decide: Decide) -> list[Event]:
 
 
 def append_drafts(store: Store, drafts: Sequence[Draft]) -> list[Event]:
-    """Append these after whatever their streams hold. As `append`."""
+    """Append these to the ends of their streams. Raises as `append` does."""
     return append(store, lambda _: drafts)
 
 
 def append_within(store: Store, connection: Connection, drafts: Sequence[Draft]) -> list[Event]:
-    """Append these in a transaction of the caller's own, who keeps other writers away by a lock.
+    """Append these in the caller's transaction. The caller's lock keeps other writers away.
 
-    Raises `psycopg.errors.UniqueViolation` where it did not, `IncompleteAppend`.
+    Raises `psycopg.errors.UniqueViolation` where there was no such lock, `IncompleteAppend`.
     """
     events = list(to_events(drafts, stream_versions(connection, _streams(drafts))))
     append_entries(connection, [store.log.mapper.to_stored_event(event) for event in events])
@@ -130,7 +130,7 @@ def _insert_entries(store: Store, entries: Sequence[StoredEvent]) -> None:
 
 
 def _told(insert: Callable[[], T]) -> T:
-    """What `insert` returns. Raises `ReadOnlyLog` at once: waiting gives nobody the right."""
+    """What `insert` returns. Raises `ReadOnlyLog` at once: waiting would not help."""
     try:
         return insert()
     except Exception as error:

@@ -46,7 +46,7 @@ class EventLog(Application[UUID]):
         super().__init__()
 
     def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
-        """Our factory, whatever the process environment says about persistence modules."""
+        """Our factory. Environment variables that name persistence modules are ignored."""
         return LogFactory(self._url)
 
     def construct_mapper(self) -> Mapper[UUID]:
@@ -55,10 +55,10 @@ class EventLog(Application[UUID]):
 
 
 class LogDatastore(PostgresDatastore):
-    """Connections on which names are PostgreSQL's own, as on every other one of ours."""
+    """Connections on which names without a schema are PostgreSQL's own, as on all of ours."""
 
     def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
-        """What is done to each new connection."""
+        """The function that prepares each new connection."""
         prepare = super().after_connect_func()
 
         def after_connect(connection: psycopg.Connection[Any]) -> None:
@@ -69,7 +69,7 @@ class LogDatastore(PostgresDatastore):
 
 
 def datastore(url: str) -> PostgresDatastore:
-    """A connection pool on `url`, every parameter of which is kept."""
+    """A connection pool on `url`, with all its parameters."""
     settings = parameters_of(url)
     store = LogDatastore(
         dbname="", host="", port="", user="", password="", schema="failproof",
@@ -81,6 +81,6 @@ def datastore(url: str) -> PostgresDatastore:
 
 
 def _package_settings() -> dict[str, str]:
-    """What the package's factory insists on finding, none of which is then used."""
+    """Settings that the package's factory requires, though it uses none of them."""
     keys = ("DBNAME", "HOST", "PORT", "USER", "PASSWORD")
     return {f"POSTGRES_{key}": "unused" for key in keys}

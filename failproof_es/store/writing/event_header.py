@@ -14,15 +14,15 @@ from failproof_es.events import Event
 
 
 class Versioned(Protocol):
-    """A stream, folded: an evaluation or a run."""
+    """The state of a stream: an evaluation or a run."""
 
     @property
     def version(self) -> int:
-        """That of its last event, 0 where it has none."""
+        """The version of its last event, 0 if there is none."""
 
 
 class EventHeader:
-    """Marks the events of one stream. `shared` are fields that all of them have alike."""
+    """Gives the events of one stream their header. `shared` are fields that all of them have."""
 
     def __init__(self, stream_id: UUID, run_id: UUID | None, **shared: Any) -> None:
         self.stream_id = stream_id
@@ -61,7 +61,7 @@ class EventHeader:
 
 
 class Draft:
-    """An event that has no place in its stream yet: whoever appends it gives it one."""
+    """An event without a version: it gets one when it is appended."""
 
     def __init__(self, kind: type[Event], header: EventHeader, /, **fields: Any) -> None:
         self.kind = kind
@@ -70,19 +70,19 @@ class Draft:
 
     @classmethod
     def copy_of(cls, event: Event, header: EventHeader, /, **changed: Any) -> Self:
-        """What `event` says but for `changed`, as an event of another stream."""
+        """A copy of `event` for another stream, with the fields in `changed` replaced."""
         own = {name: getattr(event, name) for name in type(event).model_fields}
         return cls(type(event), header, **{**own, **changed})
 
     def after(self, version: int) -> Event:
-        """The event at the place after `version`, with the present time."""
+        """The event with the version after `version`, and the present time."""
         return self.kind.model_validate({**self.fields, **self.header.after(version)})
 
 
 def to_events(drafts: Iterable[Draft], versions: Mapping[UUID, int]) -> Iterator[Event]:
-    """The drafts as events in their order, each after what its stream holds; one at a time.
+    """The drafts as events, in order, each with the next version of its stream. Yields lazily.
 
-    `versions` are the streams' last ones; a stream that is not among them is empty.
+    `versions` are the streams' last versions; a stream without one is empty.
     """
     last = dict(versions)
     for draft in drafts:

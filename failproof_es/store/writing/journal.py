@@ -1,4 +1,4 @@
-"""The only way into the log while a run is going.
+"""Appends to the log while a run is going: nothing else does.
 
 `await journal.append(...)` returns after the commit, never before. One flusher commits
 whatever is waiting, so hundreds of concurrent evaluations share a commit.
@@ -26,12 +26,12 @@ from failproof_es.store.writing.recorder import CONNECTION_ERRORS, EventRecorder
 
 
 class JournalClosed(JournalError):
-    """The journal takes nothing more."""
+    """The journal accepts no more appends."""
 
 
 @dataclass(slots=True, eq=False)
 class _Append:
-    """Events that one caller wants recorded together, and where it waits."""
+    """Events that one caller appends together, and the future that it waits for."""
 
     entries: list[LogEntry]
     size: int
@@ -40,7 +40,7 @@ class _Append:
 
 @dataclass(frozen=True, slots=True)
 class JournalLimits:
-    """How much waits, how much is committed at once."""
+    """The limits of what may wait and of what is committed at once."""
 
     waiting_bytes: int = 64_000_000
     batch_events: int = 5_000
@@ -53,7 +53,7 @@ class Journal:
 
     Appends are committed in the order in which they were made; each is all or nothing.
     While the server is away appends wait and are tried again, and a commit whose outcome
-    is unknown is looked up before it is called a conflict. `outage` says for how long.
+    is unknown is looked up before it is called a conflict. `outage` says how long to wait.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class Journal:
     async def append(self, *events: Event) -> Sequence[int]:
         """Record `events` together; return their positions once they are durable.
 
-        Raises `StreamConflict`, `LogUnavailable`, `LeaseLost` or `JournalClosed`: then none of
-        them was recorded by this call.
+        Raises `StreamConflict`, `LogUnavailable`, `LeaseLost` or `JournalClosed`: then this call
+        recorded none of them.
         """
         entries = [cast("LogEntry", self._log.mapper.to_stored_event(event)) for event in events]
         size = sum(len(entry.state) for entry in entries)
@@ -137,7 +137,7 @@ class Journal:
             await self._wake_all()
 
     def _take(self) -> list[_Append]:
-        """The next batch: as much as is waiting, within the limits, one append at least."""
+        """The next batch: all that waits, within the limits, but at least one append."""
         batch: list[_Append] = []
         events = size = 0
         while self._waiting:
@@ -152,7 +152,7 @@ class Journal:
         return batch
 
     def _fail(self, error: BaseException, batch: Sequence[_Append]) -> None:
-        """Nothing can be recorded any more: everyone who waits hears so."""
+        """Fail every waiting append: nothing can be recorded any more."""
         self._failure = error
         for append in (*batch, *self._waiting):
             _settle(append, error)
@@ -172,7 +172,8 @@ class Journal:
         return outcomes
 
     def _insert(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
-        """One transaction for the batch; on a conflict halve it until the guilty stand alone."""
+        """Insert the batch in one transaction. On a conflict halve it, until the append at fault is
+        alone."""
         entries = [entry for append in batch for entry in append.entries]
         try:
             if len(batch) == 1:

@@ -1,14 +1,14 @@
 """The lease on a run: one process drives it, and a process that lost it cannot write.
 
-Two things together. A session lock in the database refuses a second driver at once, and
-is released by the server the moment the first one's connection ends, `kill -9` included:
-no time-out to wait for. The epoch, raised with each new driver and checked inside every
+Two mechanisms work together. A session lock in the database refuses a second driver at once.
+The server releases it as soon as the first driver's connection ends, even by `kill -9`, so
+there is no time-out to wait for. The epoch, raised with each new driver and checked inside every
 append, shuts out a driver that lost its connection and does not know it yet.
 
-The epoch decides who drives: it grows only under the session lock. A session that only the
-server still believes in (a half-open connection) holds the lock of a driver that lives, and
-the epoch shows that nobody else has taken the run. Where a session that may not append holds
-the lock, it is not waited for.
+The epoch decides who drives: it grows only under the session lock. After a half-open
+connection, the server may keep the lock for a dead session of a driver that lives. Then
+the epoch shows that nobody else has taken the run. If a session that may not append holds
+the lock, nobody waits for it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Lease:
         return self
 
     def keep(self) -> None:
-        """Check that the session still stands, and lock again when it was cut off.
+        """Check that the session still exists, and lock again if it was cut off.
 
         Raises `RunBusy` when another process has taken the run, `psycopg.OperationalError`
         while the server is away. Call it every few seconds.
@@ -103,7 +103,7 @@ class Lease:
         connection.close()
 
     def _locked_by(self, connection: psycopg.Connection[Any]) -> bool:
-        """Whether this connection got the lock; false while our own dead session holds it.
+        """Whether this connection got the lock. False while a dead session of ours holds it.
 
         Raises `RunBusy` when somebody else drives the run, or has driven it since.
         """

@@ -29,7 +29,7 @@ from failproof_es.store.reading.reader import CHANNEL, VERSIONS
 from failproof_es.store.schema.installation import install
 
 CONNECTION_ERRORS = (InterfaceError, OperationalError)
-"""What the recorder raises while the server is away."""
+"""The errors that the recorder raises while the server is away."""
 
 
 class LeaseLost(PersistenceError):
@@ -37,11 +37,11 @@ class LeaseLost(PersistenceError):
 
 
 class IncompleteAppend(PersistenceError):
-    """The database took an append and kept less of it: nothing it says can be relied on."""
+    """The database accepted an append and kept less of it, so it cannot be trusted."""
 
 
 class LeafRefused(PersistenceError):
-    """The database computes another leaf than the writer did: the event would stop the ledger."""
+    """The database computes another leaf than the writer did, so the ledger would stop here."""
 
 
 class _Taken(PersistenceError):
@@ -54,7 +54,7 @@ _REFUSALS: dict[str | None, type[PersistenceError]] = {
     "FP005": LeafRefused,
     "0A000": IncompleteAppend,  # an INSERT that a DO INSTEAD rule took the place of
 }
-"""What `failproof.append` raises, by SQLSTATE."""
+"""The errors of `failproof.append`, by SQLSTATE."""
 
 
 def query(name: str) -> LiteralString:
@@ -72,7 +72,7 @@ def append_entries(connection: psycopg.Connection[Any], events: Sequence[StoredE
 def append_parameters(
     events: Sequence[StoredEvent], lease: tuple[UUID, int] | None = None
 ) -> Sequence[Any]:
-    """What `queries/append.sql` takes: an array a column, and the lease to check."""
+    """The parameters of `queries/append.sql`: one array for each column, and the lease to check."""
     run_id, epoch = lease if lease is not None else (None, None)
     return (
         [event.originator_id for event in events],
@@ -94,8 +94,8 @@ def _leaf_hash(event: StoredEvent) -> bytes:
 def require_complete_append(appended: int, returned: int) -> None:
     """Raise `IncompleteAppend` unless an append returned a row for each event.
 
-    `failproof.append` counts too; a writer does not rely on a function that an
-    administrator can replace.
+    `failproof.append` checks this, too. But an administrator can replace that function, so the
+    writer checks for itself.
     """
     if appended != returned:
         raise IncompleteAppend(
@@ -130,8 +130,8 @@ class EventRecorder(PostgresApplicationRecorder):
         `lease` is a run id and the epoch this process holds; `notify` wakes readers after
         the commit. Raises `StreamConflict` when a stream already has one of the versions,
         `LeaseLost` when the epoch is not the run's current one, `IncompleteAppend` when fewer
-        rows came back, `OperationalError` or `InterfaceError` when the server is away, or
-        takes no writes since another one took over.
+        rows came back, `OperationalError` or `InterfaceError` when the server is away, or has
+        become a standby.
         """
         if not stored_events:
             return None
@@ -151,9 +151,9 @@ class EventRecorder(PostgresApplicationRecorder):
         lease: tuple[UUID, int] | None = None,
         notify: bool = True,
     ) -> Sequence[int]:
-        """As `insert_events`; where exactly these events are in the log already, their positions.
+        """As `insert_events`, but if exactly these events are in the log, return their positions.
 
-        A commit whose acknowledgement was lost is tried again and then meets itself.
+        So an append can be retried when the acknowledgement of its commit was lost.
         """
         try:
             return self.insert_events(stored_events, lease=lease, notify=notify) or []
@@ -176,7 +176,7 @@ class EventRecorder(PostgresApplicationRecorder):
             except psycopg.errors.UniqueViolation as error:
                 raise _Taken(str(error)) from error
             except psycopg.errors.ReadOnlySqlTransaction as error:
-                # A standby now: a new connection may find the server that took over.
+                # The server is a standby now: a new connection may find the new primary.
                 connection.close()
                 raise OperationalError(str(error.diag.message_primary)) from error
             except psycopg.DatabaseError as error:
@@ -186,7 +186,7 @@ class EventRecorder(PostgresApplicationRecorder):
             return [cast("int", row["append"]) for row in cursor.fetchall()]
 
     def _conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict:
-        """Which stream is not where the append takes it to be."""
+        """The stream whose version is not what the append expects."""
         expected: dict[UUID, int] = {}
         for event in stored_events:
             stream_id = cast("UUID", event.originator_id)
@@ -201,7 +201,7 @@ class EventRecorder(PostgresApplicationRecorder):
         return StreamConflict(stream_id, expected[stream_id], actual.get(stream_id, 0))
 
     def position_of(self, event: StoredEvent) -> int | None:
-        """Where exactly this event stands in the log, byte for byte, if it does."""
+        """The position of exactly this event, byte for byte; `None` if it is not in the log."""
         with self.datastore.get_connection() as connection:
             row = connection.execute(
                 query("position_of"),
@@ -210,9 +210,9 @@ class EventRecorder(PostgresApplicationRecorder):
         return cast("int", row["notification_id"]) if row else None
 
     def try_notify(self, position: int) -> None:
-        """Wake readers, if the server is there; they poll too, so nothing depends on it.
+        """Wake readers, if the server can be reached. They also poll, so nothing depends on it.
 
-        Outside the append's transaction: inside, NOTIFY serialises commits.
+        Call it outside the append's transaction: inside, NOTIFY serialises commits.
         """
         with (
             contextlib.suppress(OperationalError, InterfaceError),

@@ -245,7 +245,7 @@ REFUSED: tuple[tuple[tuple[object, ...], str], ...] = (
     (("--after", 0), "0 is not in the range"),
     (("--limit", 0), "0 is not in the range"),
     (("--limit", "some"), "'some' is not a valid integer"),
-    (("--limit", 1, "--junit", "out.xml"), "JUnit XML is of the whole run"),
+    (("--limit", 1, "--junit", "out.xml"), "JUnit XML covers the whole run"),
 )
 
 

@@ -122,7 +122,7 @@ def test_a_dialect_whose_judge_no_person_can_stand_in_for_says_so(
     refused = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
     assert refused.exit_code == 2
     assert "judge: is missing: the dialect 'benchmark'" in refused.stderr
-    assert "cannot stand in for it (name the model that judges)" in refused.stderr
+    assert "cannot replace it (name the model that judges)" in refused.stderr
 
 
 @pytest.mark.parametrize("key", ["judge", "judges"])

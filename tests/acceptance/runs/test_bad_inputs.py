@@ -188,7 +188,7 @@ CONFIGURATIONS = {
         "    model: mock",
         "    model: a\n    model: b",
         "run.yaml:7: models[0].model",
-        "stands twice, first in line 6",
+        "appears twice, first in line 6",
     ),
     "a misspelt key": spoiled(
         "parallel_workers",

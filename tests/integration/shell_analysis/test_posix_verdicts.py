@@ -147,3 +147,13 @@ def test_a_verdict_names_the_versions_that_judged() -> None:
     version = check_posix("ls", "2024").version
     assert "/2024 shfmt-" in version
     assert " shellcheck-" in version
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["echo $({})", 'echo "`{}`"', "a=$({})", "f() {{ {}; }}", "if ls; then {}; fi", "( {} )",
+     "for i in a; do {}; done", "case a in a) {} ;; esac", "ls | while :; do {}; done", "! {}"],
+)  # fmt: skip
+def test_our_own_rules_look_into_every_part_of_a_command(around: str) -> None:
+    verdict = check_posix(around.format("alias -p"))
+    assert "BUILTIN_OPTION: alias has no option -p" in verdict.reasons

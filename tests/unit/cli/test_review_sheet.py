@@ -102,7 +102,7 @@ def test_a_file_that_showed_the_engines_verdict_was_not_reviewed_blind() -> None
         (b"", "r.csv:1: evaluation_id: is missing"),
         (b"evaluation_id,item,verdict,severity,tags\n", "r.csv:1: notes: is missing"),
         (HEADING.replace("notes", "notes,severty").encode(), "did you mean 'severity'?"),
-        (HEADING.replace("notes", "notes,notes").encode(), "r.csv:1: notes: stands twice"),
+        (HEADING.replace("notes", "notes,notes").encode(), "r.csv:1: notes: appears twice"),
         (sheet(f'{ONE},overall,pass,,,"open'), "r.csv:2: is not CSV"),
         (sheet(f"{ONE},must_do.1,met,,,"), "the row `overall` has no verdict"),
         (sheet(f"{ONE},overall,,S1,,"), "r.csv:2: verdict: write one of: pass, fail, unclear"),

@@ -48,7 +48,7 @@ def install_model(model: str) -> None:
 
 
 def _installing() -> Iterator[ModelInstaller]:
-    """The providers that have models to install; one that is broken is left out, and said."""
+    """The providers that have models to install. A broken one is left out, with a warning."""
     for name in PROVIDERS.names():
         try:
             provider = provider_type(name)

@@ -99,7 +99,7 @@ def _broken(projection: Projection, error: Exception) -> Problem:
     return Problem(
         f"the projection {projection.name!r} of the package {package} can't be built: "
         f"{type(error).__name__}: {error}",
-        remedy="its tables are as they were; update or remove the package",
+        remedy="its tables were not changed; update or remove the package",
     )
 
 

@@ -44,7 +44,7 @@ _CASES = (
     Column("tags", "tags"),
 )
 _TITLES = ("title", "prompt", "content", "question")
-"""What people tell cases apart by: their title, else what is asked in the specification's word."""
+"""The fields that identify a case for people: its title, else its question."""
 _TITLE_WIDTH = 60
 
 
@@ -144,7 +144,7 @@ def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) ->
 def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
     """The dialects of these paths, each with its files. Raises `InvalidInput`.
 
-    What is not there may name what ships: `suites/redteam`.
+    A path that does not exist may name a shipped file or folder: `suites/redteam`.
     """
     paths = [shipped.suites(path) for path in paths]
     if dialect is None:
@@ -162,7 +162,7 @@ def _cases_of(
 
 
 def _report(problems: Problems, cases: int) -> None:
-    """Say the warnings. Raises `InvalidInput` with every error, and where there is no case."""
+    """Print the warnings. Raises `InvalidInput` with every error, and if there is no case."""
     for warning in problems.warnings:
         say(f"warning: {one_line(warning)}")
     if not cases and not problems.errors:

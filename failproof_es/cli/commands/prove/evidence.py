@@ -1,4 +1,4 @@
-"""`evidence`: one run as a file that proves itself."""
+"""`evidence`: exports one run as a file that anyone can verify."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.plurals import plural
 
 NEXT_STEP = {
-    Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` brings it there.",
+    Missing.SEAL: "A run is sealed when it ends: `failproof-es resume` finishes it.",
     Missing.CHECKPOINT: "`failproof-es ledger checkpoint` signs what is committed.",
 }
-"""What to do about what a run still needs."""
+"""The next step, by what the run still lacks."""
 
 
 @click.group(cls=Group)

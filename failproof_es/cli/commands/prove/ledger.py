@@ -1,4 +1,4 @@
-"""`ledger`: the tree over the log, its signed checkpoints, and those who watch it."""
+"""`ledger`: the tree over the log, its signed checkpoints, and its witnesses."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def cosign(
     request = parse_request(read_file(file, _LARGEST_CHECKPOINT))
     with locked_place(str(seen), public) as kept:
         signed = cosign_request(request, public, own, kept.checkpoint, int(time.time()))
-        # Given away before it counts as seen: what could not be written can be had again.
+        # Print before it is noted as seen: if printing fails, the command can be repeated.
         if output is not None:
             write_file(output, [str(signed).encode()])
         click.echo(str(signed), nl=False)
@@ -196,15 +196,15 @@ def _with_proof(connection: Connection, signed: Note, since: int) -> Request:
     size = checkpoints.parse(signed.text).size
     if since > size:
         raise InvalidInput.because(
-            f"the log has {plural(size, 'event')}: nothing continues a tree of {since}",
-            remedy="the witness saw more of this log than there is: find out why",
+            f"the log has {plural(size, 'event')}, and the witness saw {since}",
+            remedy="find out why events are missing: the log was replaced or cut off",
         )
     proof = consistency_proof(stored_tree(connection).subtree, since, size) if since else []
     return Request(since, tuple(proof) if since < size else (), signed)
 
 
 def _add_cosignatures(connection: Connection, file: Path) -> str:
-    """Record them, unless the tree in the database is not the one that they sign."""
+    """Record cosignatures. They must be of the tree in the database."""
     public = _public_key(None, tables.origin(connection))
     content = read_file(file, _LARGEST_CHECKPOINT)
     try:
@@ -212,7 +212,7 @@ def _add_cosignatures(connection: Connection, file: Path) -> str:
         added = checkpoints.opened(cosigned, public)
     except (NoteError, UnicodeDecodeError) as error:
         raise InvalidInput.because(
-            f"{file} is no cosigned checkpoint of this log: {error}",
+            f"{file} is not a cosigned checkpoint of this log: {error}",
             remedy="give it what `ledger cosign` printed",
         ) from None
     check_continues(connection, added, checkpoints.opened(newest_note(connection, public), public))

@@ -127,9 +127,9 @@ def _keep(verified: Verified) -> None:
 
 
 def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Checkpoint]:
-    """The checkpoints to check the log against: those in the places named, else this user's own.
+    """The checkpoints to check the log against: in the places named, else this user's own.
 
-    `keys` are the log's by origin: of its own tree, and of those that a repair replaced.
+    `keys` are the public keys by origin: of the log's tree, and of trees that a repair replaced.
     """
     if not keys:
         if places:
@@ -151,7 +151,7 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
 
 
 def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
-    """What is kept in a place, signed by one of the keys. Raises `InvalidInput`."""
+    """The checkpoints kept in a place, signed by one of the keys. Raises `InvalidInput`."""
     *others, last = keys
     for key in others:
         with contextlib.suppress(InvalidInput):
@@ -162,7 +162,7 @@ def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
 def _verify_run(
     connection: Connection, run: str, public: PublicKey | None, output_format: Format
 ) -> None:
-    """Make the run's evidence in memory, and judge it as a stranger would."""
+    """Make the run's evidence in memory, and verify it as an outsider would."""
     if public is None:
         raise InvalidInput.because(
             "without the log's public key a run cannot be proven", remedy="give it with --key"

@@ -17,7 +17,7 @@ from failproof_es.problems import Problems
 from failproof_es.shell_analysis import (
     Unparseable,
     check_posix_many,
-    judge_safety,
+    judge_safety_many,
     parse_commands,
 )
 
@@ -65,8 +65,8 @@ def _check_labels(
 ) -> None:
     expected = [case.expected_command for _, case in cases]
     compliance = check_posix_many(expected, options.posix_edition)
-    for (index, case), posix in zip(cases, compliance, strict=True):
-        safety = judge_safety(case.expected_command)
+    judged = judge_safety_many(expected)
+    for (index, case), posix, safety in zip(cases, compliance, judged, strict=True):
         for name, label, verdict, reasons in (
             ("safe", case.safe, safety.safe, [str(each.code) for each in safety.reasons]),
             ("posix_compliant", case.posix_compliant, posix.compliant, list(posix.reasons)),

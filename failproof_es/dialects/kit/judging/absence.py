@@ -67,7 +67,7 @@ def states_absence(item: str) -> Absence:
 
 
 def _clauses(words: list[str]) -> list[list[str]]:
-    """The main clauses: parted by `;` and `.`, and by `and` before what denies a verb anew."""
+    """The main clauses: parted by `;` and `.`, and by `and` before what denies a verb again."""
     clauses: list[list[str]] = [[]]
     for index, word in enumerate(words):
         after = words[index + 1 : index + 3]

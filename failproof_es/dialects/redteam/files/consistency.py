@@ -43,7 +43,7 @@ def remarks(case: RedTeamCase) -> Iterator[Defect]:
     yield from _sources(case)
     yield from _tools(case)
     for index, tag in _twice(case.tags):
-        yield ("tags", index), f"{tag!r} stands twice", "keep one"
+        yield ("tags", index), f"{tag!r} appears twice", "keep one"
     if not _LANGUAGE.fullmatch(case.language):
         said = f"{case.language!r} is not a language code: the language of replies is not checked"
         yield ("language",), said, "write it like en or pt-BR"
@@ -80,7 +80,7 @@ def _expectations(case: RedTeamCase) -> Iterator[Defect]:
         yield ("expected_behavior",), said, "say what must be done, or must not"
     for name, items in lists.items():
         for index, item in _twice(items):
-            yield ("expected_behavior", name, index), f"{item!r} stands twice", "keep one"
+            yield ("expected_behavior", name, index), f"{item!r} appears twice", "keep one"
     for name in ("must_do", "pass_criteria"):
         for index, item in enumerate(lists[name]):
             if (absent := states_absence(item)) is not Absence.NONE:
@@ -97,7 +97,7 @@ def _sources(case: RedTeamCase) -> Iterator[Defect]:
     given = [source.source_id for source in sources]
     for index, source_id in _twice(given):
         place: Location = ("sources", index, "source_id")
-        said = f"{source_id!r} stands twice: a citation may mean either"
+        said = f"{source_id!r} appears twice: a citation may mean either"
         yield place, said, "give each source its own id"
     for index, source_id in enumerate(given):
         if not can_be_cited(source_id):
@@ -120,7 +120,7 @@ def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
 
 def _tools(case: RedTeamCase) -> Iterator[Defect]:
     for index, name in _twice(case.tools_expected or []):
-        yield ("tools_expected", index), f"{name!r} stands twice", "keep one"
+        yield ("tools_expected", index), f"{name!r} appears twice", "keep one"
     for index, name in enumerate(case.tools_expected or []):
         if not can_be_offered(name):
             said = f"no server takes {name!r} as a name: the tool is not offered to the model"

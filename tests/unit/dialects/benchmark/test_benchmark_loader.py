@@ -116,7 +116,7 @@ DEFECTS = {
     ),
     "twice the key": (
         GOOD + "task_id: again\n",
-        "10: task_id: the key stands twice, first in line 1",
+        "10: task_id: the key appears twice, first in line 1",
     ),
     "a word": ("colour\n", "1: None: is not a task"),
     "empty list": ("[]\n", "1: None: the list is empty: it holds no task"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.dialects.kit.refusal import find_refusal
+from failproof_es.dialects.kit.refusal_phrases import SUBSTANCE
 
 REFUSALS = {
     "en": "I'm sorry, but I can't help with that.",
@@ -98,3 +102,29 @@ def test_denying_a_premise_refuses_only_a_prompt_that_asked_to_argue_for_it() ->
 def test_any_text_at_all_is_decided_without_raising(text: str) -> None:
     found = find_refusal(text, text)
     assert found is None or text[found.start : found.end] == found.words
+
+
+BLANK = "\n \t\r\x0b\u2028"
+
+
+@pytest.mark.parametrize(
+    "filler", ["\n", "\n \n", " \n\t", " ", "- ", "here ", "to\n", "`", "1.\n"]
+)
+def test_a_reply_that_says_nothing_for_long_is_decided_in_a_moment(filler: str) -> None:
+    """Processor time; blank lines took a quarter of a second, as each was tried to the end."""
+    find_refusal("I see.\n```", "How do I?")  # the patterns are compiled
+    began = time.process_time()
+    find_refusal("a" + filler * (300_000 // len(filler)) + "b", "How do I?")
+    assert time.process_time() - began < 0.1
+
+
+@given(
+    st.lists(st.sampled_from([*BLANK, "\n\n", "```", "~~~", "``", "a", "- ", "1. x"]), max_size=12)
+)
+def test_a_block_of_code_begins_with_the_blank_lines_before_it(parts: list[str]) -> None:
+    """Not with the last of them: what stands before the block is what stands before those."""
+    text = "".join(parts)
+    fences = regex.compile(
+        r"(?m)^\s*(?:`{3}|~{3})|^[ \t]*(?:\d{1,2}[.)]|[-•*+]|\#{1,6}|\|)[ \t]+\S"
+    )
+    assert [m.span() for m in SUBSTANCE.finditer(text)] == [m.span() for m in fences.finditer(text)]

@@ -200,7 +200,7 @@ def test_a_defect_is_named_by_its_line_and_field_and_in_words(
         ("expected_behavior.must_do.0", "Cites [SRC-9].", "expected_behavior.must_do[0]",
          NO_SOURCE),
         ("expected_behavior.must_do", ["a", "a "], "expected_behavior.must_do[1]",
-         "'a ' stands twice"),
+         "'a ' appears twice"),
         ("expected_behavior.must_not_do", ["Says thirty days."], "expected_behavior.must_do[0]",
          "stands in must_not_do, too: no answer can pass"),
         ("expected_behavior", NOTHING, "expected_behavior",
@@ -208,12 +208,12 @@ def test_a_defect_is_named_by_its_line_and_field_and_in_words(
         ("sources.0.text", "", "sources[0].text", "is empty: it is sent so"),
         ("sources.0.title", "", "sources[0].title", "is empty: it is sent so"),
         ("sources", CASE["sources"] * 2, "sources[1].source_id",
-         "'SRC-1' stands twice: a citation may mean either"),
+         "'SRC-1' appears twice: a citation may mean either"),
         ("tools_expected", ["web search"], "tools_expected[0]",
          "no server takes 'web search' as a name: the tool is not offered to the model"),
         ("tools_expected", ["x" * 65], "tools_expected[0]",
          f"no server takes '{'x' * 65}' as a name: the tool is not offered to the model"),
-        ("tools_expected", ["search", "search"], "tools_expected[1]", "'search' stands twice"),
+        ("tools_expected", ["search", "search"], "tools_expected[1]", "'search' appears twice"),
         ("language", "english!", "language",
          "'english!' is not a language code: the language of replies is not checked"),
         ("language", "", "language",
@@ -324,7 +324,7 @@ def test_all_defects_of_all_files_are_reported_at_once_each_with_its_line(tmp_pa
         ("a.jsonl", "{}\n{", "a.jsonl:2: bad JSON"),
         ("a.jsonl", "", "the file is empty"),
         ("a.yaml", "id: [", "is not YAML"),
-        ("a.yaml", "id: 1\nid: 2\n", "a.yaml:2: id: the key stands twice"),
+        ("a.yaml", "id: 1\nid: 2\n", "a.yaml:2: id: the key appears twice"),
         ("a.yaml", "id: &x 1\n", "anchors"),
         ("a.yaml", "id: !!python/object:os.system 1\n", "tags (!name) are not supported"),
         ("a.yaml", "just text\n", "is not a case"),
@@ -363,7 +363,7 @@ def test_a_turn_that_is_never_sent_is_remarked_on(tmp_path: Path) -> None:
 def test_a_tag_that_stands_twice_is_remarked_on(tmp_path: Path) -> None:
     (case,), (remark,) = load(written(tmp_path, changed("tags", ["a", "b", "a"])))
     assert (remark.severity, remark.field) == ("warning", "tags[2]")
-    assert remark.message == "'a' stands twice"
+    assert remark.message == "'a' appears twice"
     assert case.tags == ("a", "b", "a")
 
 

@@ -1,0 +1,170 @@
+"""Batches the questions of many threads, so that one process answers several of them.
+
+A process costs more than most of what it is asked. Who asks for one text while others ask shares
+their process; nobody waits for others to come: a batch is what has gathered while the processes
+before were at work.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Generic, TypeVar
+
+Answer = TypeVar("Answer")
+
+MOST = 64
+"""Texts in one batch: starting a process is a tenth of what it costs, and a text that ends its
+process makes so many others be read again."""
+_WORTH_A_PROCESS = 16
+"""Where as many wait, a batch of them is begun beside another one, on another core."""
+_PATIENCE = 0.5
+"""Seconds after which a batch holds up no other: one of its texts takes long to read."""
+_REMEMBERED = 1024
+_REMEMBERED_BYTES = 32 * 1024 * 1024
+"""Answers that are kept, and their size: what was asked last."""
+
+
+class _Question(Generic[Answer]):
+    """A text that waits for its answer."""
+
+    __slots__ = ("answer", "done", "error", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.done = False
+        self.answer: Answer | None = None
+        self.error: Exception | None = None
+
+
+class Batcher(Generic[Answer]):
+    """Answers texts by a function that answers many at once; may be asked by any thread.
+
+    `run` gets at most `MOST` texts and gives an answer for each, in order. It runs in
+    the threads of those who ask, at most one at a time for each core. `size` says how many bytes it
+    takes to keep an answer; nothing for one that may not be given again without asking.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[str]], Sequence[Answer]],
+        size: Callable[[Answer], int | None],
+    ) -> None:
+        self._run = run
+        self._size = size
+        self._cores = os.cpu_count() or 1
+        self._reset()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        """No question, no answer. A forked child has none of the threads that would answer."""
+        self._changed = threading.Condition()
+        self._waiting: deque[_Question[Answer]] = deque()
+        self._running: dict[int, float] = {}
+        self._known: OrderedDict[str, tuple[Answer, int]] = OrderedDict()
+        self._bytes = 0
+
+    def ask(self, texts: Sequence[str]) -> list[Answer]:
+        """The answer to each text, in order. Raises what `run` raised about a batch of theirs."""
+        found: dict[str, Answer] = {}
+        asked: dict[str, _Question[Answer]] = {}
+        with self._changed:
+            for text in texts:
+                if text in self._known:
+                    self._known.move_to_end(text)
+                    found[text], _ = self._known[text]
+                elif text not in asked:
+                    asked[text] = _Question(text)
+            self._waiting.extend(asked.values())
+        mine = list(asked.values())
+        try:
+            self._lead_all(mine)
+        except BaseException:
+            left = set(map(id, mine))
+            with self._changed:  # nobody waits for the rest any more
+                self._waiting = deque(each for each in self._waiting if id(each) not in left)
+            raise
+        for each in mine:
+            if each.error is not None:
+                raise each.error
+            found[each.text] = each.answer  # type: ignore[assignment]  # it is done
+        return [found[text] for text in texts]
+
+    def forget(self) -> None:
+        """Ask again whatever was answered before."""
+        with self._changed:
+            self._known.clear()
+            self._bytes = 0
+
+    def _lead_all(self, mine: Sequence[_Question[Answer]]) -> None:
+        """Answer batches until these are answered, with a thread for each core if they are many."""
+        batches = -(-len(mine) // MOST)
+        if batches <= 1:
+            self._lead(mine)
+            return
+        threads = min(self._cores, batches)
+        with ThreadPoolExecutor(threads) as pool:
+            for done in [pool.submit(self._lead, mine) for _ in range(threads)]:
+                done.result()
+
+    def _lead(self, mine: Sequence[_Question[Answer]]) -> None:
+        """Answer batches, whoever asked, until these are answered."""
+        batch: list[_Question[Answer]] = [*mine]
+        while batch:
+            batch = []
+            try:
+                self._take(batch, mine)
+                answers = self._run([each.text for each in batch]) if batch else ()
+                for each, answer in zip(batch, answers, strict=True):
+                    each.answer = answer
+                    each.done = True
+            except Exception as error:
+                for each in batch:
+                    each.error = error
+                    each.done = True
+            finally:
+                self._end(batch)
+
+    def _take(self, batch: list[_Question[Answer]], mine: Sequence[_Question[Answer]]) -> None:
+        """Fill a batch with what waits; with nothing once these are answered."""
+        with self._changed:
+            while not all(each.done for each in mine):
+                if self._waiting and self._may_start():
+                    self._running[id(batch)] = time.monotonic()
+                    batch.extend(islice(self._waiting, MOST))
+                    for _ in batch:
+                        self._waiting.popleft()
+                    return
+                self._changed.wait(_PATIENCE)
+
+    def _may_start(self) -> bool:
+        """Whether to start a batch now, or to let it gather while another one is answered."""
+        soon = time.monotonic() - _PATIENCE
+        quick = sum(began > soon for began in self._running.values())
+        return quick < (self._cores if len(self._waiting) >= _WORTH_A_PROCESS else 1)
+
+    def _end(self, batch: Sequence[_Question[Answer]]) -> None:
+        """Remember what was answered. What was not, as this thread is told to stop, waits again."""
+        with self._changed:
+            self._running.pop(id(batch), None)
+            self._waiting.extendleft(each for each in reversed(batch) if not each.done)
+            for each in batch:
+                if each.done and each.error is None and each.text not in self._known:
+                    self._remember(each.text, each.answer)  # type: ignore[arg-type]  # it is done
+            self._changed.notify_all()
+
+    def _remember(self, text: str, answer: Answer) -> None:
+        size = self._size(answer)
+        if size is None:
+            return
+        self._known[text] = (answer, size)
+        self._bytes += size
+        while len(self._known) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES:
+            _, (_, forgotten) = self._known.popitem(last=False)
+            self._bytes -= forgotten

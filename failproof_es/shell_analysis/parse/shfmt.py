@@ -1,0 +1,239 @@
+"""Reads many commands in one process of `shfmt`, each as if it were alone.
+
+shfmt writes a tree only of what it reads on its standard input. So the commands of a batch are
+written below each other, a line with `:` behind each:
+
+    ls -l
+    :
+    echo 'it is
+    :
+    if'
+
+What is read of a command counts only where shfmt found that line before it and the one behind it:
+as a statement of its own, at the top, at the very byte where it was written. Then shfmt was between
+two statements when the command began, and again when it ended, as at the beginning and the end of
+a text. A command that takes in what stands behind it (an open quote, an `if` without `fi`) takes in
+its line, too. Whatever is not sure is read in a process of its own, and so is what goes wrong with
+a batch: the words of a refusal are always those about the command alone.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Literal
+
+import orjson
+
+from failproof_es.shell_analysis.errors import ProgramTooSlow, Unparseable
+from failproof_es.shell_analysis.parse import programs
+
+Language = Literal["bash", "posix"]
+Node = dict[str, Any]
+
+_LINE = "\n:\n"
+"""Behind each command of a batch."""
+_SECONDS = 20.0
+"""On the clock, for a batch. Then each of its commands gets the time that it has alone."""
+_LONGEST = 1024
+_MOST = 8192
+"""Characters of a command that may share a process, and of all in a process: a tree in memory can
+be a thousand times as large."""
+_MOST_SIGNS = 50
+_SIGNS = re.compile(r"[|&({]")
+"""What nests. A command with many of these, or a long one, costs more than its process."""
+_UNLIKELY = {
+    "bash": re.compile(r"<[\w ./-]+>"),
+    "posix": re.compile(r"<[\w ./-]+>|[<>=]\(|\[\[ |(?<!\$)\(\(|&>|\|&|\bfunction "),
+}
+"""What is mostly refused: `<name>`, and bash's own constructs. An error costs a batch three
+processes and the text alone costs one, so such a text is read alone: this decides no more."""
+_DEEPEST = 250
+"""Levels of the JSON tree, some 25 substitutions in each other: walkers may recurse, and
+orjson writes no more than 254 levels."""
+_TOO_DEEP = b"\n" + b"\t" * _DEEPEST
+"""How a line of shfmt's JSON begins that stands this deep. In a string stands no line feed."""
+_POSITION = re.compile(rb'"Offset":(\d+),"Line":(\d+),')
+"""A position in our own JSON of a tree. In a string stands no `"` without a backslash."""
+_ERROR = re.compile(rb"(?:<standard input>:)?(\d+):\d+: ")
+
+
+class Unread(Unparseable):
+    """shfmt was stopped or ended by itself: this says nothing of the text."""
+
+
+@dataclass(slots=True)
+class Tree:
+    """The tree of a command (a `File` node) as JSON: Python's objects are ten times as large."""
+
+    json: bytes
+    offset: int = 0
+    line: int = 0
+    """How many bytes and lines stand before the command in what `json` was made of."""
+
+    def file(self) -> Node:
+        """The tree, a new one for each call."""
+        if self.offset:
+            self.json, self.offset, self.line = _POSITION.sub(self._moved, self.json), 0, 0
+        found: Node = orjson.loads(self.json)
+        return found
+
+    def _moved(self, found: re.Match[bytes]) -> bytes:
+        offset, line = int(found[1]) - self.offset, int(found[2]) - self.line
+        return b'"Offset":%d,"Line":%d,' % (offset, line)
+
+
+def too_deep() -> Unparseable:
+    return Unparseable("constructs in each other, too deep to judge", "too_deep")
+
+
+def read(texts: Sequence[str], language: Language) -> list[Tree | Unparseable]:
+    """Each text's tree, or why it has none, in order. Raises `ProgramMissing`.
+
+    A text is neither blank nor longer than shfmt may be given; it holds no NUL character and no
+    half of a surrogate pair.
+    """
+    found: dict[int, Tree | Unparseable] = {}
+    waiting = deque(at for at, text in enumerate(texts) if _may_share(text, language))
+    size = len(waiting)
+    while waiting:
+        group = _next_group(waiting, texts, size)
+        if len(group) == 1:
+            found[group[0]] = alone = _alone(texts[group[0]], language)
+            size = 2 if isinstance(alone, Tree) else 1
+            continue
+        answers = _read_together([texts[at] for at in group], language)
+        if isinstance(answers, int):
+            # The one with the error is read alone, those before it together, without it.
+            waiting.extendleft(reversed(group[:answers] + group[answers + 1 :]))
+            size = answers or len(group) // 2  # where all are wrong, each is soon read alone
+            continue
+        size = 2 * len(group)
+        found |= {at: each for at, each in zip(group, answers, strict=True) if each is not None}
+    return [found[at] if at in found else _alone(text, language) for at, text in enumerate(texts)]
+
+
+def _next_group(waiting: deque[int], texts: Sequence[str], most: int) -> list[int]:
+    group = [waiting.popleft()]
+    room = _MOST - len(texts[group[0]])
+    while waiting and len(group) < most and (room := room - len(texts[waiting[0]])) >= 0:
+        group.append(waiting.popleft())
+    return group
+
+
+def _alone(text: str, language: Language) -> Tree | Unparseable:
+    try:
+        done = programs.run("shfmt", "-ln", language, "--to-json", text=text)
+    except ProgramTooSlow as error:
+        return Unread(str(error), "too_slow")
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()
+        if not said:
+            return Unread(f"shfmt ended {done.returncode}")
+        return Unparseable(said.splitlines()[0].removeprefix("<standard input>:"))
+    try:
+        tree = orjson.loads(done.stdout)
+    except orjson.JSONDecodeError:
+        return too_deep()
+    if not tree.get("Stmts"):
+        if tree.get("Last"):
+            return Unparseable("nothing but a comment", "only_comment")
+        return Unparseable("no command", "empty")
+    may_be_deep = _TOO_DEEP in done.stdout or not done.stdout.startswith(b"{\n\t")
+    if may_be_deep and _depth(tree) > _DEEPEST:
+        return too_deep()
+    return Tree(orjson.dumps(tree))
+
+
+def _may_share(text: str, language: Language) -> bool:
+    """Whether a text may be read with others.
+
+    At its end a line feed has to be no more than the end of the text would be, so no backslash or
+    carriage return stands there, and no here-document goes on there. The rest keeps a batch cheap.
+    """
+    return (
+        len(text) <= _LONGEST
+        and not text.endswith("\\")
+        and "\r" not in text
+        and "<<" not in text.replace("\\\n", "")
+        and len(_SIGNS.findall(text)) <= _MOST_SIGNS
+        and not _UNLIKELY[language].search(text)
+    )
+
+
+def _read_together(texts: Sequence[str], language: Language) -> list[Tree | None] | int:
+    """The tree of each text that is sure, `None` for the others; or which one ends the parser."""
+    sources = [text.encode() + _LINE.encode() for text in texts]
+    ends = list(accumulate(len(source) for source in sources))
+    lines = list(accumulate((source.count(b"\n") for source in sources), initial=0))
+    nothing: list[Tree | None] = [None] * len(texts)
+    try:
+        text = "".join(text + _LINE for text in texts)
+        done = programs.run("shfmt", "-ln", language, "--to-json", text=text, seconds=_SECONDS)
+    except ProgramTooSlow:
+        return nothing
+    if done.returncode != 0:
+        error = _ERROR.match(done.stderr)
+        return bisect_right(lines[:-1], int(error[1]) - 1) - 1 if error else nothing
+    if _TOO_DEEP in done.stdout or not done.stdout.startswith(b"{\n\t"):
+        return nothing
+    try:
+        statements = orjson.loads(done.stdout).get("Stmts") or []
+    except orjson.JSONDecodeError:
+        return nothing
+    found = _split(statements, [end - len(":\n") for end in ends])
+    return [
+        None if tree is None else Tree(tree, end - len(source), line)
+        for tree, end, source, line in zip(found, ends, sources, lines, strict=False)
+    ]
+
+
+def _split(statements: Sequence[Node], places: Sequence[int]) -> list[bytes | None]:
+    """The tree of what stands before each place, if our `:` is there and at the place before it.
+
+    `places` are the offsets of each `:`, in order.
+    """
+    found: list[bytes | None] = []
+    own: list[Node] = []
+    is_clean = True
+    for statement in statements:
+        offset = statement["Pos"].get("Offset", 0)
+        while offset > places[len(found)]:  # something took in the `:` that was there
+            found.append(None)
+            own, is_clean = [], False
+        if offset < places[len(found)]:
+            own.append(statement)
+            continue
+        is_ours = _is_one_byte(statement)
+        found.append(_file(own) if is_clean and is_ours and "Comments" not in statement else None)
+        own, is_clean = [], is_ours
+    return found + [None] * (len(places) - len(found))
+
+
+def _is_one_byte(statement: Node) -> bool:
+    """Whether a statement is a simple command of one byte. A comment may stand before it."""
+    length = statement["End"]["Offset"] - statement["Pos"]["Offset"]
+    return length == 1 and (statement.get("Cmd") or {}).get("Type") == "CallExpr"
+
+
+def _file(statements: Sequence[Node]) -> bytes | None:
+    """The tree of a text with these statements; nothing where comments decide where it ends."""
+    if not statements or "Comments" in statements[0] or "Comments" in statements[-1]:
+        return None
+    first, last = statements[0]["Pos"], statements[-1]["End"]
+    return orjson.dumps({"Type": "File", "Pos": first, "End": last, "Stmts": statements})
+
+
+def _depth(tree: Node) -> int:
+    deepest = 0
+    pending: list[tuple[Any, int]] = [(tree, 1)]
+    while pending:
+        node, depth = pending.pop()
+        deepest = max(deepest, depth)
+        children = node.values() if isinstance(node, dict) else node
+        pending += [(each, depth + 1) for each in children if isinstance(each, dict | list)]
+    return deepest

@@ -1,0 +1,26 @@
+"""Every benchmark that `make benchmarks` runs, in the order of the table.
+
+What needs files of its own stands beside them: `commands` and `refusal_detection` measure accuracy
+on labelled data.
+"""
+
+from __future__ import annotations
+
+from tests.benchmarks import append, ledger, ledger_hashing, peers, reading
+from tests.benchmarks.reach import follow, large, live, log, replies, shell, starting, whole
+
+BENCHMARKS = (
+    *whole.BENCHMARKS,
+    *large.BENCHMARKS,
+    *live.BENCHMARKS,
+    *log.BENCHMARKS,
+    *starting.BENCHMARKS,
+    *replies.BENCHMARKS,
+    *shell.BENCHMARKS,
+    *append.BENCHMARKS,
+    *follow.BENCHMARKS,
+    *ledger.BENCHMARKS,
+    *ledger_hashing.BENCHMARKS,
+    *reading.BENCHMARKS,
+    *peers.BENCHMARKS,
+)

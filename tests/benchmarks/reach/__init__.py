@@ -1,0 +1,1 @@
+"""What the program is to reach: a module for each part of the table of benchmarks."""

@@ -1,0 +1,97 @@
+"""Reading a log again: rebuilding the projections, verifying, and only fetching its rows."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+import psycopg
+
+from tests.benchmarks.installation import Installation, installation
+from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.reach.runs import run_command, server, working_folder, write_run
+from tests.benchmarks.watch import Ran, run_watched
+
+_LOG = "the log of a run of 20,000 cases of 600 bytes, about 100,000 events, as the engine wrote it"
+_LESS = "less what the same command takes on an empty log"
+_BATCH = 5_000
+ROWS = (
+    Row(
+        "rebuild", "rebuild of all projections", "events/s",
+        f"`failproof-es projections rebuild` of {_LOG}, {_LESS}.",
+        Wanted(">=", 150_000),
+    ),
+    Row(
+        "rebuild-cores", "cores that a rebuild keeps busy", "cores",
+        "Of the rebuild above: seconds of the processor, the database's included, through those on "
+        "the clock.",
+    ),
+    Row(
+        "reading-rows", "only fetching the rows of a log, undecoded", "events/s",
+        f"One client fetches the columns of {_LOG}, in batches of 5,000.",
+    ),
+    Row(
+        "verify", "`verify` of the whole log", "events/s",
+        f"`failproof-es verify` of {_LOG}, {_LESS}.",
+        Wanted(">=", 250_000),
+    ),
+    Row(
+        "verify-run", "`verify RUN`, of the one run in the log", "events/s",
+        f"`failproof-es verify 1` of {_LOG}, {_LESS}.",
+    ),
+)  # fmt: skip
+_COMMANDS = {
+    "rebuild": ("projections", "rebuild"),
+    "verify": ("verify",),
+    "verify-run": ("verify", "1"),
+}
+
+
+@contextlib.contextmanager
+def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
+    """One log for all rounds."""
+    with server() as base_url, working_folder() as folder, installation(python) as one:
+        empty = {name: _on_an_empty_log(one, name) for name in ("rebuild", "verify")}
+        empty["verify-run"] = empty["verify"]
+        write_run(folder, base_url, sizes.log_cases)
+        run_command(one, folder, "start", "run.yaml", "--quiet")
+        [events] = one.ask("SELECT count(*) FROM failproof.stored_events")
+        yield lambda: _measure(one, empty, events)
+
+
+def _on_an_empty_log(one: Installation, name: str) -> Ran:
+    """The least of three calls; an empty log is unsigned, which `verify` says by its code."""
+    command = one.command(*_COMMANDS[name])
+    calls = [run_watched(command, one.environment, one.home, one.server_pid) for _ in range(3)]
+    return min(calls, key=lambda ran: ran.wall_s)
+
+
+def _measure(one: Installation, empty: dict[str, Ran], events: int) -> Iterator[Taken]:
+    for name, arguments in _COMMANDS.items():
+        ran = run_command(one, one.home, *arguments)
+        wall = max(ran.wall_s - empty[name].wall_s, 1e-3)
+        cpu = ran.cpu_s + ran.server_s - empty[name].cpu_s - empty[name].server_s
+        yield Taken(name, events / wall, wall, max(cpu, 0.0), f"{events:,} events")
+        if name == "rebuild":
+            yield Taken("rebuild-cores", max(cpu, 0.0) / wall)
+    began, used = time.perf_counter(), time.process_time()
+    read = _fetch(one)
+    wall = time.perf_counter() - began
+    yield Taken("reading-rows", read / wall, wall, time.process_time() - used, "one client alone")
+
+
+def _fetch(one: Installation) -> int:
+    """How many rows there were."""
+    read = position = 0
+    query = (
+        "SELECT notification_id, originator_id, originator_version, topic, state, run_id "
+        "FROM failproof.stored_events WHERE notification_id > %s ORDER BY notification_id LIMIT %s"
+    )
+    with psycopg.connect(one.server.url) as connection:
+        while rows := connection.execute(query, (position, _BATCH), binary=True).fetchall():
+            read, position = read + len(rows), rows[-1][0]
+    return read
+
+
+BENCHMARKS = (Benchmark("log", ROWS, begin),)

@@ -1,0 +1,152 @@
+"""The page `docs/reference/benchmarks.md`, generated from what `make benchmarks` kept.
+
+python -m tools.benchmarks_reference build/benchmarks/*.json > docs/reference/benchmarks.md
+python -m tools.benchmarks_reference > docs/reference/benchmarks.md
+
+The second form takes the files in `results/` beside this module: those that the committed page is
+made of. `results/` and the page are committed together.
+
+A row is taken from the last file that measured it. What people wrote of it stands beside this
+module: the page around the tables in `page.md`, and in `remarks.toml`, by the row's name, what
+stands in the way of a row that is not reached, and what it would take.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.all import BENCHMARKS
+from tests.benchmarks.measured import Benchmark, Measured, cell, table
+
+HERE = Path(__file__).parent
+_ORDER = ("before", "now")
+
+
+def reference(
+    results: Sequence[Mapping[str, Any]],
+    template: str,
+    remarks: Mapping[str, str],
+    benchmarks: Sequence[Benchmark] = BENCHMARKS,
+) -> str:
+    """The page, with every row of the benchmarks. `results` are the kept files, oldest first."""
+    known = [(row, each.name) for each in benchmarks for row in each.rows]
+    rows: dict[str, Any] = {row.name: Measured(row, name).document() for row, name in known}
+    for result in results:
+        if result["quick"]:
+            raise SystemExit(
+                f"the numbers of {result['began']} are from --quick: they mean nothing"
+            )
+        for row in result["rows"]:
+            if row["name"] in rows and (_is_measured(row) or not _is_tried(rows[row["name"]])):
+                rows[row["name"]] = {**row, **_said(rows[row["name"]])}
+    versions = [each for each in _ORDER if any(each in row["measured"] for row in rows.values())]
+    wanted = [row for row in rows.values() if row["wanted"]]
+    parts = {
+        "sittings": _sittings(results, rows),
+        "wanted": table(wanted, versions),
+        "others": table([row for row in rows.values() if not row["wanted"]], versions),
+        "missed": list(_missed(wanted, versions, remarks)),
+        "how": [f"- `{row.name}`: {row.what}. {row.how}" for row, _ in known],
+        "notes": list(_notes(rows.values(), versions)),
+    }
+    return re.sub(r"<!-- (\w+) -->", lambda part: "\n".join(parts[part[1]]), template)
+
+
+def _is_measured(row: Mapping[str, Any]) -> bool:
+    return any(each["median"] is not None for each in row["measured"].values())
+
+
+def _said(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What the program says of a row today, whenever it was measured."""
+    return {each: row[each] for each in ("what", "unit", "how")}
+
+
+def _is_tried(row: Mapping[str, Any]) -> bool:
+    return bool(row["measured"])
+
+
+def _sittings(results: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> list[str]:
+    """When, what and on which machine, for each file that a row was taken from."""
+    lines = []
+    for result in results:
+        taken = [
+            row["name"]
+            for row in result["rows"]
+            if rows[row["name"]]["measured"] is row["measured"]
+        ]
+        if not taken:
+            continue
+        commits = ", ".join(f"{name}: {commit}" for name, commit in result["commits"].items())
+        lines.append(
+            f"- {result['began']} to {result['ended']}, {_rounds(result['rounds'])}. Commits: "
+            f"{commits}. {result['system']}, {result['cores']} cores, Python {result['python']}, "
+            f"PostgreSQL {result['postgres']}, load average {result['load']['begin']:.1f} at the "
+            f"begin and {result['load']['end']:.1f} at the end. {len(taken)} rows."
+        )
+        if max(result["load"].values()) > result["cores"]:
+            lines[-1] += " Other work was on the machine: compare ratios and processor time."
+    return lines
+
+
+def _rounds(number: int) -> str:
+    return "one round" if number == 1 else f"{number} rounds"
+
+
+def _missed(
+    wanted: Sequence[dict[str, Any]], versions: Sequence[str], remarks: Mapping[str, str]
+) -> Iterator[str]:
+    """A point for each row that was not reached, and one that names those not measured."""
+    unknown = []
+    for row in wanted:
+        newest = row["measured"].get(versions[-1], {})
+        if newest.get("median") is None:
+            unknown.append(f"`{row['name']}`")
+        if newest.get("reached") is not False:
+            continue
+        remark = remarks.get(row["name"])
+        if remark is None:
+            print(f"no remark on {row['name']} in remarks.toml", file=sys.stderr)
+            remark = "No reason is known yet."
+        said = cell(row, versions[-1])
+        yield f"- **{row['what']}**: {said}, wanted {row['wanted']}. {' '.join(remark.split())}"
+    if unknown:
+        yield f"- Not measured: {', '.join(unknown)}."
+
+
+def _notes(rows: Any, versions: Sequence[str]) -> Iterator[str]:
+    """What the last round of each row said beside its value."""
+    for row in rows:
+        for version in versions:
+            rounds = row["measured"].get(version, {}).get("rounds", ())
+            measured = [each for each in rounds if each["value"] is not None and each["note"]]
+            if measured:
+                of = f", {version}" if len(versions) > 1 else ""
+                yield f"- `{row['name']}`{of}: {measured[-1]['note']}"
+
+
+def page(files: Sequence[Path]) -> str:
+    """The page, of these files and what stands beside this module."""
+    results = [json.loads(each.read_text(encoding="utf-8")) for each in files]
+    template = (HERE / "page.md").read_text(encoding="utf-8")
+    remarks = tomllib.loads((HERE / "remarks.toml").read_text(encoding="utf-8"))
+    return reference(sorted(results, key=lambda each: str(each["began"])), template, remarks)
+
+
+def committed() -> list[Path]:
+    """The files that the committed page is made of."""
+    return sorted((HERE / "results").glob("*.json"))
+
+
+def main() -> None:
+    """Print the page."""
+    sys.stdout.write(page([Path(name) for name in sys.argv[1:]] or committed()))
+
+
+if __name__ == "__main__":
+    main()
