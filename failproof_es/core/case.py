@@ -55,9 +55,12 @@ class Case(BaseModel):
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the case as canonical JSON (sorted keys, no spaces)."""
-        return hashlib.sha256(
-            orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
-        ).hexdigest()
+        return digest_of(self.model_dump(mode="json"))
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """The digest of the case that `document` holds as JSON values."""
+    return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def prompt_id(digest: str) -> UUID:
@@ -109,3 +112,14 @@ def digest_uuid(digest: bytes) -> UUID:
 def digest_number(digest: bytes) -> int:
     """The same as a number: `UUID.int`."""
     return int.from_bytes(digest[:16], "big") & _FREE_BITS | _VERSION_8
+
+
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdefABCDEF"}
+
+
+def digest_uuid_text(digest: str) -> str:
+    """`digest_uuid` of a digest in hexadecimal, as text."""
+    return (
+        f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-"
+        f"{_VARIANT[digest[16]]}{digest[17:20]}-{digest[20:32]}"
+    )

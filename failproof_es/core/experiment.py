@@ -31,12 +31,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import islice
+from json.encoder import encode_basestring_ascii as _text
 from typing import Any, NamedTuple
 
 _FORMAT = "failproof-es/experiment/1"
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_TURN = frozenset({"role", "content"})
+_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def question_digest(case: Mapping[str, Any]) -> str:
@@ -51,14 +56,81 @@ def graded_digest(case: Mapping[str, Any]) -> str:
     return _sha256({**graded, **given})
 
 
+def case_digests(case: Mapping[str, Any]) -> tuple[str, str]:
+    """The `question_digest` and the `graded_digest` of a case; what both hold is encoded once."""
+    turns = _turns(case["turns"])
+    given = {"category": case.get("category"), "dialect": case["dialect"]}
+    rest = canonical({**given, "expectation": case.get("expectation", {})})
+    return (
+        hashlib.sha256(b'{"turns":%b}' % turns).hexdigest(),
+        hashlib.sha256(b'%b,"turns":%b}' % (rest[:-1], turns)).hexdigest(),
+    )
+
+
+def _turns(turns: Sequence[Any]) -> bytes:
+    """The turns of a case as canonical JSON."""
+    if not all(
+        type(each) is dict
+        and each.keys() == _TURN
+        and type(each["role"]) is type(each["content"]) is str
+        for each in turns
+    ):
+        return canonical(turns)
+    parts = (
+        f'{{"content":{_text(each["content"])},"role":{_text(each["role"])}}}' for each in turns
+    )
+    return f"[{','.join(parts)}]".encode("ascii")
+
+
 def set_digest(digests: Iterable[str]) -> str:
     """SHA-256 of a set of digests, whatever their order."""
-    return _sha256(sorted(set(digests)))
+    return digest_of_sorted(sorted(set(digests)))
+
+
+def digest_of_sorted(digests: Iterable[str]) -> str:
+    """The `set_digest` of digests that come in order, each once; holds a few of them."""
+    return _sha256_of(_sorted_list(digests))
 
 
 def experiment_digest(conditions: Mapping[str, Any], graded: Iterable[str]) -> str:
     """SHA-256 of an experiment: its `conditions`, and the `graded_digest` of every case."""
-    return _sha256({"format": _FORMAT, "cases": sorted(set(graded)), **conditions})
+    return experiment_digest_of_sorted(conditions, sorted(set(graded)))
+
+
+def experiment_digest_of_sorted(conditions: Mapping[str, Any], graded: Iterable[str]) -> str:
+    """The `experiment_digest` of digests that come in order, each once; holds a few of them."""
+    return _sha256_of(_experiment(conditions, graded))
+
+
+def _experiment(conditions: Mapping[str, Any], graded: Iterable[str]) -> Iterator[bytes]:
+    """The canonical JSON of an experiment, in parts."""
+    document = {"format": _FORMAT, "cases": None, **conditions}
+    before = b"{"
+    for name in sorted(document):
+        yield before + canonical(name) + b":"
+        if name == "cases":
+            yield from _sorted_list(graded)
+        else:
+            yield canonical(document[name])
+        before = b","
+    yield b"}"
+
+
+def _sorted_list(digests: Iterable[str]) -> Iterator[bytes]:
+    """The canonical JSON of a list of digests, in parts."""
+    remaining = iter(digests)
+    before = b"["
+    while some := list(islice(remaining, 1_000)):
+        yield before + canonical(some)[1:-1]
+        before = b","
+    yield b"[]" if before == b"[" else b"]"
+
+
+def _sha256_of(parts: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()
 
 
 def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,8 +168,9 @@ def models_of(started: Mapping[str, Any]) -> frozenset[str]:
 
 def canonical(value: Any) -> bytes:
     """The one way to write JSON: sorted keys, no spaces, ASCII; 1.0 is 1, what is infinite null."""
-    plain = json.loads(json.dumps(value), parse_float=_number, parse_constant=lambda _: None)
-    return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("ascii")
+    if not _is_plain(value):
+        value = json.loads(json.dumps(value), parse_float=_number, parse_constant=lambda _: None)
+    return _ENCODER.encode(value).encode("ascii")
 
 
 # -- which runs asked the same -------------------------------------------------------------------
@@ -294,6 +367,16 @@ def _mappings(value: Any) -> list[Mapping[str, Any]]:
     if not isinstance(value, list | tuple):
         raise ValueError("not a list where a run says what it asked")
     return [_mapping(each) for each in value]
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON holds it exactly as it is: no number but whole ones, no key but text."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind is dict:
+        return all(type(key) is str and _is_plain(each) for key, each in value.items())
+    return (kind is list or kind is tuple) and all(map(_is_plain, value))
 
 
 def _number(text: str) -> int | float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -9,7 +11,7 @@ from itertools import islice
 from typing import Any, Literal
 from uuid import UUID
 
-from failproof_es.core.case import prompt_id
+from failproof_es.core.case import digest_uuid_text, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.history_errors import ImpossibleHistory, require
 from failproof_es.events import (
@@ -34,6 +36,7 @@ RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
 
 CHUNK = 1_000
 """How many case digests one `CasesPlanned` holds."""
+_DIGEST = re.compile("[0-9a-fA-F]{32,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +205,37 @@ def planned_evaluations(
         for repetition in range(1, repetitions + 1):
             for model_key in model_keys:
                 yield EvaluationKey(run_id, prompt, model_key, repetition)
+
+
+PlannedEvaluation = tuple[str, str, int]
+"""The digest of its case, the key of its model, its repetition."""
+
+
+def planned_names(
+    digests: Iterable[str], model_keys: Sequence[str], repetitions: int
+) -> Iterator[PlannedEvaluation]:
+    """The same as `planned_evaluations`, as plain values: a plan can have millions.
+
+    Raises `ImpossibleHistory` where a digest is none.
+    """
+    for digest in digests:
+        if not _DIGEST.fullmatch(digest):
+            said = shortened(digest, 100)
+            raise ImpossibleHistory(f"the plan names {said!r}, which is no digest")
+        for repetition in range(1, repetitions + 1):
+            for model_key in model_keys:
+                yield digest, model_key, repetition
+
+
+def planned_streams(run_id: UUID, planned: Iterable[PlannedEvaluation]) -> list[str]:
+    """The stream of each evaluation, in hexadecimal: `EvaluationKey.evaluation_id`."""
+    run = f"{run_id}\n"
+    streams = []
+    for digest, model_key, repetition in planned:
+        prompt = digest_uuid_text(digest)
+        text = f"{run}{prompt}\n{model_key}\n{repetition}"
+        streams.append(digest_uuid_text(hashlib.sha256(text.encode()).hexdigest()))
+    return streams
 
 
 def place_in_plan(

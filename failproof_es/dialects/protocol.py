@@ -65,6 +65,16 @@ class Dialect(Protocol):
 
 
 @runtime_checkable
+class LoadsByFile(Protocol):
+    """A dialect that says of each case which file it is from, so that files are read once."""
+
+    def load_by_file(
+        self, files: Sequence[Path], problems: Problems
+    ) -> Iterator[tuple[Path, Case]]:
+        """As `load`, each case with its file, which is one of `files`."""
+
+
+@runtime_checkable
 class Configurable(Protocol):
     """A dialect that lets a configuration choose how its cases are loaded."""
 

@@ -19,7 +19,7 @@ from failproof_es.engine.drive.gc_tuning import tuned_gc
 from failproof_es.engine.drive.interpreter import DeferredTooLong, Halted, Interpreter, OnText
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.passes import Phase, phases_of
-from failproof_es.engine.drive.pending import OnCarriedOver, PendingEvaluations
+from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver, PendingEvaluations
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets
@@ -54,6 +54,7 @@ class Driver:
         observe: Observe,
         on_text: OnText | None = None,
         on_carried_over: OnCarriedOver | None = None,
+        on_begun: OnBegun | None = None,
         stop: asyncio.Event,
         phases: Sequence[Phase] | None = None,
     ) -> None:
@@ -64,6 +65,7 @@ class Driver:
         self._observe = observe
         self._on_text = on_text
         self._on_carried_over = on_carried_over
+        self._on_begun = on_begun
         self._requested_stop = stop
         self._reader = RetryingReader(store)
         self._phases = phases_of(configuration) if phases is None else phases
@@ -141,7 +143,7 @@ class Driver:
         tally = Tally(run.started.planned_evaluations)
         self._turned_away.clear()  # a new phase asks them again
         unfinished = PendingEvaluations(
-            run, self._reader, journal, self._observe, tally, self._on_carried_over
+            run, self._reader, journal, self._observe, tally, self._on_carried_over, self._on_begun
         )
         interpreter = self._interpreter(journal, run, phase)
         queues = [

@@ -6,32 +6,46 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 import psycopg
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.core.case import Case
+from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
 from failproof_es.core.history_errors import require
-from failproof_es.core.run import Run, evolve_run, fold_run, planned_evaluations
-from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored
+from failproof_es.core.run import (
+    PlannedEvaluation,
+    Run,
+    evolve_run,
+    fold_run,
+    planned_evaluations,
+    planned_names,
+    planned_streams,
+)
+from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored, topics
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
 from failproof_es.store.reading.carried_over import resolve_reference
 from failproof_es.store.reading.reader import (
     RecordedEvent,
+    iterate_stream,
     portions,
     read_beginnings,
     read_event,
     read_streams,
 )
+from failproof_es.store.writing.recorder import query
 
 Connection = psycopg.Connection[Any]
 
 UNREADABLE = (ImpossibleHistory, UnreadableEvent)
 """The errors of a record that the engine did not write."""
+
+_FINAL = tuple(topic for topic in topics("evaluation", ends=True) if topic != CarriedOver.__name__)
+_CHUNKS_AT_ONCE = 50
+_LOOKED_UP_AT_ONCE = 1_000
 
 WINDOW = 200
 """How many evaluations are read at once: bounds memory, not concurrency."""
@@ -75,18 +89,18 @@ ReadStreams = Callable[[Connection, Sequence[UUID]], Mapping[UUID, Sequence[Row]
 
 def read_run(connection: Connection, run_id: UUID) -> Run:
     """The run, folded from its own stream. Raises `InvalidInput` when there is none."""
-    rows = read_streams(connection, [run_id]).get(run_id, [])
-    if not rows:
+    run = fold_run(row.event() for row in iterate_stream(connection, run_id))
+    if not run.version:
         raise InvalidInput.because(
             f"there is no run {run_id}", remedy="list runs with `failproof-es runs`"
         )
-    return with_prices(connection, fold_run(row.event() for row in rows))
+    return with_prices(connection, run)
 
 
 def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exception | None]:
     """The run, folded as far as its stream is valid, and the defect that follows."""
     run, broken = Run(), None
-    for row in read_streams(connection, [run_id]).get(run_id, []):
+    for row in iterate_stream(connection, run_id):
         try:
             run = evolve_run(run, row.event())
         except UNREADABLE as error:
@@ -209,6 +223,53 @@ def iterate_evaluations(
     """As `read_evaluations`; holds a few of them in memory, however long their answers are."""
     for portion in split_by_size(connection, keys):
         yield from read_evaluations(connection, portion, up_to=up_to, read=read)
+
+
+class Unfinished(NamedTuple):
+    """What is left of a part of a plan, and how the rest of it ended."""
+
+    next_chunk: int
+    """The first chunk that was not looked at."""
+    scored: int
+    abandoned: int
+    keys: list[EvaluationKey]
+    """In plan order."""
+
+
+def read_unfinished(
+    connection: Connection, run: Run, first_chunk: int, models: Sequence[str]
+) -> Unfinished:
+    """The next evaluations of these models that have not ended: those of one chunk at most.
+
+    Looks at chunks from the first on until one has any, a bounded number of them. Nothing is read
+    of what has ended but its topics: what stands in it is checked when the run is.
+    """
+    run_id, final = run.started.originator_id, list(_FINAL)
+    scored = abandoned = 0
+    chunk, last = first_chunk, min(first_chunk + _CHUNKS_AT_ONCE, run.chunks)
+    left: list[EvaluationKey] = []
+    while chunk < last and not left:
+        digests = read_chunk(connection, run_id, chunk)
+        chunk += 1
+        for planned in _batches(run, digests, models):
+            streams = planned_streams(run_id, planned)
+            [found] = connection.execute(
+                query("finished_streams"), {"streams": streams, "final": final}
+            ).fetchall()
+            scored, abandoned = scored + found[0], abandoned + found[1]
+            left += [
+                EvaluationKey(run_id, prompt_id(digest), model, repetition)
+                for digest, model, repetition in (planned[place - 1] for place in found[2])
+            ]
+    return Unfinished(chunk, scored, abandoned, left)
+
+
+def _batches(
+    run: Run, digests: Sequence[str], models: Sequence[str]
+) -> Iterator[list[PlannedEvaluation]]:
+    planned = planned_names(digests, models, repetitions_of(run.started))
+    while batch := list(islice(planned, _LOOKED_UP_AT_ONCE)):
+        yield batch
 
 
 def planned_windows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.interpreter import OnText
 from failproof_es.engine.drive.passes import Phase
-from failproof_es.engine.drive.pending import OnCarriedOver
+from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.drive_outcome import Outcome
@@ -31,10 +32,14 @@ from failproof_es.engine.identity import (
     package_versions,
     process_label,
 )
-from failproof_es.engine.planning.planner import Plan, skipped_lines, store_plan
+from failproof_es.engine.planning.planner import (
+    CollectedCases,
+    Plan,
+    skipped_lines,
+    store_plan,
+)
 from failproof_es.engine.preflight.checks import check
 from failproof_es.engine.preflight.destinations import announce, unencrypted
-from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.engine.preflight.record import (
     PreflightResult,
     ResolvedConfiguration,
@@ -116,6 +121,7 @@ async def resume(
     say: Say,
     on_text: OnText | None = None,
     on_carried_over: OnCarriedOver | None = None,
+    on_begun: OnBegun | None = None,
     phases: Sequence[Phase] | None = None,
     leased: Callable[[int], None] = lambda epoch: None,
 ) -> Outcome:
@@ -123,7 +129,7 @@ async def resume(
 
     `phases` are by default those of its configuration. `leased` is called with the epoch of the
     lease under which it is driven, `on_carried_over` with each evaluation that a branch carries
-    over from now on.
+    over from now on, `on_begun` with each that was begun before and is continued.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached.
@@ -150,8 +156,8 @@ async def resume(
                 await open_models(store, run_id, targets)
             driver = Driver(
                 store, lease, configuration, targets,
-                observe=observe, on_text=on_text, on_carried_over=on_carried_over, stop=stop,
-                phases=phases,
+                observe=observe, on_text=on_text, on_carried_over=on_carried_over,
+                on_begun=on_begun, stop=stop, phases=phases,
             )  # fmt: skip
             return await driver.drive(resumed=_driven_before(run.started, lease))
     finally:
@@ -200,10 +206,11 @@ async def _plan(
 async def _checked(
     loaded: LoadedConfiguration, store: Store, targets: Targets
 ) -> PreflightResult[tuple[Dialect, Plan]]:
-    checked = await check(loaded, store, targets)
-    dialect = checked.source.dialect
-    estimates = Estimates(dialect, loaded.configuration, targets)
-    plan = await asyncio.to_thread(store_plan, store, checked.source, checked.found, estimates.add)
+    cases = CollectedCases()
+    checked = await check(loaded, store, targets, take=cases.add)
+    dialect, estimates = checked.source.dialect, checked.estimates
+    reading = replace(checked.reading, found=checked.found)
+    plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
     warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
     return PreflightResult((dialect, plan), warnings, checked.remarks, estimates.as_json())
 

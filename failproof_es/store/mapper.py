@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, cast
 from uuid import UUID
@@ -18,7 +19,7 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, StoredEvent
 from pydantic import ValidationError
 
-from failproof_es.events import EVENTS, ONLY_JUDGE, Event, Record
+from failproof_es.events import EVENTS, ONLY_JUDGE, Event, PromptStored, Record
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import UnreadableState
 
@@ -157,6 +158,19 @@ def _encode_anything(event: Event) -> bytes:
     payload = event.__pydantic_serializer__.to_json(event, exclude=_COLUMNS)
     head = b'{"schema_version":%d,' % event.schema_version
     return b"".join((head, memoryview(payload)[1:]))  # a long event is copied once
+
+
+def prompt_entry(stream_id: UUID, digest: str, document: bytes, at: datetime) -> LogEntry:
+    """The `PromptStored` of a case that is encoded already, as `to_stored_event` makes it.
+
+    `document` is the case as JSON; it is stored byte for byte.
+    """
+    head = b'{"schema_version":%d,"run_id":null,"timestamp":"%s","digest":"%s","case":' % (
+        PromptStored.schema_version,
+        at.astimezone(UTC).replace(tzinfo=None).isoformat().encode() + b"Z",
+        digest.encode(),
+    )
+    return LogEntry(stream_id, 1, PromptStored.__name__, b"%b%b}" % (head, document), run_id=None)
 
 
 def upcast(

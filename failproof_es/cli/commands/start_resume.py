@@ -40,11 +40,11 @@ from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
-from failproof_es.engine.history import WINDOW, iterate_evaluations, read_run
-from failproof_es.events import CarriedOver, Event, PricesRecorded, RunStarted
+from failproof_es.engine.history import WINDOW, iterate_evaluations
+from failproof_es.events import CarriedOver, ErrorRecorded, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reading.reader import Connection, find, resolve_run
+from failproof_es.store.reading.reader import Connection, find, iterate_stream, resolve_run
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import describe_write_error
@@ -159,6 +159,8 @@ def resume(
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if not quiet:
                 how["on_carried_over"] = state.carry_over
+            if not quiet and not branching:
+                how["on_begun"] = state.remember
             if branching:
                 again: Literal["abandoned"] | None = "abandoned" if retry_abandoned else None
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
@@ -170,8 +172,22 @@ def resume(
 
 
 def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """Count what the run has done so far."""
-    state.use_prices(read_run(connection, run_id).prices or {})
+    """Count what the run has done so far: from the projections where they tell all of it."""
+    recorded = RecordedRun.read(connection, run_id)
+    state.use_prices(recorded.run.prices or {})
+    if recorded.feeder.source != "projections" or recorded.started.judges:
+        _count_events(state, connection, run_id)
+        return
+    for row in iterate_stream(connection, run_id):
+        state.observe(row.event())
+    state.restore(recorded.summary)
+    for row in find(connection, run_id=run_id, topics=[ErrorRecorded.__name__]):
+        if isinstance(error := row.event(), ErrorRecorded):
+            state.errors.add(error)
+
+
+def _count_events(state: ProgressState, connection: Connection, run_id: UUID) -> None:
+    """The same, from every event."""
     carried_over = []
     for row in find(connection, run_id=run_id, topics=OBSERVED):
         state.observe(event := row.event())

@@ -21,7 +21,7 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.planning.planner import skipped_lines
-from failproof_es.engine.preflight.checks import Preflight, check, estimate
+from failproof_es.engine.preflight.checks import Preflight, check
 from failproof_es.engine.preflight.destinations import announce, describe_checks
 from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.store.store import Store
@@ -100,7 +100,7 @@ async def _look(
     targets = Targets(loaded.configuration)
     try:
         preflight = await check(loaded, store, targets, offline=offline)
-        return preflight, await estimate(preflight, loaded, targets)
+        return preflight, preflight.estimates
     finally:
         await targets.close()
 

@@ -19,7 +19,7 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.costs import Prices, Spent, answer_cost, priced
 from failproof_es.core.evaluation import Evaluation, JudgeVerdict, awaits_review
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
-from failproof_es.core.summary import RequestStats, group_of
+from failproof_es.core.summary import RequestStats, RunSummary, group_of
 from failproof_es.core.tally import Group
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
@@ -228,6 +228,31 @@ class ProgressState:
             model.carried_over += 1
             model.group.include(group_of(outcome))
             model.lost += outcome.lost
+
+    def restore(self, summary: RunSummary) -> None:
+        """Count what a run has done so far, from its summary; call it once, before any event.
+
+        Its errors by message and what is remembered of unfinished evaluations are not in there:
+        see `errors` and `remember`. Only of a run without judges does a summary say what was
+        spent on behalf of each model.
+        """
+        for key in summary.models:
+            model = self._model(key)
+            model.group.include(summary.group(model=key))
+            model.asking.include(summary.asking(key))
+            model.asking.in_flight = 0  # that is known of each evaluation
+            model.carried_over = model.asking.carried_over
+            model.lost += summary.lost(key)
+            model.spent.include(summary.counts.spending.get(key, Spent()))
+
+    def remember(self, recorded: RecordedEvaluation) -> None:
+        """Take in how an evaluation that was begun before this drive stands. Counts nothing."""
+        state = ProgressState(self._clock, self._now)
+        for event in recorded.history:
+            state.observe(event)
+        self._open.update(state._open)
+        for key, model in state.models.items():
+            self._model(key).in_flight |= model.in_flight
 
     def use_prices(self, prices: Prices) -> None:
         """Set the prices that answers cost from now on: those that the run recorded."""

@@ -36,6 +36,12 @@ class FailProof:
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """See `loader.load`."""
+        return (case for _, case in load(files, problems))
+
+    def load_by_file(
+        self, files: Sequence[Path], problems: Problems
+    ) -> Iterator[tuple[Path, Case]]:
+        """See `loader.load`."""
         return load(files, problems)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:

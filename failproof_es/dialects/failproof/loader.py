@@ -19,8 +19,8 @@ from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.problems import Problems
 
 
-def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
-    """Yield every valid case in file order; every defect of every file goes to `problems`.
+def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case]]:
+    """Yield every valid case with its file, in order; every defect goes to `problems`.
 
     Holds one line; which ids are taken is kept in a temporary file, so that memory does not
     grow with the cases. `case_id` is unique in its suite, over all files together.
@@ -31,7 +31,7 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[Case]:
             for line, document in read_objects(path, problems):
                 case = reader.case(path, line, document)
                 if case is not None:
-                    yield case
+                    yield path, case
 
 
 @dataclass(slots=True)

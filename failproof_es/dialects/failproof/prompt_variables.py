@@ -35,7 +35,7 @@ def fill(prompt: str, values: Mapping[str, str]) -> Filled:
         named[name] = None
         return values.get(name, match.group(0))
 
-    text = _VARIABLE.sub(value, prompt)
+    text = _VARIABLE.sub(value, prompt) if "{{" in prompt else prompt
     return Filled(
         text,
         missing=tuple(name for name in named if name not in values),

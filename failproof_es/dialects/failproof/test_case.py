@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 
 class TestCase(BaseModel):
@@ -19,10 +19,10 @@ class TestCase(BaseModel):
     case_id: str
     suite_id: str
     prompt: str
-    prompt_vars: dict[str, str] = {}
+    prompt_vars: dict[str, str] = Field(default_factory=dict)  # a default would be copied deeply
     expected_response: str = ""
     expected_classification: Literal["pass", "fail"] = "pass"
-    tags: list[str] = []
+    tags: list[str] = Field(default_factory=list)
 
 
 FIELDS = tuple(TestCase.model_fields)

@@ -18,6 +18,7 @@ class SeenIds:
             "CREATE TABLE places (suite, case_id, path, line, PRIMARY KEY (suite, case_id)) "
             "WITHOUT ROWID"
         )
+        self._database.execute("BEGIN")  # one transaction for all: it is gone afterwards
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -17,11 +17,11 @@ from failproof_es.engine.drive.passes import Phase
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.history import (
+    WINDOW,
     Connection,
     RecordedEvaluation,
-    planned_windows,
-    read_chunk,
     read_evaluations,
+    read_unfinished,
     split_by_size,
 )
 from failproof_es.engine.related_runs.carried_over import carry_over
@@ -30,6 +30,11 @@ from failproof_es.store.writing.journal import Journal
 Windows = AsyncGenerator[list[RecordedEvaluation]]
 OnCarriedOver = Callable[[RecordedEvaluation], None]
 """Called with each evaluation that a branched run takes over, once that is recorded. Must not
+raise."""
+
+
+OnBegun = Callable[[RecordedEvaluation], None]
+"""Called with each unfinished evaluation that was begun before, as it is taken up. Must not
 raise."""
 
 
@@ -43,6 +48,7 @@ class PendingEvaluations:
     observe: Observe
     tally: Tally
     on_carried_over: OnCarriedOver | None = None
+    on_begun: OnBegun | None = None
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
         """The pending evaluations of this phase and these models, in windows.
@@ -65,6 +71,8 @@ class PendingEvaluations:
                 self.tally.add(state)
             else:
                 unfinished.append(recorded)
+                if recorded.history and self.on_begun is not None:
+                    self.on_begun(recorded)
         return unfinished
 
     async def _with_carried_over(
@@ -104,10 +112,14 @@ class PendingEvaluations:
                 ahead.cancel()
 
     async def _planned_keys(self, models: Sequence[str]) -> AsyncGenerator[list[EvaluationKey]]:
-        run_id = self.run.started.originator_id
-        for chunk in range(self.run.chunks):
-            digests = await self.reader.read(read_chunk, run_id, chunk)
-            for window in planned_windows(self.run, digests, models):
+        chunk = 0
+        while chunk < self.run.chunks:
+            found = await self.reader.read(read_unfinished, self.run, chunk, models)
+            chunk = found.next_chunk
+            self.tally.scored += found.scored
+            self.tally.abandoned += found.abandoned
+            for first in range(0, len(found.keys), WINDOW):
+                window = found.keys[first : first + WINDOW]
                 for portion in await self.reader.read(_portioned, window):
                     yield portion
 

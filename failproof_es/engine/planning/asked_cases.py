@@ -2,57 +2,62 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 
 from failproof_es.core import experiment
 from failproof_es.core.case import Case
 from failproof_es.core.pairing import Question
+from failproof_es.engine.planning.digest_sets import AT_ONCE, DIGEST_BYTES, DigestSet
 from failproof_es.events import Experiment, ModelSnapshot
 
-_DIGEST_BYTES = 32
+_IN_MEMORY = 2**20
+_READ_AT_ONCE = 1_000
 
 
 def question_of(case: Case, repetition: int = 1) -> Question:
     """The question of an evaluation of the case, as `pairing` compares it."""
     document = case.model_dump(mode="json", include={"dialect", "turns", "expectation", "category"})
-    return Question(
-        experiment.graded_digest(document),
-        experiment.question_digest(document),
-        case.suite_id,
-        case.case_id,
-        repetition,
-    )
+    sent, graded = experiment.case_digests(document)
+    return Question(graded, sent, case.suite_id, case.case_id, repetition)
 
 
 class PlannedCases:
-    """The digests of ordered cases, as 32 bytes each: as text, 100,000 would take 12 MB."""
+    """The digests of ordered cases; those of a large plan are in temporary files."""
 
-    def __init__(self) -> None:
-        self._digests = bytearray()
-        self._questions = bytearray()
-        self._graded = bytearray()
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `close`
+        """For each case its digest, and that of what is sent."""
+        self._sent = DigestSet(at_once)
+        self._graded = DigestSet(at_once)
+        self._cases = 0
 
     def __len__(self) -> int:
-        return len(self._digests) // _DIGEST_BYTES
+        return self._cases
 
     def add(self, digest: str, case: Case) -> None:
         """Add the next case, with its digest."""
         asked = question_of(case)
-        self._digests += bytes.fromhex(digest)
-        self._questions += bytes.fromhex(asked.sent)
-        self._graded += bytes.fromhex(asked.graded)
+        self.add_digests(digest, asked.sent, asked.graded)
+
+    def add_digests(self, digest: str, sent: str, graded: str) -> None:
+        """The next case, by its digest, its `question_digest` and its `graded_digest`."""
+        self._file.write(bytes.fromhex(digest + sent))
+        self._sent.add(bytes.fromhex(sent))
+        self._graded.add(bytes.fromhex(graded))
+        self._cases += 1
 
     def digests(self) -> Iterator[str]:
         """The digest of every case in order, in hexadecimal."""
-        return _unpacked(self._digests)
+        return self._read(0)
 
     def questions(self) -> Iterator[str]:
         """The digest of what is sent of every case, in the same order."""
-        return _unpacked(self._questions)
+        return self._read(DIGEST_BYTES)
 
     def plan(self) -> experiment.Plan:
-        """The cases as sets."""
-        return experiment.Plan(frozenset(self.digests()), frozenset(self.questions()))
+        """The cases as sets, in memory."""
+        return experiment.Plan(frozenset(self.digests()), frozenset(self._sent))
 
     def experiment(
         self,
@@ -69,11 +74,24 @@ class PlannedCases:
             }
         )
         return Experiment(
-            digest=experiment.experiment_digest(conditions, _unpacked(self._graded)),
-            questions=experiment.set_digest(self.questions()),
+            digest=experiment.experiment_digest_of_sorted(conditions, self._graded),
+            questions=experiment.digest_of_sorted(self._sent),
         )
 
+    def close(self) -> None:
+        """Give back what is on disk."""
+        self._file.close()
+        self._sent.close()
+        self._graded.close()
 
-def _unpacked(packed: bytearray) -> Iterator[str]:
-    for start in range(0, len(packed), _DIGEST_BYTES):
-        yield packed[start : start + _DIGEST_BYTES].hex()
+    def __del__(self) -> None:
+        self._file.close()
+
+    def _read(self, offset: int) -> Iterator[str]:
+        size = 2 * DIGEST_BYTES
+        for first in range(0, self._cases, _READ_AT_ONCE):
+            self._file.seek(first * size)
+            packed = self._file.read(_READ_AT_ONCE * size)
+            for start in range(offset, len(packed), size):
+                yield packed[start : start + DIGEST_BYTES].hex()
+        self._file.seek(0, 2)

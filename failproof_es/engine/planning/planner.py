@@ -6,25 +6,34 @@ A run either exists with its complete plan or not at all. It never reads a file 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from failproof_es.core.case import Case, prompt_id
+import orjson
+
+from failproof_es.core.case import Case, digest_of, prompt_id
+from failproof_es.core.experiment import case_digests
 from failproof_es.dialects import refuse_other_dialects
-from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.protocol import Dialect, LoadsByFile
 from failproof_es.engine.planning.asked_cases import PlannedCases
-from failproof_es.events import PromptStored, SuiteSnapshot
+from failproof_es.engine.planning.case_spool import CaseSpool, SpooledCase
+from failproof_es.events import SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
-from failproof_es.store.reading.reader import Connection, existing_streams
+from failproof_es.store.mapper import prompt_entry
 from failproof_es.store.store import Store
-from failproof_es.store.writing.appending import append
-from failproof_es.store.writing.event_header import Draft, EventHeader
+from failproof_es.store.writing.appending import append_first
 from failproof_es.support.plurals import plural
 
-_BATCH = 500
+_BATCH_CASES = 2_000
+_BATCH_BYTES = 2**22
+
+Take = Callable[[Case], None]
+"""Called with each case that is to be asked, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +42,58 @@ class Part:
 
     path: str
     sha256: str
-    cases: Iterator[Case]
+    cases: int
+    """So many of them are to be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of a source, all of which is sound, or left out and said."""
+
+    parts: tuple[Part, ...]
+    found: tuple[Problem, ...]
+    """The warnings, and the defects of the cases that are left out, as errors."""
 
 
 class Source(Protocol):
-    """A source of cases. If its content changes between two reads, that is an error."""
+    """Where cases come from."""
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of all the cases."""
 
-    def check(self) -> tuple[Problem, ...]:
-        """Read everything; return the warnings, and the defects that are skipped, as errors.
+    def read(self, take: Take) -> Reading:
+        """Read and check everything. `take` gets every case that is to be asked, in order.
 
-        Raises `InvalidInput` with every other error.
+        Raises `InvalidInput` with every error. What was taken then counts for nothing.
         """
 
-    def parts(self) -> Iterator[Part]:
-        """All parts in order. Raises `InvalidInput` when a file has changed."""
+    def require_unchanged(self) -> None:
+        """Raise `InvalidInput` when a file is not what it was before it was read."""
+
+
+class CollectedCases:
+    """The cases of a plan, in order: as they are to be stored, and by what recognises them.
+
+    They are encoded here, once. Memory does not grow with them: they are in temporary files.
+    """
+
+    def __init__(self) -> None:
+        self.asked = PlannedCases()
+        self.spool = CaseSpool()
+
+    def add(self, case: Case) -> None:
+        """The next case. Raises `InvalidInput` where the temporary folder is full."""
+        document = case.model_dump(mode="json")
+        digest = digest_of(document)
+        try:
+            self.spool.add(digest, orjson.dumps(document))
+            self.asked.add_digests(digest, *case_digests(document))
+        except OSError as error:
+            raise InvalidInput.because(
+                f"the cases do not fit into {tempfile.gettempdir()}: {error.strerror}",
+                remedy="let TMPDIR name a folder with room for twice the size of the suites",
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +113,23 @@ class Plan:
 
 
 def check_files(
-    dialect: Dialect, files: Sequence[Path], *, skip_invalid: bool = False
+    dialect: Dialect,
+    files: Sequence[Path],
+    take: Callable[[Path, Case], None] = lambda path, case: None,
+    *,
+    skip_invalid: bool = False,
 ) -> tuple[Problem, ...]:
-    """Read every file whole; return the warnings.
+    """Read every file whole; return the warnings. `take` gets each valid case with its file.
 
-    Raises `InvalidInput` with every error. With `skip_invalid` they are returned as well,
-    unless nothing is left to be run.
+    That file is known of one file alone, and of several where the dialect is a `LoadsByFile`;
+    else it is the first one. Raises `InvalidInput` with every error. With `skip_invalid` they are
+    returned as well, unless nothing is left to be run.
     """
     problems = Problems()
     cases = 0
-    for _ in dialect.load(of_it := refuse_other_dialects(dialect, files, problems), problems):
+    of_it = refuse_other_dialects(dialect, files, problems)
+    for path, case in _with_files(dialect, of_it, problems):
+        take(path, case)
         cases += 1
     if len(of_it) < len(files):  # nobody means to leave out a whole file
         problems.raise_errors()
@@ -91,6 +141,19 @@ def check_files(
     return tuple(problems.warnings)
 
 
+def tells_files(dialect: Dialect, files: Sequence[Path]) -> bool:
+    """Whether one reading of these files says which file each case is from."""
+    return len(files) == 1 or isinstance(dialect, LoadsByFile)
+
+
+def _with_files(
+    dialect: Dialect, files: Sequence[Path], problems: Problems
+) -> Iterator[tuple[Path, Case]]:
+    if isinstance(dialect, LoadsByFile):
+        return dialect.load_by_file(files, problems)
+    return ((files[0], case) for case in dialect.load(files, problems))
+
+
 def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
     """The message about skipped cases: how many there are, then each defect."""
     if defects:
@@ -100,59 +163,64 @@ def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
         yield f"  {defect}"
 
 
-def store_plan(
-    store: Store, source: Source, found: Sequence[Problem], look: Callable[[Case], None]
-) -> Plan:
-    """Store every prompt that the log does not hold yet. `found` is what `check` returned.
+def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedCases) -> Plan:
+    """Store every prompt that the log does not hold yet. The rest is what `read` gave.
 
-    `look` is called with every case.
+    Raises `InvalidInput` when a file changed since: nothing of it is stored that was not checked.
     """
-    asked = PlannedCases()
-    suites = []
-    for part in source.parts():
-        cases = 0
-        for batch in _batches(part.cases):
-            cases += len(batch)
-            for case in batch:
-                look(case)
-            for digest, case in zip(store_prompts(store, batch), batch, strict=True):
-                asked.add(digest, case)
-        dialect = source.dialect.name
-        suites.append(
-            SuiteSnapshot(path=part.path, sha256=part.sha256, dialect=dialect, cases=cases)
-        )
+    source.require_unchanged()
+    store_documents(store, cases.spool)
+    cases.spool.close()
+    source.require_unchanged()
+    dialect = source.dialect.name
     return Plan(
-        asked,
-        tuple(suites),
-        warnings=tuple(each for each in found if each.severity != "error"),
-        skipped=tuple(each for each in found if each.severity == "error"),
+        cases.asked,
+        tuple(
+            SuiteSnapshot(path=part.path, sha256=part.sha256, dialect=dialect, cases=part.cases)
+            for part in reading.parts
+        ),
+        warnings=tuple(each for each in reading.found if each.severity != "error"),
+        skipped=tuple(each for each in reading.found if each.severity == "error"),
     )
-
-
-def _batches(cases: Iterator[Case]) -> Iterator[Sequence[Case]]:
-    while batch := list(islice(cases, _BATCH)):
-        yield batch
 
 
 def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
     """Store the new ones of `cases`; return all digests, in order."""
-    by_stream = {}
-    digests = []
-    for case in cases:
-        digest = case.digest()
-        digests.append(digest)
-        by_stream[prompt_id(digest)] = (digest, case)
-
-    def missing(connection: Connection) -> list[Draft]:
-        existing = existing_streams(connection, list(by_stream))
-        return [
-            Draft(PromptStored, EventHeader(stream, None), digest=digest, case=case)
-            for stream, (digest, case) in by_stream.items()
-            if stream not in existing
-        ]
-
-    append(store, missing)
+    documents = [case.model_dump(mode="json") for case in cases]
+    digests = [digest_of(document) for document in documents]
+    encoded = map(orjson.dumps, documents)
+    store_documents(store, map(SpooledCase, digests, encoded))
     return digests
+
+
+def store_documents(store: Store, cases: Iterable[SpooledCase]) -> None:
+    """Store what is new of these, a batch in each commit; one is made while another is stored."""
+    with ThreadPoolExecutor(1, "prompts") as executor:
+        storing: Future[None] | None = None
+        for batch in _batches(cases):
+            now = datetime.now(UTC)
+            entries = {
+                (stream := prompt_id(digest)): prompt_entry(stream, digest, document, now)
+                for digest, document in batch
+            }
+            if storing is not None:
+                storing.result()
+            storing = executor.submit(append_first, store, list(entries.values()))
+        if storing is not None:
+            storing.result()
+
+
+def _batches(cases: Iterable[SpooledCase]) -> Iterator[list[SpooledCase]]:
+    batch: list[SpooledCase] = []
+    length = 0
+    for case in cases:
+        if batch and (len(batch) >= _BATCH_CASES or length + len(case.document) > _BATCH_BYTES):
+            yield batch
+            batch, length = [], 0
+        batch.append(case)
+        length += len(case.document)
+    if batch:
+        yield batch
 
 
 def require_unchanged(files: Sequence[Path], before: Sequence[str]) -> None:

@@ -14,10 +14,13 @@ from failproof_es.dialects import case_files, configured, dialect_named, recogni
 from failproof_es.dialects.protocol import Dialect, RebuildsCases
 from failproof_es.engine.planning.planner import (
     Part,
+    Reading,
     Source,
+    Take,
     check_files,
     require_unchanged,
     sha256_of,
+    tells_files,
 )
 from failproof_es.engine.planning.prompt_collections import (
     collected_digests,
@@ -65,19 +68,38 @@ class _Files:
     """The SHA-256 of every file when it was first opened."""
     skip_invalid: bool = False
 
-    def check(self) -> tuple[Problem, ...]:
-        """See `Source.check`."""
-        found = check_files(self.dialect, self.files, skip_invalid=self.skip_invalid)
-        return (*found, *_filtered(self.filters, self.dialect.load(self.files, Problems())))
+    def read(self, take: Take) -> Reading:
+        """See `Source.read`."""
+        chosen = _Chosen(self.filters)
+        asked = dict.fromkeys(self.files, 0)
 
-    def parts(self) -> Iterator[Part]:
-        """See `Source.parts`."""
+        def choose(path: Path, case: Case) -> None:
+            if chosen.add(case):
+                asked[path] += 1
+                take(case)
+
+        if tells_files(self.dialect, self.files):
+            found = check_files(self.dialect, self.files, choose, skip_invalid=self.skip_invalid)
+        else:
+            found = check_files(self.dialect, self.files, skip_invalid=self.skip_invalid)
+            for path, case in self._file_by_file():
+                choose(path, case)
+        parts = [
+            Part(str(file), sha256, asked[file])
+            for file, sha256 in zip(self.files, self.before, strict=True)
+        ]
+        return Reading(tuple(parts), (*found, *chosen.remarks()))
+
+    def _file_by_file(self) -> Iterator[tuple[Path, Case]]:
+        """The valid cases, from a second reading of each file alone."""
         valid = _Valid(self.dialect.load(self.files, Problems())) if self.skip_invalid else None
-        for file, sha256 in zip(self.files, self.before, strict=True):
+        for file in self.files:
             cases = self.dialect.load([file], Problems())
-            if valid is not None:
-                cases = valid.among(cases)
-            yield Part(str(file), sha256, matching_cases(self.filters, cases))
+            for case in cases if valid is None else valid.among(cases):
+                yield file, case
+
+    def require_unchanged(self) -> None:
+        """See `Source.require_unchanged`."""
         require_unchanged(self.files, self.before)
 
 
@@ -107,14 +129,19 @@ class _Collection:
     name: str
     digests: Sequence[str]
 
-    def check(self) -> tuple[Problem, ...]:
-        """See `Source.check`."""
-        return _filtered(self.filters, self._cases())
-
-    def parts(self) -> Iterator[Part]:
-        """See `Source.parts`."""
+    def read(self, take: Take) -> Reading:
+        """See `Source.read`."""
+        chosen = _Chosen(self.filters)
+        asked = 0
+        for case in self._cases():
+            if chosen.add(case):
+                asked += 1
+                take(case)
         sha256 = hashlib.sha256("\n".join(self.digests).encode()).hexdigest()
-        yield Part(f"collection {self.name}", sha256, matching_cases(self.filters, self._cases()))
+        return Reading((Part(f"collection {self.name}", sha256, asked),), chosen.remarks())
+
+    def require_unchanged(self) -> None:
+        """What is in the log does not change."""
 
     def _cases(self) -> Iterator[Case]:
         with self.store.connect() as connection:
@@ -126,40 +153,46 @@ class _Collection:
 # -- filters -------------------------------------------------------------------------------
 
 
-def matching_cases(filters: Filters, cases: Iterator[Case]) -> Iterator[Case]:
-    """The cases that have one of the values of every filter given."""
-    given = _given(filters)
-    return (case for case in cases if _matches(case, given))
+class _Chosen:
+    """Chooses the cases that have one of the values of every filter given."""
 
+    def __init__(self, filters: Filters) -> None:
+        self._given = _given(filters)
+        self._seen: dict[str, set[str]] = {name: set() for name in self._given}
+        self._kept = self._total = 0
 
-def _filtered(filters: Filters, cases: Iterator[Case]) -> tuple[Problem, ...]:
-    """A message about what the filters leave out. Raises `InvalidInput` if that is everything."""
-    given = _given(filters)
-    if not given:
-        return ()
-    seen: dict[str, set[str]] = {name: set() for name in given}
-    kept = total = 0
-    for case in cases:
-        total += 1
-        kept += _matches(case, given)
-        for name in given:
-            seen[name].update(_values(case, name))
-    problems = Problems()
-    for name, values in given.items():
-        for value in values:
-            if value not in seen[name]:
-                there = ", ".join(sorted(seen[name])[:20])
-                said = f"no case has {name} {value!r}"
-                field = f"prompts.filters.{name}"
-                remedy = f"there are: {there}" if there else f"none of the cases has a {name}"
-                problems.error(said, field=field, remedy=remedy)
-    if not kept and not problems.errors:
-        problems.error(
-            f"none of {plural(total, 'case')} matches all filters", field="prompts.filters"
-        )
-    problems.raise_errors()
-    problems.remark(f"prompts.filters: {kept} of {plural(total, 'case')} are asked")
-    return tuple(problems.warnings)
+    def add(self, case: Case) -> bool:
+        """Whether the next case is chosen."""
+        if not self._given:
+            return True
+        chosen = _matches(case, self._given)
+        self._total += 1
+        self._kept += chosen
+        for name, seen in self._seen.items():
+            seen.update(_values(case, name))
+        return chosen
+
+    def remarks(self) -> tuple[Problem, ...]:
+        """What the filters left out, said, not silent. Raises `InvalidInput` where it is all."""
+        if not self._given:
+            return ()
+        problems = Problems()
+        for name, values in self._given.items():
+            for value in values:
+                if value not in self._seen[name]:
+                    there = ", ".join(sorted(self._seen[name])[:20])
+                    said = f"no case has {name} {value!r}"
+                    field = f"prompts.filters.{name}"
+                    remedy = f"there are: {there}" if there else f"none of the cases has a {name}"
+                    problems.error(said, field=field, remedy=remedy)
+        if not self._kept and not problems.errors:
+            problems.error(
+                f"none of {plural(self._total, 'case')} matches all filters",
+                field="prompts.filters",
+            )
+        problems.raise_errors()
+        problems.remark(f"prompts.filters: {self._kept} of {plural(self._total, 'case')} are asked")
+        return tuple(problems.warnings)
 
 
 def _given(filters: Filters) -> dict[str, list[str]]:

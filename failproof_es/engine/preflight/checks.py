@@ -13,10 +13,11 @@ from typing import Any
 
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration
+from failproof_es.core.case import Case
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.judging import judge_problems
 from failproof_es.engine.drive.targets import Targets
-from failproof_es.engine.planning.planner import Source
+from failproof_es.engine.planning.planner import Reading, Source, Take
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.engine.related_runs.baseline_gates import check_gates
@@ -30,6 +31,9 @@ class Preflight:
     """The result of checks that a run has passed."""
 
     source: Source
+    reading: Reading
+    estimates: Estimates
+    """What the run would ask."""
     found: tuple[Problem, ...]
     """Warnings, and the defects of cases that are to be skipped, as errors."""
     remarks: tuple[str, ...]
@@ -37,20 +41,29 @@ class Preflight:
 
 
 async def check(
-    loaded: LoadedConfiguration, store: Store, targets: Targets, *, offline: bool = False
+    loaded: LoadedConfiguration,
+    store: Store,
+    targets: Targets,
+    *,
+    offline: bool = False,
+    take: Take = lambda case: None,
 ) -> Preflight:
     """Check everything that `start` needs. Raises `InvalidInput` with every error.
 
     Asks each server for its models, with its key, and constructs each class of a `python` model.
-    An `offline` check does neither.
+    An `offline` check does neither. `take` gets every case that is to be asked, in order, from
+    another thread. Nothing is stored.
     """
     gates = asyncio.to_thread(require_gates, store, loaded.configuration)
-    cases = asyncio.to_thread(_check_cases, loaded, store)
+    cases = asyncio.to_thread(_check_cases, loaded, store, targets, take)
     try:
-        _, (source, found), remarks = await all_of(gates, cases, targets.check(offline=offline))
+        _, (source, reading, estimates, found), remarks = await all_of(
+            gates, cases, targets.check(offline=offline)
+        )
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
-    return Preflight(source, (*targets.short_key_warnings(), *found), tuple(remarks))
+    found = (*targets.short_key_warnings(), *found)
+    return Preflight(source, reading, estimates, found, tuple(remarks))
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:
@@ -73,7 +86,9 @@ def require_gates(store: Store, configuration: Configuration) -> None:
         check_gates(connection, configuration.gates)
 
 
-def _check_cases(loaded: LoadedConfiguration, store: Store) -> tuple[Source, tuple[Problem, ...]]:
+def _check_cases(
+    loaded: LoadedConfiguration, store: Store, targets: Targets, take: Take
+) -> tuple[Source, Reading, Estimates, tuple[Problem, ...]]:
     """Read every case, and check that its judges and scorers exist."""
     source = source_of(loaded, store)
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")
@@ -83,25 +98,16 @@ def _check_cases(loaded: LoadedConfiguration, store: Store) -> tuple[Source, tup
         scorers_of(loaded.resolved())
     except InvalidInput as error:
         problems.extend(error.problems)
+    estimates = Estimates(source.dialect, loaded.configuration, targets)
+
+    def look(case: Case) -> None:
+        estimates.add(case)
+        take(case)
+
     try:
-        found = source.check()
+        reading = source.read(look)
     except InvalidInput as error:
         raise InvalidInput([*problems, *error.problems]) from None
     if problems:
         raise InvalidInput(problems)
-    return source, (*judges, *found)
-
-
-async def estimate(
-    preflight: Preflight, loaded: LoadedConfiguration, targets: Targets
-) -> Estimates:
-    """Estimate what the run would ask, from its cases. Nothing is stored."""
-    estimates = Estimates(preflight.source.dialect, loaded.configuration, targets)
-
-    def count() -> None:
-        for part in preflight.source.parts():
-            for case in part.cases:
-                estimates.add(case)
-
-    await asyncio.to_thread(count)
-    return estimates
+    return source, reading, estimates, (*judges, *reading.found)

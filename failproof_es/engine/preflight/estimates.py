@@ -12,8 +12,8 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.costs import cost_usd, total
 from failproof_es.core.evaluation import Reply, Transcript
-from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
-from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
+from failproof_es.dialects.protocol import Dialect, HasFixedOutcomes
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.events import ModelPrices, Usage
 from failproof_es.models.catalog.prices import PriceBook
@@ -58,6 +58,9 @@ class _Asked:
         long, short = CHARACTERS_PER_TOKEN
         self.requests += times
         self.characters += times * characters
+        if not self.prices.rates:
+            self.least = self.most = None
+            return
         self.least = self._plus(self.least, times, characters // long, 0)
         self.most = self._plus(self.most, times, -(-characters // short), self.max_tokens)
 
@@ -94,6 +97,7 @@ class Estimates:
             for model in (*models, *self._judges)
         }
         self.fixed_outcome = FixedOutcomeCounts()
+        self._fixing = dialect if isinstance(dialect, HasFixedOutcomes) else None
         self._cases = 0
         self._evaluations = 0
 
@@ -102,7 +106,7 @@ class Estimates:
         times = self._everything if times is None else times
         evaluations = sum(times.values())
         self._cases += 1
-        self.fixed_outcome.add(fixed_outcome(self._dialect, case))
+        self.fixed_outcome.add(self._fixing.fixed_outcome(case) if self._fixing else None)
         self._evaluations += evaluations
         replies: list[Reply] = []
         for turn in range(_MOST_TURNS):

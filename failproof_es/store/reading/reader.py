@@ -50,6 +50,11 @@ VERSIONS = (
     "WHERE originator_id = ANY (%b) GROUP BY originator_id"
 )
 """How many events each of these streams has."""
+_READ_ON = sql.SQL(
+    "SELECT {} FROM failproof.stored_events "
+    "WHERE originator_id = %b AND originator_version > %b::bigint "
+    "ORDER BY originator_version LIMIT %b"
+).format(_COLUMNS)
 _READ_EVENT = sql.SQL(
     "SELECT {} FROM failproof.stored_events "
     "WHERE originator_id = %b AND originator_version = %b::bigint"
@@ -158,6 +163,19 @@ def read_streams(
         for row in cursor:
             streams.setdefault(row.stream_id, []).append(row)
     return streams
+
+
+def iterate_stream(
+    connection: Connection, stream_id: UUID, at_once: int = 20
+) -> Iterator[RecordedEvent]:
+    """Every event of one stream, in version order; holds a few of them in memory."""
+    version = 0
+    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
+        while rows := cursor.execute(_READ_ON, (stream_id, version, at_once)).fetchall():
+            yield from rows
+            if len(rows) < at_once:
+                return
+            version = rows[-1].version
 
 
 def read_event(connection: Connection, stream_id: UUID, version: int) -> RecordedEvent | None:

@@ -10,14 +10,16 @@ import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 from uuid import UUID
 
 import psycopg
+from eventsourcing.persistence import StoredEvent
 
 from failproof_es.events import Event
 from failproof_es.store.errors import ReadOnlyLog, StreamConflict
-from failproof_es.store.reading.reader import Connection, stream_versions
+from failproof_es.store.mapper import LogEntry
+from failproof_es.store.reading.reader import Connection, existing_streams, stream_versions
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, to_events
 from failproof_es.store.writing.recorder import CONNECTION_ERRORS, EventRecorder, append_entries
@@ -74,6 +76,36 @@ def append_within(store: Store, connection: Connection, drafts: Sequence[Draft])
     return events
 
 
+def append_first(store: Store, entries: Sequence[LogEntry]) -> None:
+    """Append those of these events whose streams have none: each is the first of its own.
+
+    All that are new or none. Of several writers of one stream the first one counts, whoever it
+    is: what a stream holds is said by its id. Raises as `append` does.
+    """
+    for tries in range(MOST_TRIES):
+        reading = partial(_missing, store, entries)
+        missing = store.outage.retry(reading, (psycopg.OperationalError,))
+        if not missing:
+            return
+        try:
+            _insert_entries(store, missing)
+        except StreamConflict:
+            if tries + 1 == MOST_TRIES:
+                raise
+            continue
+        return
+
+
+def _missing(store: Store, entries: Sequence[LogEntry]) -> list[LogEntry]:
+    with store.connect() as connection:
+        existing = existing_streams(connection, [_stream_of(entry) for entry in entries])
+    return [entry for entry in entries if _stream_of(entry) not in existing]
+
+
+def _stream_of(entry: LogEntry) -> UUID:
+    return cast("UUID", entry.originator_id)
+
+
 def _decided(store: Store, decide: Decide) -> list[Event]:
     with store.connect() as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -88,7 +120,10 @@ def _streams(drafts: Sequence[Draft]) -> list[UUID]:
 
 
 def _insert(store: Store, events: Sequence[Event]) -> None:
-    entries = [store.log.mapper.to_stored_event(event) for event in events]
+    _insert_entries(store, [store.log.mapper.to_stored_event(event) for event in events])
+
+
+def _insert_entries(store: Store, entries: Sequence[StoredEvent]) -> None:
     recorder = store.log.recorder
     assert isinstance(recorder, EventRecorder)
     store.outage.retry(partial(_told, partial(recorder.insert_or_find, entries)), CONNECTION_ERRORS)

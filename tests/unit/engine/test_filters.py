@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.core.case import Case
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.problems import InvalidInput
 
@@ -64,9 +65,11 @@ def test_a_case_needs_one_of_the_values_of_every_filter(
     tmp_path: Path, filters: dict[str, list[str]], left: str
 ) -> None:
     chosen = source(tmp_path, **filters)
-    said = [problem.describe() for problem in chosen.check()]  # as asked: no warning
+    cases: list[Case] = []
+    found = chosen.read(cases.append).found
+    said = [problem.describe() for problem in found]  # as asked: no warning
     assert said == ([f"prompts.filters: {len(left)} of 4 cases are asked"] if filters else [])
-    assert "".join(case.case_id for part in chosen.parts() for case in part.cases) == left
+    assert "".join(case.case_id for case in cases) == left
 
 
 @pytest.mark.parametrize(("tags", "left"), [(["slow"], "ab"), (["fr"], "c"), (["fr", "de"], "ac")])
@@ -74,8 +77,8 @@ def test_a_failproof_case_is_chosen_by_its_tags_and_keeps_them(
     tmp_path: Path, tags: list[str], left: str
 ) -> None:
     chosen = source(tmp_path, failproof_case, tags=tags)
-    chosen.check()
-    cases = [case for part in chosen.parts() for case in part.cases]
+    cases: list[Case] = []
+    chosen.read(cases.append)
     assert "".join(case.case_id for case in cases) == left
     assert [list(case.tags) for case in cases] == [CASES[name]["tags"] for name in left]
 
@@ -92,5 +95,5 @@ def test_a_value_that_no_case_has_is_an_error_that_says_what_there_is(
     tmp_path: Path, filters: dict[str, list[str]], said: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        source(tmp_path, **filters).check()
+        source(tmp_path, **filters).read(lambda case: None)
     assert said in str(caught.value)

@@ -1,0 +1,50 @@
+"""Cases on their way from a file to the log: in a temporary file, each encoded once.
+
+A suite is checked whole before anything is stored. What was checked is what is stored, without
+reading the suite again, and memory does not grow with the cases.
+"""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_IN_MEMORY = 2**20
+_LENGTH = struct.Struct("<Q")
+_DIGEST_BYTES = 32
+
+
+class SpooledCase(NamedTuple):
+    """A case as it is stored."""
+
+    digest: str
+    document: bytes
+    """The case as JSON."""
+
+
+class CaseSpool:
+    """Cases in the order in which they were added; those of a small suite stay in memory."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `close`
+        self.cases = 0
+
+    def add(self, digest: str, document: bytes) -> None:
+        """The next case. Raises `OSError` where the temporary folder is full."""
+        self._file.write(b"".join((_LENGTH.pack(len(document)), bytes.fromhex(digest), document)))
+        self.cases += 1
+
+    def __iter__(self) -> Iterator[SpooledCase]:
+        """All of them, from the first. None is added meanwhile."""
+        self._file.seek(0)
+        while head := self._file.read(_LENGTH.size + _DIGEST_BYTES):
+            (length,) = _LENGTH.unpack_from(head)
+            yield SpooledCase(head[_LENGTH.size :].hex(), self._file.read(length))
+
+    def close(self) -> None:
+        """Give back what is on disk."""
+        self._file.close()
+
+    __del__ = close

@@ -1,0 +1,70 @@
+"""A set of digests of any size, in order: what does not fit into little memory is on disk."""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from collections.abc import Iterator
+from typing import BinaryIO
+
+DIGEST_BYTES = 32
+AT_ONCE = 2**15
+"""So many digests are sorted in memory: 1 MB."""
+_READ_AT_ONCE = 512
+
+
+class DigestSet:
+    """Digests that are added in any order and read in ascending order, each once."""
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
+        self._last = bytearray()
+        """Those that were added last, unsorted."""
+        self._sorted: BinaryIO | None = None
+        """The others: portions of `at_once`, each in order."""
+        self._portions = 0
+
+    def add(self, digest: bytes) -> None:
+        """Add one, of 32 bytes."""
+        self._last += digest
+        if len(self._last) == self._at_once * DIGEST_BYTES:
+            if self._sorted is None:
+                self._sorted = tempfile.TemporaryFile()  # noqa: SIM115 - gone with this object
+            self._sorted.seek(0, 2)
+            self._sorted.write(b"".join(_in_order(self._last)))
+            self._portions += 1
+            self._last.clear()
+
+    def __iter__(self) -> Iterator[str]:
+        """In hexadecimal."""
+        portions = [self._portion(number) for number in range(self._portions)]
+        before = b""
+        for digest in heapq.merge(_in_order(self._last), *portions):
+            if digest != before:
+                yield digest.hex()
+            before = digest
+
+    def _portion(self, number: int) -> Iterator[bytes]:
+        assert self._sorted is not None
+        begin = number * self._at_once
+        for first in range(begin, begin + self._at_once, _READ_AT_ONCE):
+            count = min(_READ_AT_ONCE, begin + self._at_once - first)
+            self._sorted.seek(first * DIGEST_BYTES)
+            yield from split(self._sorted.read(count * DIGEST_BYTES))
+
+    def close(self) -> None:
+        """Give back what is on disk."""
+        if self._sorted is not None:
+            self._sorted.close()
+
+    __del__ = close
+
+
+def split(packed: bytes | bytearray) -> Iterator[bytes]:
+    """Packed digests, one by one."""
+    for start in range(0, len(packed), DIGEST_BYTES):
+        yield bytes(packed[start : start + DIGEST_BYTES])
+
+
+def _in_order(packed: bytearray) -> list[bytes]:
+    return sorted(split(packed))

@@ -1,0 +1,127 @@
+"""What is left of a run, looked up: the same as reading and folding every evaluation of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+
+import failproof_es.core.run as run_module
+from failproof_es.core.evaluation import EvaluationKey, fold
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.tally import Tally
+from failproof_es.engine import history as history_module
+from failproof_es.engine.history import read_run, read_unfinished, recorded_evaluations
+from failproof_es.events import CarriedOver, EvaluationAbandoned, Event
+from failproof_es.store.store import Store
+from tests.benchmarks.rebuild import begun, history
+
+CASES = 11
+
+
+def abandoned(events: Sequence[Event], version: int) -> Event:
+    """The end of an evaluation without a score, at this place of its stream."""
+    first = events[0]
+    return EvaluationAbandoned(
+        originator_id=first.originator_id, originator_version=version, run_id=first.run_id,
+        timestamp=datetime.now(UTC), prompt_id=first.prompt_id,  # type: ignore[attr-defined]
+        model_key="model", repetition=1, kind="unanswered", reason="no answer",
+    )  # fmt: skip
+
+
+def lives(prompts: Sequence[UUID], run_id: UUID) -> Iterator[list[Event]]:
+    """Every prefix of an evaluation that goes well, ends without a score, and odd ones."""
+    for place, prompt in enumerate(prompts):
+        events = list(history(prompt, run_id))
+        match place:
+            case 0 | 1 | 2 | 3 | 4:
+                yield events[:place]
+            case 5:
+                yield [*events[:3], abandoned(events, 4)]
+            case 6:  # a gap: its third event is missing
+                yield [*events[:2], events[3]]
+            case 7:  # it ends twice
+                yield [*events, abandoned(events, 5)]
+            case 8:  # it goes on after its end
+                yield [*events, events[0].model_copy(update={"originator_version": 5})]
+            case 9:  # it happened in another run
+                other = EvaluationKey(uuid4(), prompt, "model", 1)
+                yield [
+                    CarriedOver(
+                        originator_id=events[0].originator_id, originator_version=1,
+                        run_id=run_id, timestamp=datetime.now(UTC), prompt_id=prompt,
+                        model_key="model", repetition=1, source_run_id=other.run_id,
+                        source_evaluation_id=other.evaluation_id, source_events=4,
+                        source_sha256="0" * 64,
+                    )
+                ]  # fmt: skip
+            case _:
+                yield events
+
+
+@pytest.fixture
+def run_id(store: Store, monkeypatch: pytest.MonkeyPatch) -> UUID:
+    """A run of eleven cases, planned in chunks of three."""
+    monkeypatch.setattr(run_module, "CHUNK", 3)
+    found = uuid4()
+    events, prompts = begun(CASES, found)
+    with store.connect() as connection:
+        connection.execute("SELECT failproof.number_run(%s)", (found,))
+    store.log.events.put(events)
+    for life in lives(prompts, found):
+        store.log.events.put(life)
+    return found
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 4, 1_000])
+@pytest.mark.parametrize("chunks", [1, 2, 50])
+def test_it_is_what_folding_every_evaluation_gives(
+    store: Store, run_id: UUID, monkeypatch: pytest.MonkeyPatch, at_once: int, chunks: int
+) -> None:
+    monkeypatch.setattr(history_module, "_LOOKED_UP_AT_ONCE", at_once)
+    monkeypatch.setattr(history_module, "_CHUNKS_AT_ONCE", chunks)
+    found: list[EvaluationKey] = []
+    counted = Tally(CASES)
+    with store.connect() as connection:
+        run = read_run(connection, run_id)
+        assert run.chunks == 4
+        chunk = 0
+        while chunk < run.chunks:
+            part = read_unfinished(connection, run, chunk, ["model"])
+            assert part.next_chunk > chunk
+            chunk = part.next_chunk
+            counted.scored += part.scored
+            counted.abandoned += part.abandoned
+            found += part.keys
+        left, tally = [], Tally(CASES)
+        for recorded in recorded_evaluations(connection, run):
+            try:
+                state = None if recorded.carried_over else recorded.state()
+            except ImpossibleHistory:
+                state = None
+            if state is not None and state.finished:
+                tally.add(state)
+            else:
+                left.append(recorded.key)
+    assert (found, counted) == (left, tally)
+    assert (counted.scored, counted.abandoned, len(left)) == (2, 1, 8)
+
+
+def test_nothing_is_read_of_what_has_ended(
+    store: Store, run_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one evaluation of a run is folded to find the next that is to be asked."""
+    monkeypatch.setattr(history_module, "fold", lambda events: pytest.fail(f"{fold} of {events}"))
+    with store.connect() as connection:
+        part = read_unfinished(connection, read_run(connection, run_id), 3, ["model"])
+    assert (part.scored, part.keys, part.next_chunk) == (1, part.keys[:1], 4)
+
+
+def test_each_model_is_looked_up_by_itself(store: Store, run_id: UUID) -> None:
+    with store.connect() as connection:
+        run = read_run(connection, run_id)
+        part = read_unfinished(connection, run, 3, ["other", "model"])
+    assert [key.model_key for key in part.keys].count("other") == 2
+    assert part.scored == 1
