@@ -148,7 +148,7 @@ def test_what_the_old_key_did_not_sign_names_nobody(document: str) -> None:
 
 def test_a_checkpoint_is_no_handover() -> None:
     signed_tree = Checkpoint(OLD.name, 1, bytes(32)).signed(OLD)
-    with pytest.raises(NoteError, match="something else"):
+    with pytest.raises(NoteError, match="did not sign a handover"):
         successor(str(signed_tree), OLD.public)
     with pytest.raises(NoteError):
         opened(handover(OLD, NEW.public), OLD.public)
