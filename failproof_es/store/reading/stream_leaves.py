@@ -19,18 +19,24 @@ from failproof_es.ledger.leaf import NoLeaf, leaf_hash
 Connection = psycopg.Connection[Any]
 
 _COPY = sql.SQL(
-    "COPY (SELECT originator_id, originator_version, run_id, leaf_hash, topic, state "
+    "COPY (SELECT originator_id, originator_version, notification_id, recorded_at, run_id, "
+    "leaf_hash, topic, state "
     "FROM failproof.stored_events WHERE originator_id = ANY ({streams}) "
     "ORDER BY originator_id, originator_version) TO STDOUT (FORMAT BINARY)"
 )
 _HEADER = 19
 _LENGTH = struct.Struct(">i")
-_FILED = struct.Struct(">hi16siqi16si32si")
-"""Number of fields, then length and value: stream id, version, run id, leaf; the topic's length."""
-_NOT_FILED = struct.Struct(">hi16siqii32si")
+_FILED = struct.Struct(">hi16siqiqiqi16si32si")
+"""Number of fields, then length and value: stream id, version, position, recorded_at, run id, leaf;
+the topic's length."""
+_NOT_FILED = struct.Struct(">hi16siqiqiqii32si")
 """The same of a row that is filed under no run."""
-_LENGTHS = (6, 16, 8, 16, 32)
-_LENGTHS_NOT_FILED = (6, 16, 8, -1, 32)
+_LENGTHS = (8, 16, 8, 8, 8, 16, 32)
+_LENGTHS_NOT_FILED = (8, 16, 8, 8, 8, -1, 32)
+_US_PER_YEAR = 31_556_952_000_000
+_EARLIEST = -1_990 * _US_PER_YEAR
+_LATEST = 7_990 * _US_PER_YEAR
+"""Of recorded_at, in microseconds since 2000: the years 10 to 9990, which every reader can show."""
 
 
 class OddRow(Exception):
@@ -44,7 +50,9 @@ def stream_leaves(
 
     Computed from the rows, and compared with what the writer computed. Absent streams are absent.
     Raises `OddRow` at a row that is not filed under `run_id`, is no event, or has another hash
-    than its writer computed, and where the database cannot read one.
+    than its writer computed; at one that lacks a position or `recorded_at`, or has a `recorded_at`
+    that a reader may not show; where a stream's positions do not ascend with its versions; and
+    where the database cannot read a row.
     """
     run = None if run_id is None else run_id.bytes
     found: dict[bytes, bytearray] = {}
@@ -55,12 +63,12 @@ def stream_leaves(
             connection.cursor() as cursor,
             cursor.copy(statement) as copy,
         ):
-            skipped = _HEADER
+            skipped, position = _HEADER, 0
             for data in copy:
                 row = memoryview(data)[skipped:]
                 skipped = 0
                 if len(row) > 2:
-                    _add(found, row, run)
+                    position = _add(found, row, run, position)
     except psycopg.DatabaseError as error:
         if connection.closed or isinstance(error, psycopg.errors.QueryCanceled):
             raise
@@ -70,22 +78,27 @@ def stream_leaves(
     return {stream: bytes(leaves) for stream, leaves in found.items()}
 
 
-def _add(found: dict[bytes, bytearray], row: memoryview, run: bytes | None) -> None:
+def _add(
+    found: dict[bytes, bytearray], row: memoryview, run: bytes | None, position_before: int
+) -> int:
+    """Add the row's leaf to its stream's; return its position. A stream's rows come together."""
     if run is None:
-        fields, of_id, stream, of_version, version, of_run, of_leaf, leaf, of_topic = (
-            _NOT_FILED.unpack_from(row)
-        )
-        if (fields, of_id, of_version, of_run, of_leaf) != _LENGTHS_NOT_FILED:
-            raise OddRow
+        (
+            fields, of_id, stream, of_version, version, of_position, position,
+            of_time, recorded_at, of_run, of_leaf, leaf, of_topic,
+        ) = _NOT_FILED.unpack_from(row)  # fmt: skip
+        expected, filed = _LENGTHS_NOT_FILED, None
         at = _NOT_FILED.size
     else:
-        fields, of_id, stream, of_version, version, of_run, filed, of_leaf, leaf, of_topic = (
-            _FILED.unpack_from(row)
-        )
-        if (fields, of_id, of_version, of_run, of_leaf) != _LENGTHS or filed != run:
-            raise OddRow
+        (
+            fields, of_id, stream, of_version, version, of_position, position,
+            of_time, recorded_at, of_run, filed, of_leaf, leaf, of_topic,
+        ) = _FILED.unpack_from(row)  # fmt: skip
+        expected = _LENGTHS
         at = _FILED.size
-    if of_topic < 0:
+    if (fields, of_id, of_version, of_position, of_time, of_run, of_leaf) != expected:
+        raise OddRow
+    if filed != run or of_topic < 0 or not _EARLIEST < recorded_at < _LATEST:
         raise OddRow
     topic = bytes(row[at : at + of_topic])
     at += of_topic
@@ -98,5 +111,8 @@ def _add(found: dict[bytes, bytearray], row: memoryview, run: bytes | None) -> N
     leaves = found.get(stream)
     if leaves is None:
         found[stream] = bytearray(leaf)
-    else:
+    elif position > position_before:
         leaves += leaf
+    else:  # the full reading takes the rows in another order
+        raise OddRow
+    return int(position)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -35,11 +36,20 @@ from failproof_es.store.reading.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 from tests.acceptance.dialects.test_redteam import judging_server, write_run
-from tests.acceptance.runs.tampering import WAYS, tampering, write
+from tests.acceptance.runs.tampering import (
+    TIMES_NOT_SHOWN,
+    WAYS,
+    change,
+    forget_the_position,
+    forget_the_time,
+    move_to_the_end,
+    tampering,
+    write,
+)
 from tests.acceptance.runs.test_finishing import drive, nothing
 
 SEED = 20261123
-TAMPERINGS = 60
+TAMPERINGS = 80
 KEY = "sk-canary/5d2e+f0a1=="
 PROMPTS = (
     "Say 1 [fault:none*0]",
@@ -248,6 +258,43 @@ def test_one_altered_row_is_told_whichever_it_is(store: Store, faulty: Driven) -
         said = "counts" if row.topic == "Scored" else "validated"
         assert altered[said] != unchanged[said]
         assert altered["seal"] != unchanged["seal"]
+
+
+@pytest.mark.parametrize("forget", [forget_the_time, forget_the_position])
+def test_a_run_whose_row_lacks_its_time_or_position_is_not_sealed(
+    forget: Callable[..., None], store: Store, faulty: Driven
+) -> None:
+    last = [row for row in of_run(store) if row.topic == "Scored"][-1]
+    with tampering(store.url) as connection:
+        forget(connection, random.Random(SEED), [last])
+        altered = facts(connection, faulty.run, faulty.checked)
+        assert altered == facts(connection, faulty.run, None)
+    assert "is not an event: its " in altered["seal"]
+    assert not altered["validated"]["passed"]
+
+
+@pytest.mark.parametrize("time", TIMES_NOT_SHOWN)
+def test_a_prompt_with_a_time_that_cannot_be_shown_is_unreadable(
+    time: str, store: Store, faulty: Driven
+) -> None:
+    prompt = next(row for row in of_run(store) if row.topic == "PromptStored")
+    with tampering(store.url) as connection:
+        change(connection, prompt, "recorded_at = %s", time)
+        altered = facts(connection, faulty.run, faulty.checked)
+        assert altered == facts(connection, faulty.run, None)
+    assert not altered["validated"]["passed"]
+    assert "unreadable" in {finding.kind for finding in altered["validated"]["findings"]}
+
+
+def test_the_seal_of_rows_that_were_moved_is_that_of_a_full_reading(
+    store: Store, faulty: Driven
+) -> None:
+    unchanged = facts_of(store, faulty)
+    with tampering(store.url) as connection:
+        move_to_the_end(connection, random.Random(SEED), of_run(store))
+        altered = facts(connection, faulty.run, faulty.checked)
+        assert altered == facts(connection, faulty.run, None)
+    assert altered["seal"] != unchanged["seal"]
 
 
 def facts_of(store: Store, done: Driven) -> dict[str, Any]:
