@@ -90,10 +90,22 @@ class CollectedCases:
             self.spool.add(digest, orjson.dumps(document))
             self.asked.add_digests(digest, *case_digests(document))
         except OSError as error:
-            raise InvalidInput.because(
-                f"the cases do not fit into {tempfile.gettempdir()}: {error.strerror}",
-                remedy="let TMPDIR name a folder with room for twice the size of the suites",
-            ) from None
+            raise _no_room(error) from None
+
+    def complete(self) -> None:
+        """All are added. Raises as `add` does: the last of them may be what does not fit."""
+        try:
+            self.spool.flush()
+            self.asked.flush()
+        except OSError as error:
+            raise _no_room(error) from None
+
+
+def _no_room(error: OSError) -> InvalidInput:
+    return InvalidInput.because(
+        f"can't write the cases to a temporary file in {tempfile.gettempdir()}: {error.strerror}",
+        remedy="set TMPDIR to a folder with free space of twice the size of the suites",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +178,10 @@ def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
 def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedCases) -> Plan:
     """Store every prompt that the log does not hold yet. The rest is what `read` gave.
 
-    Raises `InvalidInput` when a file changed since: nothing of it is stored that was not checked.
+    Raises `InvalidInput` when a file changed since: nothing of it is stored that was not checked;
+    and where the temporary folder is full.
     """
+    cases.complete()
     source.require_unchanged()
     store_documents(store, cases.spool)
     cases.spool.close()

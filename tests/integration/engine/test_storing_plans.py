@@ -244,5 +244,7 @@ def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(type(cases.spool), "add", full)
-    with pytest.raises(InvalidInput, match=r"do not fit into .*: No space left on device.*TMPDIR"):
+    with pytest.raises(
+        InvalidInput, match=r"temporary file in .*: No space left on device.*TMPDIR"
+    ):
         cases.add(case_of(1))
