@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
@@ -83,8 +83,11 @@ class CollectedCases:
         self.spool = CaseSpool()
 
     def add(self, case: Case) -> None:
-        """The next case. Raises `InvalidInput` where the temporary folder is full."""
-        document = case.model_dump(mode="json")
+        """The next case. Raises `InvalidInput` where the temporary folder is full.
+
+        Also for a subclass of `Case`.
+        """
+        document = _document(case)
         digest = digest_of(document)
         try:
             self.spool.add(digest, orjson.dumps(document))
@@ -135,12 +138,13 @@ def check_files(
 
     That file is known of one file alone, and of several where the dialect is a `LoadsByFile`;
     else it is the first one. Raises `InvalidInput` with every error. With `skip_invalid` they are
-    returned as well, unless nothing is left to be run.
+    returned as well, unless nothing is left to be run. A subclass of `Case` is an error at once.
     """
     problems = Problems()
     cases = 0
     of_it = refuse_other_dialects(dialect, files, problems)
     for path, case in _with_files(dialect, of_it, problems):
+        _require_plain(case, dialect.name)
         take(path, case)
         cases += 1
     if len(of_it) < len(files):  # nobody means to leave out a whole file
@@ -151,6 +155,21 @@ def check_files(
         return tuple(problems)
     problems.raise_errors()
     return tuple(problems.warnings)
+
+
+def _require_plain(case: Case, dialect: str) -> None:
+    """Refuse what would not be the same when it is read back from the log."""
+    if type(case) is not Case:
+        raise InvalidInput.because(
+            f"the dialect {dialect!r} gives a {type(case).__name__}, which the log can't hold",
+            remedy="let it give a `failproof_es.core.case.Case` itself, no subclass",
+        )
+
+
+def _document(case: Case) -> dict[str, Any]:
+    """The case as JSON values, as it is stored and digested."""
+    _require_plain(case, case.dialect)
+    return case.model_dump(mode="json")
 
 
 def tells_files(dialect: Dialect, files: Sequence[Path]) -> bool:
@@ -199,8 +218,11 @@ def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedC
 
 
 def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
-    """Store the new ones of `cases`; return all digests, in order."""
-    documents = [case.model_dump(mode="json") for case in cases]
+    """Store the new ones of `cases`; return all digests, in order.
+
+    Raises `InvalidInput`, before it stores anything, for a subclass of `Case`.
+    """
+    documents = [_document(case) for case in cases]
     digests = [digest_of(document) for document in documents]
     encoded = map(orjson.dumps, documents)
     store_documents(store, map(SpooledCase, digests, encoded))
