@@ -22,6 +22,7 @@ from failproof_es.ledger.merkle import (
     TILE_WIDTH,
     Frontier,
     multiproof,
+    node_hash,
     perfect_root,
     root_from_multiproof,
     split,
@@ -52,7 +53,8 @@ class RowEvent:
 def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement:
     """That the run is genuine and whole, as of the newest checkpoint that `key` signed.
 
-    Says of every run what `bundle.verify` says of its evidence. Raises `NotProvenYet` when the run
+    Accepts no run whose evidence `bundle.verify` refuses, and is stricter: where a leaf hash is
+    kept beside a row, it has to be that of the tree. Raises `NotProvenYet` when the run
     is not sealed, or its seal is not under the checkpoint; `EvidenceError` when it is not what
     was sealed and signed.
     """
@@ -120,6 +122,9 @@ class _Places:
                 if last is None or last.width < self._size % TILE_WIDTH:
                     raise KeyError((level, index))
                 return _root(last, self._size)
+            if level and self._size % TILE_WIDTH and (index + 1) << level == count:
+                # No node is kept over the narrow last tile: it is made of those below.
+                return node_hash(subtree(level - 1, 2 * index), subtree(level - 1, 2 * index + 1))
             return tree.subtree(level + TILE_LEVELS, index)
 
         touched = sorted(self._touched)

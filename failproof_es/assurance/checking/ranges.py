@@ -18,6 +18,8 @@ from contextlib import ExitStack, closing, suppress
 from itertools import chain
 from typing import IO, Any, NamedTuple, Self
 
+import psycopg
+
 from failproof_es.assurance.checking.columns import AT_NO_TIME, CLOCK_TOLERANCE_US, RunMarks
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.leaf import NoLeaf, leaf_hash
@@ -216,14 +218,22 @@ def _close(pipe: IO[bytes]) -> None:
 
 
 def serve(asked: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer parts, as the process does, until there are no more."""
-    with connect(_read(asked)) as connection, suppress(EOFError):
+    """Answer parts, as the process does, until there are no more.
+
+    Without a connection it says nothing of any part: the rows are walked by who asks.
+    """
+    url = _read(asked)
+    with ExitStack() as closings, suppress(EOFError):
+        try:
+            connection = closings.enter_context(connect(url))
+        except psycopg.OperationalError:  # no more connections are allowed, for example
+            connection = None
         while True:
             part = _read(asked)
-            try:
-                found = check(connection, part)
-            except Exception:  # whoever walks the rows meets it, too, and says it
-                found = None
+            found = None
+            if connection is not None:
+                with suppress(Exception):  # whoever walks the rows meets it, too, and says it
+                    found = check(connection, part)
             pickle.dump(found, answers)
             answers.flush()
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from failproof_es.assurance.checking import ranges
 from failproof_es.assurance.checking.findings import Verification
@@ -275,3 +276,17 @@ def test_a_process_ends_with_the_one_that_it_works_for(store: Store) -> None:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(60) == 0
+
+
+def test_without_more_connections_one_process_verifies(
+    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
+    log = Log(store, administrator)
+    limit = sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}")
+    with connect(log.url) as connection:
+        administrator.execute(limit.format(sql.Identifier(AUDITOR), 1))
+        try:
+            assert verify_log(connection, log.key.public, url=log.url).genuine
+        finally:
+            administrator.execute(limit.format(sql.Identifier(AUDITOR), -1))
