@@ -43,7 +43,8 @@ class Dialect(Protocol):
         """Yield every valid case in file order; report every defect to `problems`.
 
         Reads as it goes and holds no file whole. Nothing is skipped silently: a case
-        that is not yielded has an error in `problems`.
+        that is not yielded has an error in `problems`. Each is a `Case` itself: the log
+        could not give back what a subclass adds, and one is refused.
         """
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:

@@ -355,10 +355,32 @@ def _dense(data: bytes) -> bytes:
         return data.translate(None, _WHITE_SPACE)
     while b"\\\\" in data:
         data = data.replace(b"\\\\", b"\\")
-    data = _ESCAPED_WHITE_SPACE.sub(b"", data)
+    data, taken_out = _ESCAPED_WHITE_SPACE.subn(b"", data)
     if b"\\u00" in data:
+        if taken_out and _ESCAPED_WHITE_SPACE.search(data):
+            data = _without_escaped_white_space(data)
         data = _unescaped(data)
     return data.translate(None, b"\\" + _WHITE_SPACE)
+
+
+def _without_escaped_white_space(data: bytes) -> bytes:
+    """Lower-case data without escaped white space, also where taking some out makes more.
+
+    From the end, once: what follows a backslash holds no more of it when its turn comes.
+    """
+    kept, end = bytearray(), len(data)  # `kept` is what follows, backwards
+    while (at := data.rfind(b"\\", 0, end)) >= 0:
+        kept += data[at + 1 : end][::-1]
+        if kept.endswith((b"n", b"r", b"t")):
+            del kept[-1:]
+        elif kept.endswith((b"a000u", b"d000u", b"9000u", b"0200u")):
+            del kept[-5:]
+        else:
+            kept += b"\\"
+        end = at
+    kept += data[:end][::-1]
+    kept.reverse()
+    return bytes(kept)
 
 
 def _unescaped(data: bytes) -> bytes:

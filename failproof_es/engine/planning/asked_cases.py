@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from failproof_es.core import experiment
 from failproof_es.core.case import Case
@@ -47,6 +48,12 @@ class PlannedCases:
         self._graded.add(bytes.fromhex(graded))
         self._cases += 1
 
+    def flush(self) -> None:
+        """Write what is buffered. Raises `OSError` where the temporary folder is full."""
+        self._file.flush()
+        self._sent.flush()
+        self._graded.flush()
+
     def digests(self) -> Iterator[str]:
         """The digest of every case in order, in hexadecimal."""
         return self._read(0)
@@ -80,12 +87,15 @@ class PlannedCases:
 
     def close(self) -> None:
         """Give back what is on disk."""
-        self._file.close()
+        self._give_up_file()
         self._sent.close()
         self._graded.close()
 
-    def __del__(self) -> None:
-        self._file.close()
+    def _give_up_file(self) -> None:
+        with suppress(OSError):  # what is buffered may not fit; nobody reads it any more
+            self._file.close()
+
+    __del__ = _give_up_file
 
     def _read(self, offset: int) -> Iterator[str]:
         size = 2 * DIGEST_BYTES

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 _IN_MEMORY = 2**20
@@ -36,6 +37,10 @@ class CaseSpool:
         self._file.write(b"".join((_LENGTH.pack(len(document)), bytes.fromhex(digest), document)))
         self.cases += 1
 
+    def flush(self) -> None:
+        """Write what is buffered. Raises as `add` does; after it, reading writes nothing."""
+        self._file.flush()
+
     def __iter__(self) -> Iterator[SpooledCase]:
         """All of them, from the first. None is added meanwhile."""
         self._file.seek(0)
@@ -45,6 +50,7 @@ class CaseSpool:
 
     def close(self) -> None:
         """Give back what is on disk."""
-        self._file.close()
+        with suppress(OSError):  # what is buffered may not fit; nobody reads it any more
+            self._file.close()
 
     __del__ = close

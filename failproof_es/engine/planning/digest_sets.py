@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 DIGEST_BYTES = 32
@@ -35,6 +36,11 @@ class DigestSet:
             self._portions += 1
             self._last.clear()
 
+    def flush(self) -> None:
+        """Write what is buffered. Raises `OSError` where the temporary folder is full."""
+        if self._sorted is not None:
+            self._sorted.flush()
+
     def __iter__(self) -> Iterator[str]:
         """In hexadecimal."""
         portions = [self._portion(number) for number in range(self._portions)]
@@ -55,7 +61,8 @@ class DigestSet:
     def close(self) -> None:
         """Give back what is on disk."""
         if self._sorted is not None:
-            self._sorted.close()
+            with suppress(OSError):  # what is buffered may not fit; nobody reads it any more
+                self._sorted.close()
 
     __del__ = close
 

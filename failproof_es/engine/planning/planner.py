@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
@@ -83,17 +83,32 @@ class CollectedCases:
         self.spool = CaseSpool()
 
     def add(self, case: Case) -> None:
-        """The next case. Raises `InvalidInput` where the temporary folder is full."""
-        document = case.model_dump(mode="json")
+        """The next case. Raises `InvalidInput` where the temporary folder is full.
+
+        Also for a subclass of `Case`.
+        """
+        document = _document(case)
         digest = digest_of(document)
         try:
             self.spool.add(digest, orjson.dumps(document))
             self.asked.add_digests(digest, *case_digests(document))
         except OSError as error:
-            raise InvalidInput.because(
-                f"the cases do not fit into {tempfile.gettempdir()}: {error.strerror}",
-                remedy="let TMPDIR name a folder with room for twice the size of the suites",
-            ) from None
+            raise _no_room(error) from None
+
+    def complete(self) -> None:
+        """All are added. Raises as `add` does: the last of them may be what does not fit."""
+        try:
+            self.spool.flush()
+            self.asked.flush()
+        except OSError as error:
+            raise _no_room(error) from None
+
+
+def _no_room(error: OSError) -> InvalidInput:
+    return InvalidInput.because(
+        f"can't write the cases to a temporary file in {tempfile.gettempdir()}: {error.strerror}",
+        remedy="set TMPDIR to a folder with free space of twice the size of the suites",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +138,13 @@ def check_files(
 
     That file is known of one file alone, and of several where the dialect is a `LoadsByFile`;
     else it is the first one. Raises `InvalidInput` with every error. With `skip_invalid` they are
-    returned as well, unless nothing is left to be run.
+    returned as well, unless nothing is left to be run. A subclass of `Case` is an error at once.
     """
     problems = Problems()
     cases = 0
     of_it = refuse_other_dialects(dialect, files, problems)
     for path, case in _with_files(dialect, of_it, problems):
+        _require_plain(case, dialect.name)
         take(path, case)
         cases += 1
     if len(of_it) < len(files):  # nobody means to leave out a whole file
@@ -139,6 +155,21 @@ def check_files(
         return tuple(problems)
     problems.raise_errors()
     return tuple(problems.warnings)
+
+
+def _require_plain(case: Case, dialect: str) -> None:
+    """Refuse what would not be the same when it is read back from the log."""
+    if type(case) is not Case:
+        raise InvalidInput.because(
+            f"the dialect {dialect!r} gives a {type(case).__name__}, which the log can't hold",
+            remedy="let it give a `failproof_es.core.case.Case` itself, no subclass",
+        )
+
+
+def _document(case: Case) -> dict[str, Any]:
+    """The case as JSON values, as it is stored and digested."""
+    _require_plain(case, case.dialect)
+    return case.model_dump(mode="json")
 
 
 def tells_files(dialect: Dialect, files: Sequence[Path]) -> bool:
@@ -166,8 +197,10 @@ def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
 def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedCases) -> Plan:
     """Store every prompt that the log does not hold yet. The rest is what `read` gave.
 
-    Raises `InvalidInput` when a file changed since: nothing of it is stored that was not checked.
+    Raises `InvalidInput` when a file changed since: nothing of it is stored that was not checked;
+    and where the temporary folder is full.
     """
+    cases.complete()
     source.require_unchanged()
     store_documents(store, cases.spool)
     cases.spool.close()
@@ -185,8 +218,11 @@ def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedC
 
 
 def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
-    """Store the new ones of `cases`; return all digests, in order."""
-    documents = [case.model_dump(mode="json") for case in cases]
+    """Store the new ones of `cases`; return all digests, in order.
+
+    Raises `InvalidInput`, before it stores anything, for a subclass of `Case`.
+    """
+    documents = [_document(case) for case in cases]
     digests = [digest_of(document) for document in documents]
     encoded = map(orjson.dumps, documents)
     store_documents(store, map(SpooledCase, digests, encoded))

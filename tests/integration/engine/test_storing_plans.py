@@ -193,6 +193,42 @@ def test_a_dialect_that_does_not_tell_files_gives_the_same_plan(tmp_path: Path) 
     assert list(others.spool) == list(cases.spool)
 
 
+class _OwnCase(Case):
+    hint: str = "a field of the dialect's own"
+
+
+class _OtherFamily(Case):
+    """Its property would not come back from the log."""
+
+    @property
+    def family(self) -> tuple[str, str]:
+        return "other", "family"
+
+
+class _GivesOwn(_Plain):
+    def __init__(self, dialect: Any, kind: type[Case]) -> None:
+        super().__init__(dialect)
+        self.load = lambda *given: (kind(**vars(case)) for case in dialect.load(*given))
+
+
+@pytest.mark.parametrize("kind", [_OwnCase, _OtherFamily])
+@pytest.mark.parametrize("files", [[[1, 2]], [[1], [2]]], ids=["one file", "two files"])
+@pytest.mark.parametrize("on_invalid", ["error", "skip"])
+def test_a_subclass_of_a_case_is_refused_because_it_would_not_be_read_back(
+    store: Store, tmp_path: Path, kind: type[Case], files: Any, on_invalid: str
+) -> None:
+    source = write(tmp_path, *files, on_invalid=on_invalid)
+    source = dataclasses.replace(source, dialect=_GivesOwn(source.dialect, kind))
+    with pytest.raises(InvalidInput, match=f"dialect 'failproof' gives a {kind.__name__}"):
+        source.read(lambda case: None)
+    own = kind(**vars(case_of(1)))
+    with pytest.raises(InvalidInput, match=f"dialect 'failproof' gives a {kind.__name__}"):
+        store_prompts(store, [case_of(2), own])
+    with pytest.raises(InvalidInput, match=f"dialect 'failproof' gives a {kind.__name__}"):
+        CollectedCases().add(own)
+    assert stored(store) == []
+
+
 def test_a_defect_in_the_last_line_keeps_everything_from_being_stored(
     store: Store, tmp_path: Path
 ) -> None:
@@ -244,5 +280,7 @@ def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(type(cases.spool), "add", full)
-    with pytest.raises(InvalidInput, match=r"do not fit into .*: No space left on device.*TMPDIR"):
+    with pytest.raises(
+        InvalidInput, match=r"temporary file in .*: No space left on device.*TMPDIR"
+    ):
         cases.add(case_of(1))

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from failproof_es.engine.drive import redaction
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import Redaction
 from failproof_es.problems import InvalidInput, Problem
@@ -319,3 +320,28 @@ def test_a_key_is_found_in_text_without_escapes_whatever_it_is_made_of(
     scrub = Redactor(["ODD_KEY"]).scrubbing()
     said = "words that come before and others that come after it, with white space: "
     assert scrub.text("text", f"{said}{key}{said}") == f"{said}[redacted:ODD_KEY]{said}"
+
+
+@pytest.mark.parametrize("times", [1, 2, 9, 100_000])
+@pytest.mark.parametrize("inner", [r"\n", r"\u000d", r"\u0020", "\\\\t"])
+def test_a_key_is_found_around_escaped_white_space_inside_escaped_white_space(
+    times: int, inner: str, redactor: Redactor
+) -> None:
+    nested = r"\u00" * times + inner + "0a" * times
+    assert redactor.scrubbed(f"{KEY[:10]}{nested}{KEY[10:]}") == "[redacted:CANARY_KEY]"
+    split = "\\u00" + nested + f"{ord(KEY[10]):02x}"  # within the escape of a character of the key
+    assert redactor.scrubbed(f"{KEY[:10]}{split}{KEY[11:]}") == "[redacted:CANARY_KEY]"
+
+
+def _one_by_one(data: bytes) -> bytes:
+    while found := redaction._ESCAPED_WHITE_SPACE.search(data):
+        data = data[: found.start()] + data[found.end() :]
+    return data
+
+
+@given(st.lists(st.sampled_from([b"\\", b"u", b"00", b"0", b"u00", b"a", b"20", b"n", b"9", b"x"])))
+def test_what_is_left_without_escaped_white_space_is_what_one_by_one_leaves(
+    pieces: list[bytes],
+) -> None:
+    data = b"".join(pieces)
+    assert redaction._without_escaped_white_space(data) == _one_by_one(data)

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from failproof_es.core.case import digest_uuid, prompt_id
-from failproof_es.events import EVENTS, Classified, Event, Scored
-from failproof_es.events.runs import Rate
+from failproof_es.events import EVENTS, Classified, Event, ResponseReceived, Scored
+from failproof_es.events.runs import Rate, Usage
 from failproof_es.store import mapper
 from failproof_es.store.errors import UnreadableState
+from failproof_es.store.mapper import EventMapper
 from tests.unit.event_samples import CASE, GOLDEN, OF_EVALUATION, SAMPLES, STREAM, golden_file
 
 
@@ -159,3 +160,45 @@ def test_the_bytes_are_those_of_the_types_own_serializer(
         event, exclude={"originator_id", "originator_version"}
     )
     assert mapper.encode(event) == b'{"schema_version":1,' + of_the_types[1:]
+
+
+class _LongerUsage(Usage):
+    audio_tokens: int = 7
+
+
+class _LongerScored(Scored):
+    audio_tokens: int = 7
+
+
+def _response() -> ResponseReceived:
+    [sample] = [each for each in SAMPLES if isinstance(each, ResponseReceived)]
+    return sample
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        _LongerUsage(**vars(_response().usage)),
+        _response().usage.model_copy(update={"audio_tokens": 7}),
+    ],
+    ids=["a subclass", "a field that is not declared"],
+)
+def test_of_a_value_inside_an_event_only_what_is_declared_is_written(usage: Usage) -> None:
+    event = _response()
+    written = mapper.encode(event.model_copy(update={"usage": usage}))
+    assert written == mapper.encode(event)
+    assert mapper.decode("ResponseReceived", written, STREAM, event.originator_version) == event
+
+
+def test_a_field_of_an_event_that_is_not_declared_is_not_written() -> None:
+    event = _response()
+    assert mapper.encode(event.model_copy(update={"audio_tokens": 7})) == mapper.encode(event)
+
+
+def test_a_subclass_of_an_event_is_not_stored_because_nobody_could_read_it() -> None:
+    [sample] = [each for each in SAMPLES if isinstance(each, Scored)]
+    mine = _LongerScored(**vars(sample))
+    same_name = type("Scored", (_LongerScored,), {"__module__": __name__})(**vars(sample))
+    for event in (mine, same_name):
+        with pytest.raises(TypeError, match="is not in the vocabulary"):
+            EventMapper(transcoder=None).to_stored_event(event)  # type: ignore[arg-type]
