@@ -230,11 +230,15 @@ class _Watch(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.body is not None:
-            self.body.received_at = time.perf_counter() - self._waited_s()
+            now = time.perf_counter()
+            arrived = now - self._waited_s()
+            # The kernel counts ticks. On a machine that pauses it may count one pause twice.
+            sent = self.body.written_at
+            self.body.received_at = now if sent is not None and arrived < sent else arrived
         self._handler.data_received(data)
 
     def _waited_s(self) -> float:
-        """How long the data waited in the kernel, in seconds. Never too much."""
+        """How long the data waited in the kernel, in seconds, as far as it can tell."""
         if self._socket is None:
             return 0.0
         try:

@@ -86,6 +86,8 @@ def _read(commands: Sequence[str], language: Language) -> list[Tree | Unparseabl
     """Each command's tree, or why it has none."""
     found: list[Tree | Unparseable | None] = [_refusal(command) for command in commands]
     asked = [text for text, refusal in zip(commands, found, strict=True) if refusal is None]
+    if asked:
+        programs.locate("shfmt")  # an answer that is remembered is none without the program
     answers = iter(_READERS[language].ask(asked))
     return [next(answers) if each is None else each for each in found]
 

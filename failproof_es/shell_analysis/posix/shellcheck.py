@@ -44,6 +44,8 @@ def check(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
 
     Raises `ProgramMissing`, and `UnicodeEncodeError` for text that is not Unicode.
     """
+    if commands:
+        programs.locate("shellcheck")  # an answer that is remembered is none without the program
     return _READER.ask(commands)
 
 

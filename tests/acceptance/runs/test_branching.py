@@ -18,7 +18,6 @@ from click.testing import Result
 
 import projections.batch as batching
 from failproof_es.assurance.signing.signing_key import log_key
-from failproof_es.engine import history as recorded
 from failproof_es.engine.drive import pending as unfinished
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.related_runs.carried_over import carry_over
@@ -237,7 +236,7 @@ def test_a_branch_of_a_killed_branch_asks_nothing_again_that_was_answered_before
         return carry_over(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(recorded, "WINDOW", 5)
+        patched.setattr(unfinished, "WINDOW", 5)
         patched.setattr(unfinished, "carry_over", killed)
         assert branch(store, folder, 1, everything).exit_code == 1
     assert len(log(store, 2, "CarriedOver")) == 5 * windows
@@ -380,6 +379,6 @@ def test_a_position_outside_of_the_run_is_an_error_that_names_where_it_stands(
     assert done.exit_code == 2
     first, *_, last = log(store, 1)
     assert said in done.stderr
-    assert f"stands at positions {first.position} to {last.position}" in done.stderr
+    assert f"is at positions {first.position} to {last.position}" in done.stderr
     with store.connect() as connection:
         assert connection.execute("SELECT count(*) FROM failproof.run_list").fetchone() == (1,)

@@ -18,6 +18,7 @@ from failproof_es.models import Answer, ModelError
 from failproof_es.models.http import OutgoingRequest
 from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.protocol import Provider
+from failproof_es.web import transport
 from tests.machine import slowness
 
 COMPLETION = b'{"choices": [{"message": {"content": "hello"}}]}'
@@ -369,6 +370,22 @@ def test_what_this_process_did_meanwhile_is_not_the_servers_latency() -> None:
                 await provider.close()
 
         assert 0 < asyncio.run(main()).latency_ms < 500
+
+
+def test_a_reply_never_arrives_before_its_request_was_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A kernel whose clock jumped tells of data that waited longer than the request is old."""
+    monkeypatch.setattr(transport._Watch, "_waited_s", lambda self: 3600.0)
+
+    def script(server: Server, connection: socket.socket) -> None:
+        server.read(connection)
+        connection.sendall(WHOLE)
+
+    with serving(script) as server:
+        began = time.perf_counter()
+        latency_ms = sent_once(server.url).latency_ms
+        assert 0 < latency_ms <= (time.perf_counter() - began) * 1000
 
 
 def test_an_attempt_that_sent_nothing_has_no_latency() -> None:

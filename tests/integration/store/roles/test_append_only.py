@@ -185,15 +185,15 @@ def test_the_migrator_changes_definitions_and_is_recorded(
 ) -> None:
     with administrator.transaction(force_rollback=True):
         administrator.execute(f"SET LOCAL ROLE {MIGRATOR}")
-        administrator.execute("CREATE INDEX events_topic_idx ON failproof.events (topic)")
-        administrator.execute("DROP INDEX failproof.events_topic_idx")
+        administrator.execute("CREATE INDEX events_by_topic_only ON failproof.events (topic)")
+        administrator.execute("DROP INDEX failproof.events_by_topic_only")
         administrator.execute("RESET ROLE")
         changes = administrator.execute(
             "SELECT command, object, changed_by FROM failproof.schema_change_log"
         ).fetchall()
     assert changes == [
-        ("CREATE INDEX", "index failproof.events_topic_idx", "postgres"),
-        ("DROP INDEX", "drops index failproof.events_topic_idx", "postgres"),
+        ("CREATE INDEX", "index failproof.events_by_topic_only", "postgres"),
+        ("DROP INDEX", "drops index failproof.events_by_topic_only", "postgres"),
     ]
 
 
