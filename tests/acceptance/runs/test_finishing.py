@@ -89,9 +89,9 @@ def test_every_event_of_an_evaluation_is_fetched_once_from_its_end_to_the_seal(
         fetched[UUID(bytes=leaf.stream_id), leaf.version] += 1
         return leaf
 
-    def counted_hash(found: Any, row: memoryview, run: bytes | None) -> None:
+    def counted_hash(found: Any, row: memoryview, run: bytes | None, before: int) -> int:
         fetched[UUID(bytes=bytes(row[6:22])), int.from_bytes(row[26:34])] += 1
-        hashed_row(found, row, run)
+        return hashed_row(found, row, run, before)
 
     def counted_event(**columns: Any) -> RecordedEvent:
         fetched[columns["stream_id"], columns["version"]] += 1
