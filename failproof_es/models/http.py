@@ -91,7 +91,8 @@ class _Came:
     @property
     def latency_ms(self) -> float:
         """The server's latency. `RequestBody.latency_ms` defines it."""
-        return self.request.latency_ms() or self.given_up_after_ms() or 0.0
+        latency_ms = self.request.latency_ms()
+        return (self.given_up_after_ms() or 0.0) if latency_ms is None else latency_ms
 
     def given_up_after_ms(self) -> float | None:
         """From the write of the request until now; `None` where none was written."""
@@ -237,7 +238,7 @@ class HttpProvider(ABC):
                 came.body += piece
                 if came.stream is not None and (text := came.stream.feed(piece)):
                     if came.first_token_ms is None:
-                        came.first_token_ms = round(came.latency_ms, 3)
+                        came.first_token_ms = came.latency_ms
                     if on_text is not None:
                         on_text(text)
         except BodyTooLong:

@@ -230,11 +230,10 @@ class _Watch(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.body is not None:
-            now = time.perf_counter()
-            arrived = now - self._waited_s()
-            # The kernel counts ticks. On a machine that pauses it may count one pause twice.
-            sent = self.body.written_at
-            self.body.received_at = now if sent is not None and arrived < sent else arrived
+            arrived = time.perf_counter() - self._waited_s()
+            # The kernel counts ticks, and on a machine that pauses too many of them.
+            before = self.body.received_at or self.body.written_at or arrived
+            self.body.received_at = max(arrived, before)
         self._handler.data_received(data)
 
     def _waited_s(self) -> float:

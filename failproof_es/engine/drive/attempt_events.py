@@ -56,7 +56,7 @@ def response_received(
         headers=scrub.values("headers", answer.headers),
         usage=answer.usage,
         latency_ms=round(answer.latency_ms, 3),
-        first_token_ms=answer.first_token_ms,
+        first_token_ms=None if answer.first_token_ms is None else round(answer.first_token_ms, 3),
         redactions=scrub.record(),
     )
 

@@ -369,7 +369,7 @@ def test_what_this_process_did_meanwhile_is_not_the_servers_latency() -> None:
             finally:
                 await provider.close()
 
-        assert 0 < asyncio.run(main()).latency_ms < 500
+        assert 0 <= asyncio.run(main()).latency_ms < 500
 
 
 def test_a_reply_never_arrives_before_its_request_was_sent(
@@ -383,9 +383,7 @@ def test_a_reply_never_arrives_before_its_request_was_sent(
         connection.sendall(WHOLE)
 
     with serving(script) as server:
-        began = time.perf_counter()
-        latency_ms = sent_once(server.url).latency_ms
-        assert 0 < latency_ms <= (time.perf_counter() - began) * 1000
+        assert sent_once(server.url).latency_ms == 0
 
 
 def test_an_attempt_that_sent_nothing_has_no_latency() -> None:
