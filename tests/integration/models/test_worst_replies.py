@@ -39,7 +39,7 @@ def asked(kind: str, timeout_s: float) -> dict[str, Any]:
 def test_the_worst_reply_costs_little_memory_and_ends_in_time(kind: str) -> None:
     """What comes after the time-out is counted in processor time: other tests run beside it.
 
-    So is how late it is, as far as the machine is known to be slow.
+    Both count as far as the machine is not known to be slow.
     """
     timeout_s = 3.0 if kind in ENDLESS else 30.0
     slow = slowness()
@@ -47,7 +47,8 @@ def test_the_worst_reply_costs_little_memory_and_ends_in_time(kind: str) -> None
     assert found["peak_mib"] < PEAK_MIB, found
     late_s = max(0.0, found["asking_s"] - timeout_s)
     in_time = late_s + found["recording_cpu_s"] < LATE_S
-    assert in_time or late_s / max(slow, slowness()) + found["recording_cpu_s"] < LATE_S, found
+    took_s = late_s + found["recording_cpu_s"]  # a core that others share takes more of it, too
+    assert in_time or took_s / max(1.0, slow, slowness()) < LATE_S, found
     if found["event"] == "ErrorRecorded":
         assert found["event_bytes"] < 20 * MOST_OF_AN_ERROR, found
         assert (found["kind"] == "timeout") == (kind in ENDLESS), found
