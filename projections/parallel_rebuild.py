@@ -7,7 +7,6 @@ that fails here is seen. Whatever fails, the rebuild goes on in one process, fro
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from failproof_es.store.reading.reader import max_position
+from failproof_es.support.cores import usable_cores
 from projections.batch import Share
 from projections.protocol import Projection, sql_file
 from projections.relations import BUILDING, enter
@@ -59,8 +59,7 @@ def build_in_shares(
     """
     head = max_position(connection)
     if processes is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        processes = 1 if head < FROM_EVENTS else min(cores or 1, MOST_PROCESSES)
+        processes = 1 if head < FROM_EVENTS else min(usable_cores(), MOST_PROCESSES)
     if processes < 2 or not all(_in_shares(each) for each in projections):
         return 0
     with connection.transaction():

@@ -241,8 +241,8 @@ def read_unfinished(
 ) -> Unfinished:
     """The next evaluations of these models that have not ended: those of one chunk at most.
 
-    Looks at chunks from the first on until one has any, a bounded number of them. Nothing is read
-    of what has ended but its topics: what stands in it is checked when the run is.
+    Looks at chunks from the first on until one has any, a bounded number of them. Of what has
+    ended only the topics are read; its content is checked when the run is validated.
     """
     run_id, final = run.started.originator_id, list(_FINAL)
     scored = abandoned = 0

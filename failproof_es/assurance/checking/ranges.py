@@ -8,7 +8,6 @@ the rows from there on are walked one after the other, which names what was foun
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.ledger import Connection, LeafRow
+from failproof_es.support.cores import usable_cores
 
 FEWEST_TILES = 300
 """Of fewer tiles the processes would take longer to start than they help."""
@@ -179,11 +179,7 @@ class Checkers:
 
 def processes() -> int:
     """How many of them are of use here."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:
-        cores = os.cpu_count() or 1
-    return min(cores, _MOST_PROCESSES)
+    return min(usable_cores(), _MOST_PROCESSES)
 
 
 def _send(process: subprocess.Popen[bytes], what: object) -> None:

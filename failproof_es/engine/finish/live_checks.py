@@ -3,7 +3,7 @@
 Checked are the bytes that were committed, decoded as every reader decodes them, by the same
 `Validation.check`. Kept of each evaluation is a hash over its events. At the run's end every row
 is hashed again (`final_pass`): where all hashes are equal, the log holds what was checked.
-Whatever this cannot vouch for is left to the full reading.
+What cannot be checked here is left to the full reading.
 """
 
 from __future__ import annotations

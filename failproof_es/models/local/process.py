@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-from failproof_es.models.local.cores import usable_cores
 from failproof_es.problems import InvalidInput
+from failproof_es.support.cores import usable_cores
 
 MOST_SLOTS = 8
 """However many cores there are: each slot takes memory for a whole context."""

@@ -16,6 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Generic, TypeVar
 
+from failproof_es.support.cores import usable_cores
+
 Answer = TypeVar("Answer")
 
 MOST = 64
@@ -57,7 +59,7 @@ class Batcher(Generic[Answer]):
     ) -> None:
         self._run = run
         self._size = size
-        self._cores = os.cpu_count() or 1
+        self._cores = usable_cores()
         self._reset()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._reset)

@@ -8,7 +8,6 @@ taken out first: a directive in one would switch shellcheck off. Nothing is run.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +23,7 @@ from failproof_es.shell_analysis.parse.syntax import walk
 from failproof_es.shell_analysis.posix import rules, shellcheck
 from failproof_es.shell_analysis.posix.rules import Edition
 from failproof_es.shell_analysis.posix.shellcheck import Finding
+from failproof_es.support.cores import usable_cores
 
 VERSION = "3"
 _DEEPEST = 10
@@ -69,7 +69,7 @@ def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list
     if len(parts) < 2:
         found: Iterable[list[tuple[str, ...]]] = [_reasons(part, edition) for part in parts]
     else:
-        with ThreadPoolExecutor(1 + (os.cpu_count() or 1)) as pool:
+        with ThreadPoolExecutor(1 + usable_cores()) as pool:
             found = list(pool.map(lambda part: _reasons(part, edition), parts))
     return [PosixVerdict(not reasons, reasons, version) for reasons in chain(*found)]
 

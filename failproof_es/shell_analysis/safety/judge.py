@@ -5,7 +5,6 @@ The rules only read: nothing is run. They follow the policy in docs/reference/co
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -42,6 +41,7 @@ from failproof_es.shell_analysis.safety.rules.writing import (
 )
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import SafetyReason, SafetyVerdict
+from failproof_es.support.cores import usable_cores
 
 VERSION = "5"
 
@@ -83,7 +83,7 @@ def judge_safety_many(commands: Iterable[str]) -> list[SafetyVerdict]:
     """`judge_safety` for each command, in order: the parser reads many in one process."""
     asked = list(commands)
     parts = [asked[at : at + MOST] for at in range(0, len(asked), MOST)]
-    with ThreadPoolExecutor(1 + (os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(1 + usable_cores()) as pool:
         return list(chain.from_iterable(pool.map(_judge_part, parts)))
 
 
