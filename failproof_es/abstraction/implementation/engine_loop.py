@@ -8,6 +8,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from failproof_es.support.event_loop import loop_factory
+
 T = TypeVar("T")
 
 
@@ -15,7 +17,7 @@ class EngineLoop:
     """Runs coroutines in a thread of its own. Closing it cancels what still runs."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = loop_factory()()
         self._thread = threading.Thread(target=self._run, name="benchmark-engine", daemon=True)
         self._thread.start()
 

@@ -47,6 +47,7 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import Connection, find, iterate_stream, resolve_run
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
+from failproof_es.support import event_loop
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
 from projections.follower import Follower
@@ -231,7 +232,7 @@ def _carry_out(
             return resumed if state.run_number is None else str(state.run_number)
 
         try:
-            outcome = asyncio.run(_until_stopped(drive, observe, progress, run_told))
+            outcome = event_loop.run(_until_stopped(drive, observe, progress, run_told))
         except Exception as error:
             if (told := run_told()) is not None:
                 note_run(error, told)

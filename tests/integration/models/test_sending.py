@@ -8,7 +8,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,8 +19,11 @@ from failproof_es.models import Answer, ModelError
 from failproof_es.models.http import OutgoingRequest
 from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.protocol import Provider
+from failproof_es.support.event_loop import loop_factory
 from failproof_es.web import transport
 from tests.machine import slowness
+
+T = TypeVar("T")
 
 COMPLETION = b'{"choices": [{"message": {"content": "hello"}}]}'
 EDGE = 2**16
@@ -103,6 +107,23 @@ def a_provider(url: str, kind: type[OpenAIProvider] = OpenAIProvider) -> OpenAIP
     return kind(model, url, timeout_ms=20_000, connections=1)
 
 
+_FACTORIES = {"asyncio": asyncio.new_event_loop, "what commands run in": loop_factory()}
+_used: list[str] = []
+
+
+@pytest.fixture(autouse=True, params=_FACTORIES)
+def loop_in_use(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test runs in both event loops."""
+    _used.append(request.param)
+    yield
+    _used.pop()
+
+
+def in_loop(work: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner(loop_factory=_FACTORIES[_used[-1]]) as runner:
+        return runner.run(work)
+
+
 async def send(provider: Provider) -> Answer:
     return await provider.send(provider.prepare(ASKED))
 
@@ -115,7 +136,7 @@ def sent_once(url: str, kind: type[OpenAIProvider] = OpenAIProvider) -> Answer:
         finally:
             await provider.close()
 
-    return asyncio.run(main())
+    return in_loop(main())
 
 
 # -- cut replies ---------------------------------------------------------------------------
@@ -193,7 +214,7 @@ def test_a_connection_that_was_closed_between_two_requests_is_not_used_again() -
             finally:
                 await provider.close()
 
-        asyncio.run(main())
+        in_loop(main())
         assert (len(server.requests), server.connections) == (2, 2)
 
 
@@ -217,7 +238,7 @@ def test_a_request_on_a_connection_that_ends_is_lost_and_told_and_never_sent_twi
             finally:
                 await provider.close()
 
-        asyncio.run(main())
+        in_loop(main())
         assert (len(server.requests), server.connections) == (3, 2)
 
 
@@ -251,7 +272,7 @@ def test_a_connection_is_used_again_and_closed_behind_a_reply_that_was_given_up(
                 release.set()
                 await provider.close()
 
-        asyncio.run(main())
+        in_loop(main())
 
 
 def test_a_large_request_arrives_to_its_last_byte() -> None:
@@ -268,7 +289,7 @@ def test_a_large_request_arrives_to_its_last_byte() -> None:
             [came] = server.requests
             assert came.partition(b"\r\n\r\n")[2] == request.body
 
-        asyncio.run(main())
+        in_loop(main())
 
 
 # -- headers -------------------------------------------------------------------------------
@@ -342,7 +363,7 @@ def test_waiting_for_a_connection_is_not_the_servers_latency() -> None:
                 await provider.close()
 
         slow = slowness()
-        waited = [answer.latency_ms for answer in asyncio.run(main())]
+        waited = [answer.latency_ms for answer in in_loop(main())]
         assert min(waited) >= 199
         assert max(waited) < 200 + 150 * max(slow, slowness())
 
@@ -369,7 +390,7 @@ def test_what_this_process_did_meanwhile_is_not_the_servers_latency() -> None:
             finally:
                 await provider.close()
 
-        assert 0 <= asyncio.run(main()).latency_ms < 500
+        assert 0 <= in_loop(main()).latency_ms < 500
 
 
 def test_a_reply_never_arrives_before_its_request_was_sent(
