@@ -29,8 +29,8 @@ JOIN (VALUES
 ) AS own (name, value) USING (name)
 """
 """A role can have settings, and set them itself, that change how answers are written or delay
-them. `verify` names them; they change nothing on a connection of ours. And the server ends a session,
-with the locks that it holds, within 20 s of its client's host going silent."""
+them. `verify` names them; they change nothing on a connection of ours. And the server ends a
+session, with the locks that it holds, within 20 s of its client's host going silent."""
 _TIME_LIMITS = (
     "statement_timeout",
     "transaction_timeout",
