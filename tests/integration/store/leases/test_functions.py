@@ -51,9 +51,7 @@ def claim(
     return epoch
 
 
-def renew(
-    connection: Connection, *named: tuple[int, int], seconds: float = 600
-) -> list[tuple[int, ...]]:
+def renew(connection: Connection, *named: tuple[int, int], seconds: float = 600) -> list[int]:
     """The shards of the run that were renewed, of these with their epochs."""
     rows = connection.execute(
         "SELECT renewed_shard FROM failproof.renew_leases(%s, %s, %s, %s) ORDER BY 1",
