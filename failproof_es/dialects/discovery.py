@@ -25,8 +25,8 @@ def case_files(
     folders). A relative path is looked for in each of `folders` in turn - the current
     directory when there are none - and the first one that has it wins.
     Raises `InvalidInput` with every path that is missing, every match that is empty, every
-    file whose path is not UTF-8 and every pipe or device; its field is the configuration's, which is where paths come
-    from that have folders.
+    file whose path is not UTF-8 and every pipe or device; its field is the configuration's, which
+    is where paths come from that have folders.
     """
     problems = Problems()
     bases = list(dict.fromkeys(folders)) or [Path.cwd()]
