@@ -171,7 +171,7 @@ def test_an_event_that_no_reader_could_hash_is_refused(
         leaf = leaf_hash(RUN.bytes, version, topic.encode(), b"{}")
     with pytest.raises(psycopg.DatabaseError):
         connection.execute(
-            query("append"), ([RUN], [version], [topic], [b"{}"], [None], [leaf], None, None)
+            query("append"), ([RUN], [version], [topic], [b"{}"], [None], [leaf], None, None, None)
         )
     assert ledger.count_events(connection) == 0
 
@@ -294,7 +294,7 @@ def test_the_database_computes_roots_over_two_levels_of_tiles(
         ids = [uuid4() for _ in states]
         leaf_hashes = [leaf_hash(each.bytes, 1, b"T", states[0]) for each in ids]
         columns = (ids, [1] * len(ids), ["T"] * len(ids), states, [None] * len(ids), leaf_hashes)
-        connection.execute(query("append"), (*columns, None, None))
+        connection.execute(query("append"), (*columns, None, None, None))
     sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)), None)
     hashes, _ = leaves(connection)
     for size in (65_535, 65_536, 65_537, 65_791, 65_792, 65_793, 66_000):
