@@ -8,10 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from failproof_es.core.run import Run, evolve_run
+from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.events import Event, LimitChanged
 from failproof_es.store.writing.event_header import Draft, EventHeader
-from failproof_es.store.writing.journal import Journal
 
 Observe = Callable[[Event], None]
 
@@ -19,7 +19,7 @@ Observe = Callable[[Event], None]
 class RunStream:
     """A run's own stream. It has one writer: only one task at a time may record."""
 
-    def __init__(self, run: Run, journal: Journal, observe: Observe) -> None:
+    def __init__(self, run: Run, journal: Appender, observe: Observe) -> None:
         self.run = run
         self._journal = journal
         self._observe = observe
