@@ -152,7 +152,7 @@ async def resume(
             leased(lease.epoch)
             if not run.ended:
                 announce(configuration, say)
-                await _require_models(run_id, store, targets, run.started.dialect, say)
+                await require_models(run_id, store, targets, run.started.dialect, say)
                 await open_models(store, run_id, targets)
             driver = Driver(
                 store, lease, configuration, targets,
@@ -164,7 +164,7 @@ async def resume(
         await targets.close()
 
 
-async def _require_models(
+async def require_models(
     run_id: UUID, store: Store, targets: Targets, dialect: str, say: Say
 ) -> None:
     """Check whether the models can be reached. A failure is recorded, too."""
