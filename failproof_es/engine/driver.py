@@ -76,7 +76,7 @@ class Driver:
         checks = LiveChecks(run, scores=compared)
         journal = Journal(
             self._store.log,
-            lease=(run.started.originator_id, self._lease.epoch),
+            lease=self._lease,
             outage=self._store.outage,
             on_commit=checks.committed,
         )
