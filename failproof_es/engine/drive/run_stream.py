@@ -20,9 +20,9 @@ Observe = Callable[[Event], None]
 class RunStream:
     """A run's own stream. Only one task at a time may record.
 
-    While one process drives a run alone, nobody else writes to it, and a conflict is an error. Where
-    several workers do, `reread` gives the run as it is now: then what is to be recorded is decided
-    again.
+    While one process drives a run alone, nobody else writes to it, and a conflict is an error.
+    Where several workers do, `reread` gives the run as it is now, and it is decided again what is
+    recorded.
     """
 
     def __init__(

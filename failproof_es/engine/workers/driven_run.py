@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import asdict
 from uuid import UUID
 
@@ -56,6 +57,8 @@ class DrivenRun:
         """Why this worker can go no further in the run."""
         self._leases = leases
         self._driving: dict[ShardLease, EvaluationDrive] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._stopping = False
         self._changes: asyncio.Queue[LimitUpdate | None] = asyncio.Queue()
         targets.restore_limits(run.limits, self._changes.put_nowait)
@@ -106,6 +109,7 @@ class DrivenRun:
         if self._stopping:
             return False
         self._driving[lease] = drive
+        self._idle.clear()
         done = False
         try:
             for phase in phases_of(self.configuration):
@@ -115,6 +119,8 @@ class DrivenRun:
                     break
         finally:
             del self._driving[lease]
+            if not self._driving:
+                self._idle.set()
         why = drive.why(requested=self._stopping)
         if why is not None and not isinstance(why, LeaseLost) and not done:
             self.trouble = self.trouble or why
@@ -132,9 +138,9 @@ class DrivenRun:
         for drive in self._driving.values():
             drive.stop.set()
         self.targets.close_gates()
-        deadline = asyncio.get_running_loop().time() + drain_s(self.configuration)
-        while self._driving and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.05)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(drain_s(self.configuration)):
+                await self._idle.wait()
         for drive in self._driving.values():
             drive.cancel()
 

@@ -82,11 +82,10 @@ class Coordinator:
                 await stream.record(RunPaused, reason=reason, counts=counts)
             await reader.read(close_run, run_id)
 
-    async def resume(self, run_id: UUID, *, resumed: bool = True) -> Run:
+    async def resume(self, run_id: UUID) -> Run:
         """Open a run for workers that was begun before. One that is over is not changed.
 
-        `resumed`: it was driven before, which is recorded. Raises `RunBusy` where another process
-        drives it alone, or ends it.
+        Raises `RunBusy` where another process drives it alone, or ends it.
         """
         async with self._stream(run_id) as stream:
             if stream is None:
@@ -95,7 +94,7 @@ class Coordinator:
             if stream.run.ended and stream.run.sealed:
                 return stream.run
             started = stream.run.started
-            if resumed and not stream.run.ended:
+            if not stream.run.ended:
                 configuration = configuration_from_resolved(started.configuration)
                 await stream.record(
                     RunResumed,
@@ -138,7 +137,8 @@ def _count(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
         found = read_unfinished_cases(connection, run, shard_cases(cases, size, shard), models)
         tally.scored += found.scored
         tally.abandoned += found.abandoned
-        if not all([_ended(state, tally) for state in _states(connection, run, found.keys)]):
+        states = _states(connection, run, found.keys)
+        if sum(_ended(state, tally) for state in states) < len(found.keys):
             left.append(ShardId(run_id, shard))
     return tally.counts(), left
 

@@ -29,6 +29,8 @@ from failproof_es.events import (
     RunStarted,
 )
 from failproof_es.store.reading.reader import Connection
+from failproof_es.store.schema.queue_schema import has_queue, require_queue
+from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import query
 
 TASK = "shard"
@@ -110,6 +112,14 @@ async def _prepare(connection: psycopg.AsyncConnection[Any]) -> None:
     await connection.commit()
 
 
+def usable_queue(store: Store) -> None:
+    """Make the embedded server's queue if it is not there. Raises as `require_queue` does."""
+    with store.connect() as connection:
+        if store.embedded is not None and not has_queue(connection):
+            store.install()
+        require_queue(connection)
+
+
 def begin_run(connection: Connection, run_id: UUID, cases: int) -> None:
     """Open a new run for workers, and put every shard of it in the queue.
 
@@ -144,6 +154,14 @@ def close_run(connection: Connection, run_id: UUID) -> None:
             "WHERE queue_name = %s AND status = 'todo'",
             (str(run_id),),
         )
+
+
+def is_open(connection: Connection, run_id: UUID) -> bool:
+    """Whether workers may drive the run."""
+    row = connection.execute(
+        "SELECT is_open FROM failproof.run_shard_list WHERE run_id = %s", (run_id,)
+    ).fetchone()
+    return row is not None and bool(row[0])
 
 
 def open_runs(connection: Connection) -> list[OpenRun]:

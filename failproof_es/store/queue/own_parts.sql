@@ -11,8 +11,7 @@ CREATE TABLE failproof_queue.failproof_workers (
     since timestamptz NOT NULL DEFAULT clock_timestamp(),
     heartbeat timestamptz NOT NULL DEFAULT clock_timestamp(),
     finished bigint NOT NULL DEFAULT 0,
-    per_second double precision,
-    draining boolean NOT NULL DEFAULT false
+    per_second double precision
 );
 
 -- A NOTIFY inside the transaction that plans a run would hold up every commit of the server.

@@ -12,9 +12,10 @@ import importlib.util
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString
 
 import psycopg
+from psycopg import sql
 
 from failproof_es.problems import InvalidInput
 
@@ -82,8 +83,8 @@ def _make(connection: psycopg.Connection[Any], *, has_roles: bool) -> None:
     connection.execute(_schema())
     connection.execute(_SET, (next(iter(_values(before))),))
     connection.execute(_own("own_parts"))
-    version = psycopg.sql.Literal(_version())
-    connection.execute(psycopg.sql.SQL("COMMENT ON SCHEMA failproof_queue IS {}").format(version))
+    version = sql.Literal(_version())
+    connection.execute(sql.SQL("COMMENT ON SCHEMA failproof_queue IS {}").format(version))
     if has_roles:
         connection.execute("SELECT pg_catalog.set_config('role', 'none', true)")
 
@@ -97,8 +98,7 @@ def _schema() -> LiteralString:
     """The statements that the package makes its schema with. It is not imported for that."""
     found = importlib.util.find_spec("procrastinate")
     assert found is not None and found.origin is not None
-    text = Path(found.origin).parent.joinpath("sql", "schema.sql").read_text("utf-8")
-    return cast("LiteralString", text)
+    return Path(found.origin).parent.joinpath("sql", "schema.sql").read_text("utf-8")
 
 
 @cache
