@@ -25,7 +25,7 @@ from failproof_es.core.run import (
     planned_names,
     planned_streams,
 )
-from failproof_es.core.shards import chunk_slices
+from failproof_es.core.sharding.shards import chunk_slices
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored, topics
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent, UnreadableState

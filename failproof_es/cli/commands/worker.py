@@ -19,7 +19,7 @@ from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.configuration.providers import rules_of
-from failproof_es.core.shard_work import Choice
+from failproof_es.core.sharding.decisions import Choice
 from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOptions

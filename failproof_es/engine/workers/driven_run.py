@@ -11,7 +11,7 @@ from failproof_es.configuration.loading import configuration_from_resolved
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
-from failproof_es.core.shard_work import may_send
+from failproof_es.core.sharding.decisions import may_send
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of

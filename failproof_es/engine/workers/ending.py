@@ -16,7 +16,7 @@ from uuid import UUID
 from failproof_es.configuration.loading import configuration_from_resolved
 from failproof_es.core.evaluation import Evaluation, EvaluationKey
 from failproof_es.core.run import Run
-from failproof_es.core.shards import ShardId, shard_cases, shard_count
+from failproof_es.core.sharding.shards import ShardId, shard_cases, shard_count
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream

@@ -18,8 +18,8 @@ import procrastinate
 import psycopg
 from procrastinate import exceptions, jobs
 
-from failproof_es.core.shard_work import OpenRun, Standing
-from failproof_es.core.shards import ShardId, shard_count, shard_size
+from failproof_es.core.sharding.decisions import OpenRun, Standing
+from failproof_es.core.sharding.shards import ShardId, shard_count, shard_size
 from failproof_es.events import (
     RunCompleted,
     RunFailed,

@@ -18,8 +18,8 @@ from uuid import UUID, uuid4
 import psycopg
 from procrastinate.exceptions import ConnectorException
 
-from failproof_es.core.shard_work import LEASE_PARTS, Choice, OpenRun, leaves
-from failproof_es.core.shards import ShardId, shard_cases
+from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
+from failproof_es.core.sharding.shards import ShardId, shard_cases
 from failproof_es.engine.drive.gc_tuning import tuned_gc
 from failproof_es.engine.drive.interpreter import Halted
 from failproof_es.engine.drive.retrying_reader import RetryingReader

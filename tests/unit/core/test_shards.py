@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from failproof_es.core.run import CHUNK
-from failproof_es.core.shards import (
+from failproof_es.core.sharding.shards import (
     MOST_CASES,
     WORKERS_SERVED,
     ShardId,

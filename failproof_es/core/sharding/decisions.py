@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
-from failproof_es.core.shards import shard_count
+from failproof_es.core.sharding.shards import shard_count
 
 LEASE_PARTS = 3
 """A lease is renewed after this part of its time: two renewals may fail before it ends."""
