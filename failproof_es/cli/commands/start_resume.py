@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from uuid import UUID
@@ -127,7 +128,7 @@ def start(
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if workers > 1:
                 return drive_locally(store, begin_new(store, loaded), workers, quiet=quiet, **how)
-            return start_run(loaded, store, **how)
+            return start_run(loaded, store, step=partial(slow_step, quiet=quiet), **how)
 
         _carry_out(store, drive, ProgressState(), junit, quiet, output_format)
 
@@ -194,7 +195,8 @@ def resume(
                 return
             after = max_position(connection)
             if not quiet and not branching:
-                catch_up_with(state, connection, run_id)
+                with slow_step("counting what is recorded"):
+                    catch_up_with(state, connection, run_id)
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if workers > 1:
