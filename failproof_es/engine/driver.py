@@ -9,8 +9,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-import psycopg
-
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
@@ -31,9 +29,9 @@ from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.events import RunResumed
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
-from failproof_es.store.writing.lease import Lease, RunBusy
+from failproof_es.store.writing.lease import Lease
 
-_KEEP_LEASE_S = 2.0
+_LOOK_AT_LEASE_S = 1.0
 
 
 class Driver:
@@ -134,7 +132,7 @@ class Driver:
     async def _drive_phase(self, evaluations: EvaluationDrive, phase: Phase) -> Tally:
         watchers = [
             asyncio.create_task(self._watch_for_stop(evaluations), name="stop"),
-            asyncio.create_task(self._keep_lease(evaluations), name="lease"),
+            asyncio.create_task(self._watch_lease(evaluations), name="lease"),
         ]
         try:
             return await evaluations.drive(phase)
@@ -157,13 +155,9 @@ class Driver:
         await asyncio.sleep(drain_s(self._configuration))
         evaluations.cancel()
 
-    async def _keep_lease(self, evaluations: EvaluationDrive) -> None:
+    async def _watch_lease(self, evaluations: EvaluationDrive) -> None:
         while True:
-            await asyncio.sleep(_KEEP_LEASE_S)
-            try:
-                await asyncio.to_thread(self._lease.keep)
-            except RunBusy as busy:
-                evaluations.give_up(busy)
+            await asyncio.sleep(_LOOK_AT_LEASE_S)
+            if self._lease.lost is not None:
+                evaluations.give_up(self._lease.lost)
                 return
-            except psycopg.OperationalError:
-                continue  # the server is away; the epoch still guards every append

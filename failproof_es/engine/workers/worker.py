@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -49,7 +50,7 @@ from failproof_es.store.errors import JournalError
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.store import Store
-from failproof_es.store.writing.lease import LEASE_S, ShardLeases
+from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
 
 MOST_SHARDS = 2
@@ -109,14 +110,17 @@ class Worker:
 
     async def work(self) -> None:
         """Drive shards. Raises `LogUnavailable` when the database stays away."""
-        keeping = asyncio.create_task(self._keep_leases(), name="leases")
+        released = threading.Event()
+        renewing = (asyncio.get_running_loop(), released)
+        threading.Thread(
+            target=self._keep_leases, args=renewing, name="leases", daemon=True
+        ).start()
         try:
             with tuned_gc():
                 async with self._queue:
                     await self._work()
         finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+            released.set()
             await asyncio.to_thread(self._leases.close)
             await asyncio.to_thread(self._presence.leave)
 
@@ -202,13 +206,16 @@ class Worker:
                 if over:
                     self._wake.set()
 
-    async def _keep_leases(self) -> None:
-        while True:
-            await asyncio.sleep(self._options.lease_s / LEASE_PARTS)
-            with suppress(psycopg.OperationalError, InvalidInput):
-                for lease in await asyncio.to_thread(self._leases.renew):
-                    if (driven := self._driven.get(lease.run_id)) is not None:
-                        driven.lost(lease)
+    def _keep_leases(self, loop: asyncio.AbstractEventLoop, released: threading.Event) -> None:
+        """Renew the leases in a thread of its own, however busy the others are."""
+        while not released.wait(self._options.lease_s / LEASE_PARTS):
+            with suppress(psycopg.Error, InvalidInput, RuntimeError):  # RuntimeError: loop closed
+                for lease in self._leases.renew():
+                    loop.call_soon_threadsafe(self._lost, lease)
+
+    def _lost(self, lease: ShardLease) -> None:
+        if (driven := self._driven.get(lease.run_id)) is not None:
+            driven.lost(lease)
 
     # -- a shard -----------------------------------------------------------------------------
 

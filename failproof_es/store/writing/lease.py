@@ -32,6 +32,8 @@ from failproof_es.store.writing.recorder import query
 
 LEASE_S = 15.0
 """How long a lease lasts after it was last renewed. Renew it every third of that."""
+_RENEW_S = 2.0
+"""A drive renews its lease so often: so soon it notices that its session was cut off."""
 RUN_ITSELF = -1
 """The number that stands for the run itself where another one stands for a shard."""
 
@@ -40,6 +42,7 @@ _KEEPALIVE: dict[str, Any] = {
     "tcp_user_timeout": 15_000,
 }  # fmt: skip
 """A dead server is noticed within 20 s. A Unix socket needs none of it."""
+_AWAY = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction)
 
 
 class RunBusy(Exception):
@@ -163,7 +166,7 @@ class ShardLeases:
         """
         with self._guard:
             held = list(self._held.values())
-            renewed = self._renewed(held)
+            renewed = self._renewed(held) if held else set()
             lost = []
             for lease in held:
                 if (lease.run_id, lease.shard) in renewed:
@@ -183,7 +186,9 @@ class ShardLeases:
         Does nothing where it is not held any more, or the server is away: then it ends by itself.
         """
         with self._guard:
-            if self._held.pop((lease.run_id, lease.shard), None) is lease:
+            key = (lease.run_id, lease.shard)
+            if self._held.get(key) is lease:
+                del self._held[key]
                 with contextlib.suppress(psycopg.OperationalError):
                     self._release(lease, finished=finished)
 
@@ -259,9 +264,13 @@ class ShardLeases:
         if self._connection is not None:
             try:
                 return self._connection.execute(query(name), parameters()).fetchall()
-            except psycopg.OperationalError:
+            except _AWAY:
                 self._disconnect()
-        return self._connected().execute(query(name), parameters()).fetchall()
+        try:
+            return self._connected().execute(query(name), parameters()).fetchall()
+        except psycopg.errors.ReadOnlySqlTransaction as error:
+            self._disconnect()  # the server is a standby now: a new connection may find another
+            raise psycopg.OperationalError(str(error)) from error
 
     def _connected(self) -> psycopg.Connection[Any]:
         connection = connect(self._url, **_KEEPALIVE)
@@ -294,15 +303,21 @@ class ShardLeases:
 
 
 class Lease:
-    """The right of one process to drive a run alone, with all its shards."""
+    """The right of one process to drive a run alone, with all its shards.
+
+    A thread renews it until it is released, whatever the process does meanwhile.
+    """
 
     shard = RUN_ITSELF
 
     def __init__(self, url: str, run_id: UUID, holder: str, seconds: float = LEASE_S) -> None:
         self.run_id = run_id
+        self.lost: RunBusy | None = None
+        """Who has it instead, once this process knows."""
         self._leases = ShardLeases(url, holder, seconds)
+        self._pause_s = min(_RENEW_S, seconds / 3)
         self._held: ShardLease | None = None
-        self._lost = False
+        self._released = threading.Event()
 
     @property
     def epoch(self) -> int:
@@ -322,21 +337,32 @@ class Lease:
             raise
         if self._held is None:
             raise self._busy()
+        threading.Thread(target=self._keep_on, name="lease", daemon=True).start()
         return self
 
     def keep(self) -> None:
-        """Renew the lease, on a new connection if the session was cut off.
+        """Renew the lease now, on a new connection if the session was cut off.
 
         Raises `RunBusy` when another process has taken the run or one of its shards,
-        `psycopg.OperationalError` while the server is away. Call it every few seconds.
+        `psycopg.OperationalError` while the server is away.
         """
-        self._lost = self._lost or bool(self._leases.renew())
-        if self._lost:
-            raise self._busy()
+        if self.lost is not None or self._leases.renew():
+            self.lost = self._busy()
+            raise self.lost
 
     def release(self) -> None:
         """Let others drive the run. Idempotent."""
+        self._released.set()
         self._leases.close()
+
+    def _keep_on(self) -> None:
+        while not self._released.wait(self._pause_s):
+            try:
+                self.keep()
+            except RunBusy:
+                return
+            except psycopg.Error:
+                continue  # the server is away; the epoch still guards every append
 
     def _busy(self) -> RunBusy:
         """Who has it instead. Nothing is left open."""
