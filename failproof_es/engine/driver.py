@@ -12,10 +12,10 @@ from dataclasses import replace
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
-from failproof_es.engine.drive.gc_tuning import tuned_gc
 from failproof_es.engine.drive.interpreter import OnText
 from failproof_es.engine.drive.passes import Phase, phases_of
 from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver
+from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets
@@ -80,7 +80,7 @@ class Driver:
         )
         stream = RunStream(run, journal, self._hooks.observe)
         try:
-            with tuned_gc():
+            with tuned_python():
                 reading = None
                 if not run.ended:
                     reading = await self._carry_on(journal, stream, checks, resumed=resumed)

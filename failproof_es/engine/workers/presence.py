@@ -92,3 +92,9 @@ class Presence:
 def list_workers(connection: Connection) -> list[KnownWorker]:
     """The workers that told of themselves within a day and did not leave, the oldest first."""
     return [KnownWorker(*row) for row in connection.execute(query("list_workers"))]
+
+
+def list_holders(connection: Connection) -> dict[str, list[str]]:
+    """Who drives which runs now, by the run's id: one process alone, or several workers."""
+    rows = connection.execute(query("list_holders")).fetchall()
+    return {str(run_id): list(holders) for run_id, holders in rows}

@@ -21,8 +21,8 @@ from procrastinate.exceptions import ConnectorException
 
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
 from failproof_es.core.sharding.shards import ShardId, shard_cases
-from failproof_es.engine.drive.gc_tuning import tuned_gc
 from failproof_es.engine.drive.interpreter import Halted
+from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.identity import code_version, package_versions, process_label
@@ -116,7 +116,7 @@ class Worker:
             target=self._keep_leases, args=renewing, name="leases", daemon=True
         ).start()
         try:
-            with tuned_gc():
+            with tuned_python():
                 async with self._queue:
                     await self._work()
         finally:
