@@ -22,7 +22,7 @@ from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.shard_queue import usable_queue
 from failproof_es.events import EVENTS, Event, RunStarted, topics
 from failproof_es.store.environment import DATABASE_URL
-from failproof_es.store.reading.reader import Connection, RecordedEvent, find
+from failproof_es.store.reading.reader import Connection, RecordedEvent, find, read_event
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLeases
 
@@ -38,9 +38,10 @@ class LocalWorkers:
     store: Store
     count: int
     begin: Begin
-    observed: Sequence[str]
-    """The topics that are told. `after` is the position behind which they are."""
+    shown: bool
+    """Whether somebody looks at the progress: then every event that affects it is told."""
     after: int = 0
+    """The position behind which events are told."""
 
     async def drive(
         self,
@@ -136,9 +137,10 @@ class LocalWorkers:
     ) -> None:
         """Tell what the workers record, until the run is over for this process."""
         reader, position = RetryingReader(self.store), self.after
+        observed = await reader.read(_observed, run_id, shown=self.shown)
         while True:
             last = over.is_set()
-            rows = await reader.read(_news, run_id, position, self.observed)
+            rows = await reader.read(_news, run_id, position, observed)
             for row in rows:
                 observe(row.event())
                 position = row.position
@@ -151,9 +153,14 @@ class LocalWorkers:
                     await over.wait()
 
 
-def observed_topics(*, quiet: bool) -> Sequence[str]:
-    """What is read of the log to be told: where nothing is shown, how the run stands is enough."""
-    return (RunStarted.__name__, *_OF_THE_RUN) if quiet else (*OBSERVED, *_OF_THE_RUN)
+def _observed(connection: Connection, run_id: UUID, *, shown: bool) -> Sequence[str]:
+    """The topics to tell: those that progress, or else partial results files, depend on."""
+    if shown:
+        return (*OBSERVED, *_OF_THE_RUN)
+    row = read_event(connection, run_id, 1)
+    started = row.event() if row is not None else None
+    output = started.configuration.get("output") if isinstance(started, RunStarted) else None
+    return (*_OF_THE_RUN, *topics("evaluation", ends=True)) if output else _OF_THE_RUN
 
 
 def _news(

@@ -59,10 +59,9 @@ def drive_locally(
     **how: Any,
 ) -> Coroutine[Any, Any, Outcome]:
     """Drive the run with worker processes of this host; `after`: what was told of it before."""
-    from failproof_es.cli.commands.local_workers import LocalWorkers, observed_topics
+    from failproof_es.cli.commands.local_workers import LocalWorkers
 
-    told = observed_topics(quiet=quiet)
-    return LocalWorkers(store, workers, begin, told, after).drive(**how)
+    return LocalWorkers(store, workers, begin, not quiet, after).drive(**how)
 
 
 def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import os
 import random
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.presence import Presence
 from failproof_es.engine.workers.shard_queue import (
+    POLL_S,
     ShardQueue,
     close_run,
     enqueue_missing,
@@ -102,6 +104,8 @@ class Worker:
         self._joining = asyncio.Lock()
         self._wake = asyncio.Event()
         self._stopping = False
+        self._reconcile_at = 0.0
+        """When shards without a job are looked for next, by the monotonic clock."""
 
     @property
     def finished(self) -> int:
@@ -127,19 +131,15 @@ class Worker:
     # -- the loop ----------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        period_s = self._options.lease_s / LEASE_PARTS
         taking: asyncio.Task[None] | None = None
-        looks = 0
         try:
             while not self._stop.is_set():
-                reconcile = looks % LEASE_PARTS == 0
-                if not await self._look(reconcile=reconcile):
+                if not await self._look():
                     return
-                looks += 1
                 if taking is None:
                     most = self._options.most_shards
                     taking = asyncio.create_task(self._queue.take_jobs(most), name="jobs")
-                await self._pause(period_s * random.uniform(0.8, 1.0))  # noqa: S311
+                await self._pause()
         finally:
             self._stopping = True
             reason = "stopped on request" if self._stop.is_set() else "nothing was left to do"
@@ -150,8 +150,15 @@ class Worker:
             for run_id in list(self._driven):
                 await self._leave(run_id, reason)
 
-    async def _pause(self, seconds: float) -> None:
+    @property
+    def _active(self) -> int:
+        """How many shards it drives now."""
+        return sum(driven.active for driven in self._driven.values())
+
+    async def _pause(self) -> None:
         """Wait until there may be something to look at, or a stop is requested."""
+        period_s = self._options.lease_s / LEASE_PARTS if self._active else POLL_S
+        seconds = period_s * random.uniform(0.8, 1.0)  # noqa: S311
         waits = [asyncio.create_task(each.wait()) for each in (self._stop, self._wake)]
         try:
             await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -160,22 +167,31 @@ class Worker:
                 wait.cancel()
         self._wake.clear()
 
-    async def _look(self, *, reconcile: bool) -> bool:
-        """Look at the open runs, and do what none of their shards is; false to leave."""
-        found = await self._reader.read(self._chosen)
+    async def _look(self) -> bool:
+        """Look at the open runs, and do what none of their shards is; false to leave.
+
+        Raises `LogUnavailable` where it drains; otherwise it waits for the database for ever.
+        """
+        try:
+            found = await self._reader.read(self._chosen)
+        except LogUnavailable as error:
+            if self._options.drain:
+                raise
+            self._say(f"{error}; still waiting")
+            return True
         for run in found:
             await self._attend(run)
         self._open = {run.run_id: run for run in found if run.standing == "running"}
         self._queue.queues[:] = [str(run_id) for run_id in self._open]
         for run_id in [each for each in self._driven if each not in self._open]:
             await self._leave(run_id, "the run is not open any more")
-        if reconcile and self._open:
+        if self._open and time.monotonic() >= self._reconcile_at:
+            self._reconcile_at = time.monotonic() + self._options.lease_s
             with suppress(ConnectorException):
                 await self._queue.clear_dead()
             await self._reader.read(enqueue_missing, list(self._open))
         await asyncio.to_thread(self._presence.tell)
-        active = sum(driven.active for driven in self._driven.values())
-        return not leaves(found, draining=self._options.drain, active=active)
+        return not leaves(found, draining=self._options.drain, active=self._active)
 
     def _chosen(self, connection: Connection) -> list[OpenRun]:
         """The open runs that this worker takes."""
