@@ -113,7 +113,7 @@ class Worker:
         return self._presence.finished
 
     async def work(self) -> None:
-        """Drive shards. Raises `LogUnavailable` when the database stays away."""
+        """Drive shards. One that drains raises `LogUnavailable` when the database stays away."""
         released = threading.Event()
         renewing = (asyncio.get_running_loop(), released)
         threading.Thread(
@@ -134,8 +134,13 @@ class Worker:
         taking: asyncio.Task[None] | None = None
         try:
             while not self._stop.is_set():
-                if not await self._look():
-                    return
+                try:
+                    if not await self._look():
+                        return
+                except LogUnavailable as error:
+                    if self._options.drain:
+                        raise
+                    self._say(f"{error}; still waiting")
                 if taking is None:
                     most = self._options.most_shards
                     taking = asyncio.create_task(self._queue.take_jobs(most), name="jobs")
@@ -168,17 +173,8 @@ class Worker:
         self._wake.clear()
 
     async def _look(self) -> bool:
-        """Look at the open runs, and do what none of their shards is; false to leave.
-
-        Raises `LogUnavailable` where it drains; otherwise it waits for the database for ever.
-        """
-        try:
-            found = await self._reader.read(self._chosen)
-        except LogUnavailable as error:
-            if self._options.drain:
-                raise
-            self._say(f"{error}; still waiting")
-            return True
+        """Look at the open runs, and do what none of their shards is; false to leave."""
+        found = await self._reader.read(self._chosen)
         for run in found:
             await self._attend(run)
         self._open = {run.run_id: run for run in found if run.standing == "running"}
