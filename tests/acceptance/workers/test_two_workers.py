@@ -106,9 +106,10 @@ def test_ctrl_c_on_the_run_drains_its_workers_and_pauses_it(
 def test_a_run_is_driven_by_workers_or_by_one_process_alone(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
-    with mock_server(latency_ms=100) as url:
-        write_suite(tmp_path, 120)
-        slowly(tmp_path, url)
+    with mock_server(latency_ms=300) as url:
+        write_suite(tmp_path, 80)
+        execution = {"parallel_workers": 1, "retry_attempts": 2, "retry_delay_ms": 10}
+        write_configuration(tmp_path, url, execution=execution)
         alone = begin(store.url, "start", "run.yaml", cwd=tmp_path)
         workers.callback(alone.wait)
         wait_until(store, "Scored", 1)
@@ -125,7 +126,7 @@ def test_a_run_is_driven_by_workers_or_by_one_process_alone(
         refused = run(store.url, "resume", "1", cwd=tmp_path)
         assert (refused.returncode, "is being driven" in refused.stderr) == (1, True)
         end_of(worker)
-        require_exactly_once(store, url, cases=120)
+        require_exactly_once(store, url, cases=80)
         assert count(store, "AttemptLost") == 0
 
 
