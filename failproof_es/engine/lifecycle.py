@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
@@ -62,9 +62,17 @@ from failproof_es.events import (
 )
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.problems import InvalidInput
+from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.store.writing.lease import HeldLease, Lease
+
+
+class AlsoBegin(Protocol):
+    """Done with a new run, in the transaction that records it, on its connection."""
+
+    def __call__(self, connection: Connection, run_id: UUID, cases: int) -> None:
+        """Raises as the database does; then there is no run."""
 
 
 async def start(
@@ -106,16 +114,18 @@ async def start(
         await targets.close()
 
 
-async def create(loaded: LoadedConfiguration, store: Store, *, say: Say) -> RunStarted:
-    """Record a new run with its whole plan, for `resume` to drive. Nothing is sent.
+async def create(
+    loaded: LoadedConfiguration, store: Store, *, say: Say, also: AlsoBegin | None = None
+) -> RunStarted:
+    """Record a new run with its whole plan, for `resume` or for workers to drive. Nothing is sent.
 
-    Raises `InvalidInput` like `start`.
+    `also` does more in the transaction that records it. Raises `InvalidInput` like `start`.
     """
     targets = Targets(loaded.configuration)
     try:
         run_id = _run_id(loaded.configuration)
         dialect, plan = await _plan(loaded, store, run_id, targets, say)
-        return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan)
+        return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan, also)
     finally:
         await targets.close()
 
@@ -160,7 +170,7 @@ async def resume(
             leased(lease)
             if not run.ended:
                 announce(configuration, say)
-                await _require_models(run_id, store, targets, run.started.dialect, say)
+                await require_models(run_id, store, targets, run.started.dialect, say)
                 await open_models(store, run_id, targets)
             driver = Driver(
                 store, lease, configuration, targets,
@@ -172,7 +182,13 @@ async def resume(
         await targets.close()
 
 
-async def _require_models(
+def _take_from_workers(store: Store, run_id: UUID) -> None:
+    """Workers leave the run alone: this process drives all of it, under its lease."""
+    with store.connect() as connection:
+        connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
+
+
+async def require_models(
     run_id: UUID, store: Store, targets: Targets, dialect: str, say: Say
 ) -> None:
     """Check whether the models can be reached. A failure is recorded, too."""
@@ -243,6 +259,7 @@ def _begin(
     dialect: Dialect,
     targets: Targets,
     plan: Plan,
+    also: AlsoBegin | None = None,
 ) -> RunStarted:
     """Record the run with its number, its whole plan and its prices, in one transaction."""
     configuration = loaded.configuration
@@ -275,7 +292,11 @@ def _begin(
         where=current_host(),
     )
     planned = to_events(_planned(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
-    return store.begin_run(draft, planned, plan.asked.plan)
+    if also is None:
+        return store.begin_run(draft, planned, plan.asked.plan)
+    return store.begin_run(
+        draft, planned, plan.asked.plan, lambda open_: also(open_, run_id, cases)
+    )
 
 
 def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:
