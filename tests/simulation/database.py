@@ -1,0 +1,239 @@
+"""The simulated log: rows in memory, behind the engine's own recorder and reader.
+
+It does what `failproof.append` and `failproof.acquire_lease` do, each of them at one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+import psycopg
+from eventsourcing.persistence import JSONTranscoder, OperationalError, StoredEvent
+
+from failproof_es.store.errors import StreamConflict
+from failproof_es.store.mapper import EventMapper, LogEntry
+from failproof_es.store.outage import LogUnavailable, Outage
+from failproof_es.store.reading.reader import RecordedEvent
+from failproof_es.store.writing.lease import RunBusy
+from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, _Taken
+from failproof_es.support import clock
+from tests.simulation.faults import Faults
+from tests.simulation.loop import PROCESS, Process, SimulatedLoop, TryAgain
+from tests.simulation.sql import SimulatedConnection
+
+T = TypeVar("T")
+_OUTAGE_S = 300.0
+
+
+class Gone(Exception):
+    """The process that asks is dead: nobody hears this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A committed event."""
+
+    entry: LogEntry
+    position: int
+    recorded_at: datetime
+
+    def recorded(self) -> RecordedEvent:
+        """As the reader gives it."""
+        entry = self.entry
+        return RecordedEvent(
+            self.position,
+            cast("UUID", entry.originator_id),
+            entry.originator_version,
+            entry.topic,
+            entry.state,
+            entry.run_id,
+            self.recorded_at,
+        )
+
+
+class SimulatedDatabase:
+    """The server: what is committed, and who may write."""
+
+    def __init__(self, loop: SimulatedLoop, faults: Faults) -> None:
+        self.rows: list[Row] = []
+        """In commit order."""
+        self.streams: dict[UUID, list[Row]] = {}
+        """In version order."""
+        self.epochs: dict[UUID, int] = {}
+        self.away_until_s = 0.0
+        self.on_commit: Callable[[Row], None] = lambda row: None
+        self._loop = loop
+        self._faults = faults
+        self._position = 0
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the server takes no connections now."""
+        return self._loop.now_s < self.away_until_s and not self._faults.calm
+
+    def acquire(self, run_id: UUID, process: Process) -> int:
+        """The next epoch of the run's lease. Whoever holds an older one can't append any more."""
+        process.epoch = self.epochs[run_id] = self.epochs.get(run_id, 0) + 1
+        return process.epoch
+
+    def append(
+        self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None
+    ) -> list[int]:
+        """All or nothing, in one transaction that has the log to itself."""
+        if lease is not None and self.epochs.get(lease[0]) != lease[1]:
+            raise LeaseLost(f"lease of run {lease[0]} lost")
+        first = self._position
+        self._position += len(entries)  # a sequence: what is rolled back leaves a gap
+        new: set[tuple[UUID, int]] = set()
+        for entry in entries:
+            stream_id = cast("UUID", entry.originator_id)
+            place = stream_id, entry.originator_version
+            found = self.streams.get(stream_id, ())
+            if place in new or any(
+                row.entry.originator_version == entry.originator_version for row in found
+            ):
+                raise _Taken("duplicate key")
+            new.add(place)
+        rows = [
+            Row(entry, first + place, clock.utc_now()) for place, entry in enumerate(entries, 1)
+        ]
+        for row in rows:
+            self.rows.append(row)
+            stream = self.streams.setdefault(cast("UUID", row.entry.originator_id), [])
+            stream.append(row)
+            stream.sort(key=lambda each: each.entry.originator_version)
+            self.on_commit(row)
+        return [row.position for row in rows]
+
+    def statement(
+        self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None
+    ) -> list[int]:
+        """One append that a client sends, whatever becomes of it on the way."""
+        self.require_living_client()
+        if self.is_away:
+            raise OperationalError("the server is away")
+        fault = self._faults.of_database()
+        if fault == "refused":
+            raise OperationalError("connection refused")
+        if fault == "late":
+            self._loop.outside(self._faults.thread_delay_s(), lambda: self._late(entries, lease))
+            raise OperationalError("the connection was cut before the commit")
+        positions = self.append(entries, lease)
+        if fault == "lost":
+            raise OperationalError("the connection was cut after the commit")
+        return positions
+
+    def require_living_client(self) -> None:
+        """Of a dead process no more than one statement arrives."""
+        job = self._loop.job
+        if job is None or job.owner is None or not job.owner.dead:
+            return
+        if job.tries < 0:
+            raise Gone
+        job.tries = -1
+
+    def connect(self) -> SimulatedConnection:
+        """A connection for reading. Raises `psycopg.OperationalError` like a server that is away."""
+        if self.is_away or self._faults.of_reading():
+            raise psycopg.OperationalError("connection refused")
+        return SimulatedConnection(self.rows, self.streams)
+
+    def _late(self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None) -> None:
+        try:
+            self.append(entries, lease)
+        except (LeaseLost, _Taken):
+            return
+
+
+class SimulatedRecorder(EventRecorder):
+    """The engine's recorder; its one statement goes to the simulated server."""
+
+    def __init__(self, database: SimulatedDatabase) -> None:
+        self._database = database
+
+    def _inserted(
+        self, stored_events: Sequence[StoredEvent], lease: tuple[UUID, int] | None
+    ) -> list[int]:
+        return self._database.statement(cast("Sequence[LogEntry]", stored_events), lease)
+
+    def _conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict:
+        for event in stored_events:
+            stream_id = cast("UUID", event.originator_id)
+            actual = len(self._database.streams.get(stream_id, ()))
+            if actual >= event.originator_version:
+                return StreamConflict(stream_id, event.originator_version - 1, actual)
+        raise AssertionError("no stream is in the way")
+
+    def position_of(self, event: StoredEvent) -> int | None:
+        for row in self._database.streams.get(cast("UUID", event.originator_id), ()):
+            entry = row.entry
+            same = (entry.originator_version, entry.topic, entry.state)
+            if same == (event.originator_version, event.topic, event.state):
+                return row.position
+        return None
+
+    def try_notify(self, position: int) -> None:
+        """Nobody listens: the follower polls."""
+
+
+class SimulatedOutage(Outage):
+    """Waits for the server in simulated time."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        object.__setattr__(self, "loop", loop)
+        object.__setattr__(self, "longest_s", _OUTAGE_S)
+        object.__setattr__(self, "recover", None)
+
+    def retry(self, call: Callable[[], T], away: tuple[type[Exception], ...]) -> T:
+        """As `Outage.retry`; the thread sleeps by being called again."""
+        loop = cast("SimulatedLoop", self.loop)  # type: ignore[attr-defined]
+        job = loop.job
+        assert job is not None
+        try:
+            return call()
+        except away as error:
+            if loop.now_s - job.began_at >= _OUTAGE_S:
+                raise LogUnavailable(f"the log could not be reached: {error}") from error
+            raise TryAgain(min(5.0, 0.1 * 2 ** min(job.tries, 10))) from error
+
+
+class SimulatedStore:
+    """What a drive asks of a `Store`."""
+
+    def __init__(self, loop: SimulatedLoop, database: SimulatedDatabase) -> None:
+        self.log = SimulatedLog(database)
+        self.outage = SimulatedOutage(loop)
+        self.connect = database.connect
+
+
+class SimulatedLog:
+    """What a journal asks of an `EventLog`."""
+
+    def __init__(self, database: SimulatedDatabase) -> None:
+        self.mapper = MAPPER
+        self.recorder = SimulatedRecorder(database)
+
+
+class SimulatedLease:
+    """What a drive asks of a `Lease`. Somebody else may have taken the run."""
+
+    def __init__(self, database: SimulatedDatabase, run_id: UUID) -> None:
+        process = PROCESS.get()
+        assert process is not None
+        self.run_id = run_id
+        self.epoch = database.acquire(run_id, process)
+        self._database = database
+
+    def keep(self) -> None:
+        """See `Lease.keep`."""
+        if self._database.is_away:
+            raise psycopg.OperationalError("the server is away")
+        if self._database.epochs[self.run_id] != self.epoch:
+            raise RunBusy(self.run_id, "another")
+
+
+MAPPER: Any = EventMapper(JSONTranscoder())
