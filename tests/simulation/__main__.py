@@ -17,13 +17,16 @@ _BLOCK = 200
 
 def broken_in(first: int, count: int) -> dict[int, list[str]]:
     """The seeds of this block whose histories violate an invariant, and how."""
-    gc.freeze()  # what is imported is never collected: walking it takes longer than a history
     found = {}
-    for seed in range(first, first + count):
-        history = History(seed)
-        history.run()
-        if wrong := violations(history):
-            found[seed] = wrong
+    gc.freeze()  # to look through all that is imported takes longer than a history
+    try:
+        for seed in range(first, first + count):
+            history = History(seed)
+            history.run()
+            if wrong := violations(history):
+                found[seed] = wrong
+    finally:
+        gc.unfreeze()
     return found
 
 

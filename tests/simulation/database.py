@@ -80,9 +80,7 @@ class SimulatedDatabase:
         process.epoch = self.epochs[run_id] = self.epochs.get(run_id, 0) + 1
         return process.epoch
 
-    def append(
-        self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None
-    ) -> list[int]:
+    def append(self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None) -> list[int]:
         """All or nothing, in one transaction that has the log to itself."""
         if lease is not None and self.epochs.get(lease[0]) != lease[1]:
             raise LeaseLost(f"lease of run {lease[0]} lost")
@@ -109,9 +107,7 @@ class SimulatedDatabase:
             self.on_commit(row)
         return [row.position for row in rows]
 
-    def statement(
-        self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None
-    ) -> list[int]:
+    def statement(self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None) -> list[int]:
         """One append that a client sends, whatever becomes of it on the way."""
         self.require_living_client()
         if self.is_away:
@@ -137,7 +133,7 @@ class SimulatedDatabase:
         job.tries = -1
 
     def connect(self) -> SimulatedConnection:
-        """A connection for reading. Raises `psycopg.OperationalError` like a server that is away."""
+        """A connection for reading. Raises `psycopg.OperationalError` where none is to be had."""
         if self.is_away or self._faults.of_reading():
             raise psycopg.OperationalError("connection refused")
         return SimulatedConnection(self.rows, self.streams)

@@ -83,7 +83,7 @@ class History:
         self._requested: Counter[str] = Counter()
         self._sends: Counter[str] = Counter()
         self._answered: set[UUID] = set()
-        self._to_come = self.random.choice((0, 1, 1, 2, 3, 5))
+        self._to_come = self.random.choice((0, 1, 2, 3, 4, 6))
 
     def run(self) -> None:
         """Make it happen. What must not happen is in `violations`."""
@@ -181,7 +181,7 @@ class History:
     # -- disturbances ----------------------------------------------------------------------
 
     def _plan_disturbance(self) -> None:
-        steps = 1 + int(self.random.random() * self.random.choice((20, 200, 600)))
+        steps = 1 + int(self.random.random() * self.random.choice((20, 80, 250)))
         self.loop.after_steps(steps, self._disturb)
 
     def _disturb(self) -> None:

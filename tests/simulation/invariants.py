@@ -25,6 +25,8 @@ from tests.simulation.history import History
 
 _TURNED_AWAY = (429, 503)
 """The statuses with which the simulated servers refuse a request for now."""
+_NO_FAILURES = (*_TURNED_AWAY, 401)
+"""Those that use up no attempt: of a refused key the run is paused."""
 
 
 def violations(history: History) -> list[str]:
@@ -105,7 +107,7 @@ def _of_evaluation(history: History, stream: UUID, events: Sequence[Event]) -> I
         isinstance(event, ResponseReceived) for event in events
     )
     if ended_by_error:
-        counting = [error for error in errors if error.status not in _TURNED_AWAY]
+        counting = [error for error in errors if error.status not in _NO_FAILURES]
         last = errors[-1]
         if last.status in _TURNED_AWAY:
             yield f"evaluation {stream} was given up because its server turned it away"

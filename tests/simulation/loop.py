@@ -252,9 +252,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def _run(self, job: Job) -> None:
         """Run all of it at this moment; its caller hears of it some time later."""
         job.tries += 1
-        if job.owner is not None and job.owner.dead and (job.tries > 1 or self.random.random() < 0.5):
+        owner = job.owner
+        if owner is not None and owner.dead and (job.tries > 1 or self.random.random() < 0.5):
             return  # a dead process tries nothing again; what it sent may have arrived
-        if job.owner is not None and job.owner.stopped and job.tries > 1:
+        if owner is not None and owner.stopped and job.tries > 1:
             self.outside(1.0, lambda: self._run(job))
             return
         self.job = job

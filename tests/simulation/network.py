@@ -62,9 +62,7 @@ class ModelServers:
         self.sent.append(sent)
         self.on_send(sent)
         reply: asyncio.Future[_Reply] = self.loop.create_future()
-        self.loop.outside(
-            self.faults.network_delay_s(), lambda: self._arrive(model, sent, reply)
-        )
+        self.loop.outside(self.faults.network_delay_s(), lambda: self._arrive(model, sent, reply))
         return reply
 
     def _arrive(self, model: str, sent: Sent, reply: asyncio.Future[_Reply]) -> None:
@@ -154,9 +152,7 @@ class SimulatedProvider(OllamaProvider):
                 "connection", "the connection was closed within the reply", "transient",
                 status=said.status, headers=said.headers, body=said.body, latency_ms=latency_ms,
             )  # fmt: skip
-        reply = HttpReply(
-            said.status, said.headers, said.body, latency_ms, clock.utc_now(), None
-        )
+        reply = HttpReply(said.status, said.headers, said.body, latency_ms, clock.utc_now(), None)
         return self.read(reply, None)
 
 
@@ -178,6 +174,4 @@ def bodies_of(targets: Targets, model_key: str, contents: Sequence[str]) -> list
     from failproof_es.core.case import Turn
 
     provider = targets.models[model_key].provider
-    return [
-        provider.prepare([Turn(role="user", content=each)]).body.decode() for each in contents
-    ]
+    return [provider.prepare([Turn(role="user", content=each)]).body.decode() for each in contents]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -65,7 +65,7 @@ class Prepared:
     cases: tuple[Case, ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def prepared(shape: Shape) -> Prepared:
     """The configuration and the cases of a shape."""
     configuration = Configuration.model_validate(
