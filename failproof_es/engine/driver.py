@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import psycopg
-
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.run import Run
 from failproof_es.core.tally import Tally
@@ -34,10 +32,10 @@ from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.events import RunResumed
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
-from failproof_es.store.writing.lease import Lease, RunBusy
+from failproof_es.store.writing.lease import Lease
 from failproof_es.support.plurals import plural
 
-_KEEP_LEASE_S = 2.0
+_LOOK_AT_LEASE_S = 1.0
 _DRAIN_MARGIN_S = 5.0
 
 
@@ -87,7 +85,7 @@ class Driver:
         checks = LiveChecks(run, scores=compared)
         journal = Journal(
             self._store.log,
-            lease=(run.started.originator_id, self._lease.epoch),
+            lease=self._lease,
             outage=self._store.outage,
             on_commit=checks.committed,
         )
@@ -159,7 +157,7 @@ class Driver:
         ]
         watchers = [
             asyncio.create_task(self._watch_for_stop(workers), name="stop"),
-            asyncio.create_task(self._keep_lease(), name="lease"),
+            asyncio.create_task(self._watch_lease(), name="lease"),
         ]
         try:
             await asyncio.gather(*workers, return_exceptions=True)
@@ -247,13 +245,9 @@ class Driver:
         for worker in workers:
             worker.cancel()
 
-    async def _keep_lease(self) -> None:
+    async def _watch_lease(self) -> None:
         while True:
-            await asyncio.sleep(_KEEP_LEASE_S)
-            try:
-                await asyncio.to_thread(self._lease.keep)
-            except RunBusy as busy:
-                self._give_up(busy)
+            await asyncio.sleep(_LOOK_AT_LEASE_S)
+            if self._lease.lost is not None:
+                self._give_up(self._lease.lost)
                 return
-            except psycopg.OperationalError:
-                continue  # the server is away; the epoch still guards every append

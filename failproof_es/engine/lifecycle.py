@@ -62,7 +62,7 @@ from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
-from failproof_es.store.writing.lease import Lease
+from failproof_es.store.writing.lease import HeldLease, Lease
 
 
 async def start(
@@ -123,12 +123,12 @@ async def resume(
     on_carried_over: OnCarriedOver | None = None,
     on_begun: OnBegun | None = None,
     phases: Sequence[Phase] | None = None,
-    leased: Callable[[int], None] = lambda epoch: None,
+    leased: Callable[[HeldLease], None] = lambda lease: None,
 ) -> Outcome:
     """Resume a run. A run that has ended is not changed.
 
-    `phases` are by default those of its configuration. `leased` is called with the epoch of the
-    lease under which it is driven, `on_carried_over` with each evaluation that a branch carries
+    `phases` are by default those of its configuration. `leased` is called with the lease
+    under which it is driven, `on_carried_over` with each evaluation that a branch carries
     over from now on, `on_begun` with each that was begun before and is continued.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
@@ -149,7 +149,7 @@ async def resume(
     try:
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
-            leased(lease.epoch)
+            leased(lease)
             if not run.ended:
                 announce(configuration, say)
                 await _require_models(run_id, store, targets, run.started.dialect, say)

@@ -33,8 +33,9 @@ from failproof_es.engine.reviews.program_verdict import record_external_verdict
 from failproof_es.models import provider_type
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import HeldLease
 
-Beside = Callable[[int, UUID], AbstractContextManager[int | None]]
+Beside = Callable[[int, UUID], AbstractContextManager[HeldLease | None]]
 """See `task_manager.TaskManager.beside`."""
 
 OUTSIDE = "api"
@@ -139,11 +140,11 @@ class DataManager:
             raise InvalidInput.because(reason, remedy="resume the run: it asks them")
         verdict, problem = _verdict(result)
         key = benchmark.key(result.task_id, result.model_name)
-        with self._beside(benchmark.number, key.evaluation_id) as epoch:
+        with self._beside(benchmark.number, key.evaluation_id) as lease:
             self._loop.run(
                 record_external_verdict(
                     self._store, key, DIALECT, rule=judging.rule, judge=OUTSIDE,
-                    verdict=verdict, problem=problem, epoch=epoch,
+                    verdict=verdict, problem=problem, lease=lease,
                     scorers=scorers_of(started.configuration),
                 )
             )  # fmt: skip

@@ -15,6 +15,7 @@ from failproof_es.engine import Outcome, resume
 from failproof_es.engine.drive.passes import ANSWERS, JUDGEMENTS, Phase, Submissions
 from failproof_es.events import Event, RequestSent
 from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import HeldLease
 
 
 class Watcher(Protocol):
@@ -42,7 +43,7 @@ class RunDrive:
         self._run_id = run_id
         self._watcher = watcher
         self._stop, self._submissions, self._wake = loop.run(_signals())
-        self._epoch: Future[int | None] = Future()
+        self._lease: Future[HeldLease | None] = Future()
         self._driving: Future[None] = loop.begin(self._drive())
 
     def submit(self, key: EvaluationKey) -> None:
@@ -53,12 +54,12 @@ class RunDrive:
         """Judge what is answered once all that was submitted is."""
         self._submissions.close()
 
-    def epoch(self) -> int | None:
-        """That of the lease under which the run is driven, once it is; `None` when it was not.
+    def lease(self) -> HeldLease | None:
+        """The lease under which the run is driven, once it is; `None` when it was not.
 
         Not in the engine's thread.
         """
-        return self._epoch.result()
+        return self._lease.result()
 
     def finish(self) -> None:
         """The same as `judge`, and wait for the end. Not in the engine's thread."""
@@ -81,14 +82,14 @@ class RunDrive:
                 stop=self._stop,
                 say=logger.info,
                 phases=(Phase(ANSWERS, self._submissions), Phase(JUDGEMENTS)),
-                leased=self._epoch.set_result,
+                leased=self._lease.set_result,
             )
             error = _trouble(outcome)
         except Exception as trouble:  # whatever it is, those who wait must hear of it
             logger.exception("run %s could not be driven on", self._run_id)
             error = str(trouble)
-        if not self._epoch.done():
-            self._epoch.set_result(None)
+        if not self._lease.done():
+            self._lease.set_result(None)
         self._watcher.on_end(error)
 
 

@@ -32,7 +32,7 @@ from failproof_es.core.evaluation import Evaluation, EvaluationKey, Transcript, 
 from failproof_es.events import Event, RequestSent
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
-from failproof_es.store.writing.lease import RunBusy
+from failproof_es.store.writing.lease import HeldLease, RunBusy
 
 OnJudged = Callable[[Result], None]
 OnEnd = Callable[[str | None], None]
@@ -150,10 +150,10 @@ class TaskManager:
                 run.judge(on_judged, on_end)
 
     @contextlib.contextmanager
-    def beside(self, run_id: int, evaluation_id: UUID) -> Iterator[int | None]:
+    def beside(self, run_id: int, evaluation_id: UUID) -> Iterator[HeldLease | None]:
         """For who puts a judgement on record while the answers of the run are got here.
 
-        Gives the epoch of the run's lease, `None` where the run is not driven here. What is judged
+        Gives the run's lease, `None` where the run is not driven here. What is judged
         in it is not asked about again. Raises `RunBusy` while the run's judges are asked.
         """
         with self._lock:
@@ -161,8 +161,8 @@ class TaskManager:
         if run is None:
             yield None
         else:
-            with run.beside(evaluation_id) as epoch:
-                yield epoch
+            with run.beside(evaluation_id) as lease:
+                yield lease
 
     def close(self) -> None:
         """Stop every run that is driven; what is in flight ends. They can be resumed.
@@ -247,12 +247,12 @@ class _DrivenRun:
                 self.drive.judge()
 
     @contextlib.contextmanager
-    def beside(self, evaluation_id: UUID) -> Iterator[int | None]:
+    def beside(self, evaluation_id: UUID) -> Iterator[HeldLease | None]:
         """See `TaskManager.beside`."""
         with self._beside:
             if self._judging:
                 raise RunBusy(self.recorded.run_id, "this program, whose judges are being asked")
-            yield self.drive.epoch()
+            yield self.drive.lease()
             self._judged_outside.add(evaluation_id)
 
     def end(self) -> None:

@@ -32,7 +32,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.store.writing.journal import Journal
-from failproof_es.store.writing.lease import Lease
+from failproof_es.store.writing.lease import HeldLease, Lease
 
 VERSION = "1"
 
@@ -46,28 +46,28 @@ async def record_external_verdict(
     judge: str,
     verdict: dict[str, Any] | None,
     problem: str | None,
-    epoch: int | None = None,
+    lease: HeldLease | None = None,
     scorers: Sequence[Scorer] = (),
 ) -> None:
     """Judge an evaluation that waits for its judge: with a verdict, or the reason for none.
 
-    `epoch` is that of the lease under which this process drives the run. This process must not
+    `lease` is the one under which this process drives the run. This process must not
     be asking judges. `scorers` are the run's. Raises `RunBusy` while another process drives it,
     `InvalidInput` when the evaluation does not wait for a judge.
     """
     given = JudgeVerdict(judge, verdict, problem)
-    if epoch is not None:
-        await _record(store, key, epoch, dialect, scorers, Judgement(rule, (given,)))
+    if lease is not None:
+        await _record(store, key, lease, dialect, scorers, Judgement(rule, (given,)))
         return
-    with Lease(store.url, key.run_id, process_label()) as lease:
-        await asyncio.to_thread(lease.acquire)
-        await _record(store, key, lease.epoch, dialect, scorers, Judgement(rule, (given,)))
+    with Lease(store.url, key.run_id, process_label()) as own:
+        await asyncio.to_thread(own.acquire)
+        await _record(store, key, own, dialect, scorers, Judgement(rule, (given,)))
 
 
 async def _record(
     store: Store,
     key: EvaluationKey,
-    epoch: int,
+    lease: HeldLease,
     dialect: Dialect,
     scorers: Sequence[Scorer],
     judgement: Judgement,
@@ -75,7 +75,7 @@ async def _record(
     with store.connect() as connection:
         recorded = read_evaluations(connection, [key])[0]
     events = _events(recorded, dialect, scorers, judgement)
-    journal = Journal(store.log, lease=(key.run_id, epoch), outage=store.outage)
+    journal = Journal(store.log, lease=lease, outage=store.outage)
     try:
         await journal.append(*events)
     finally:

@@ -6,18 +6,29 @@ CREATE OR REPLACE FUNCTION failproof.append(
     states bytea[],
     run_ids uuid[],
     leaf_hashes bytea[],
-    lease_run_id uuid DEFAULT NULL,
-    lease_epoch bigint DEFAULT NULL
+    lease_run_ids uuid[] DEFAULT NULL,
+    lease_shards integer[] DEFAULT NULL,
+    lease_epochs bigint[] DEFAULT NULL
 ) RETURNS SETOF bigint
 LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    current_epoch bigint;
+    lost record;
     appended bigint;
     wrong record;
 BEGIN
+    IF num_nulls(lease_run_ids, lease_shards, lease_epochs) <> 3
+        AND (
+            cardinality(lease_run_ids) > 0
+            AND cardinality(lease_run_ids) = cardinality(lease_shards)
+            AND cardinality(lease_run_ids) = cardinality(lease_epochs)
+        ) IS NOT TRUE
+    THEN
+        RAISE EXCEPTION 'leases are named by run, shard and epoch: three arrays of one length, above 0'
+            USING ERRCODE = '22023';
+    END IF;
     -- An event under a wrong leaf would stop the ledger for good. Looked at before others wait.
     SELECT new.stream, new.version INTO wrong
     FROM unnest(originator_ids, originator_versions, topics, states, leaf_hashes)
@@ -32,11 +43,24 @@ BEGIN
             USING ERRCODE = 'FP005';
     END IF;
     PERFORM failproof.lock_append();
-    IF lease_run_id IS NOT NULL THEN
-        SELECT epoch INTO current_epoch FROM failproof.leases WHERE run_id = lease_run_id;
-        IF current_epoch IS DISTINCT FROM lease_epoch THEN
-            RAISE EXCEPTION 'lease of run % lost: this process holds epoch %, the log is at epoch %',
-                lease_run_id, lease_epoch, current_epoch
+    -- Each lease that is named must be at the epoch that is named with it. Whether it has ended does not
+    -- matter here: nobody has taken it over, so what its holder still has to say is worth keeping.
+    IF lease_run_ids IS NOT NULL THEN
+        SELECT held.run_id, held.shard, held.epoch, held.current_epoch INTO lost
+        FROM (
+            SELECT named.run_id, named.shard, named.epoch, (
+                SELECT l.epoch FROM failproof.leases AS l
+                WHERE l.run_id = named.run_id AND l.shard = named.shard
+            ) AS current_epoch
+            FROM unnest(lease_run_ids, lease_shards, lease_epochs)
+                AS named (run_id, shard, epoch)
+        ) AS held
+        WHERE (held.current_epoch = held.epoch) IS NOT TRUE
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION
+                'lease of run %, shard % lost: this process holds epoch %, the log is at epoch %',
+                lost.run_id, lost.shard, lost.epoch, lost.current_epoch
                 USING ERRCODE = 'FP001';
         END IF;
     END IF;

@@ -1,3 +1,4 @@
 SELECT append FROM failproof.append(
-    %b::uuid[], %b::bigint[], %b::text[], %b::bytea[], %b::uuid[], %b::bytea[], %b::uuid, %b::bigint
+    %b::uuid[], %b::bigint[], %b::text[], %b::bytea[], %b::uuid[], %b::bytea[],
+    %b::uuid[], %b::integer[], %b::bigint[]
 ) AS append

@@ -21,8 +21,12 @@ REVOKE ALL ON ALL TABLES IN SCHEMA failproof FROM failproof_writer;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA failproof FROM failproof_writer;
 GRANT USAGE ON SCHEMA failproof TO failproof_writer;
 GRANT EXECUTE ON FUNCTION
-    failproof.append(uuid [], bigint [], text [], bytea [], uuid [], bytea [], uuid, bigint),
-    failproof.acquire_lease(uuid, text),
+    failproof.append(
+        uuid [], bigint [], text [], bytea [], uuid [], bytea [], uuid [], integer [], bigint []
+    ),
+    failproof.claim_lease(uuid, integer, text, double precision, bigint, boolean, bigint),
+    failproof.renew_leases(uuid [], integer [], bigint [], double precision, bigint),
+    failproof.release_lease(uuid, integer, bigint, boolean),
     failproof.number_run(uuid),
     failproof.cost_usd(json, json, timestamptz),
     failproof.lock_ledger(),

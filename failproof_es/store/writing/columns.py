@@ -21,7 +21,14 @@ index."""
 _LENGTH = struct.Struct(">i")
 _NULL = _LENGTH.pack(-1)
 _NUMBER = struct.Struct(">iq")
-_TYPES = {"uuid": (2950, 2951), "int8": (20, 1016), "text": (25, 1009), "bytea": (17, 1001)}
+_SHORT_NUMBER = struct.Struct(">ii")
+_TYPES = {
+    "uuid": (2950, 2951),
+    "int8": (20, 1016),
+    "int4": (23, 1007),
+    "text": (25, 1009),
+    "bytea": (17, 1001),
+}
 """The types of a value and of an array of them: fixed numbers in every PostgreSQL."""
 
 
@@ -47,6 +54,11 @@ _UUID_LENGTH = _LENGTH.pack(16)
 def numbers(values: Sequence[int]) -> Column:
     """A column of whole numbers of 64 bits. Raises `struct.error` for a longer one."""
     return Column("int8", len(values), b"".join([_NUMBER.pack(8, value) for value in values]))
+
+
+def short_numbers(values: Sequence[int]) -> Column:
+    """A column of whole numbers of 32 bits. Raises `struct.error` for a longer one."""
+    return Column("int4", len(values), b"".join([_SHORT_NUMBER.pack(4, value) for value in values]))
 
 
 def texts(values: Sequence[str]) -> Column:

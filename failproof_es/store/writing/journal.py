@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
-from uuid import UUID
 
 from failproof_es.events import Event
 from failproof_es.store.errors import JournalError as JournalError
@@ -21,7 +20,8 @@ from failproof_es.store.errors import StreamConflict
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.outage import Outage
 from failproof_es.store.writing.application import EventLog
-from failproof_es.store.writing.recorder import CONNECTION_ERRORS, EventRecorder
+from failproof_es.store.writing.lease import HeldLease
+from failproof_es.store.writing.recorder import CONNECTION_ERRORS, EventRecorder, LeaseLost
 from failproof_es.support import clock
 
 
@@ -35,7 +35,12 @@ class _Append:
 
     entries: list[LogEntry]
     size: int
+    lease: HeldLease | None
     done: asyncio.Future[Sequence[int]]
+
+
+_Outcome = Sequence[int] | BaseException
+"""The positions of an append's events, or why there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ class JournalLimits:
 class Journal:
     """Group commit with back-pressure.
 
-    Appends are committed in the order in which they were made; each is all or nothing.
+    Appends under one lease are committed in the order in which they were made; each is all or
+    nothing. A lease that was lost fails the appends that were made under it, and no others.
     While the server is away appends wait and are tried again, and a commit whose outcome
     is unknown is looked up before it is called a conflict. `outage` says how long to wait.
     `on_commit` gets the events of each append once they are durable, in the event loop, before
@@ -62,7 +68,7 @@ class Journal:
         self,
         log: EventLog,
         *,
-        lease: tuple[UUID, int] | None = None,
+        lease: HeldLease | None = None,
         limits: JournalLimits | None = None,
         outage: Outage | None = None,
         on_commit: Callable[[Sequence[LogEntry]], None] | None = None,
@@ -83,11 +89,12 @@ class Journal:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._flusher = asyncio.create_task(self._flush(), name="journal")
 
-    async def append(self, *events: Event) -> Sequence[int]:
+    async def append(self, *events: Event, lease: HeldLease | None = None) -> Sequence[int]:
         """Record `events` together; return their positions once they are durable.
 
-        Raises `StreamConflict`, `LogUnavailable`, `LeaseLost` or `JournalClosed`: then this call
-        recorded none of them.
+        `lease` is the one under which they are recorded, by default the journal's own. Raises
+        `StreamConflict`, `LogUnavailable`, `LeaseLost` or `JournalClosed`: then this call recorded
+        none of them.
         """
         entries = [cast("LogEntry", self._log.mapper.to_stored_event(event)) for event in events]
         size = sum(len(entry.state) for entry in entries)
@@ -100,7 +107,8 @@ class Journal:
             raise self._failure
         if self._closing:
             raise JournalClosed("the journal is closed")
-        append = _Append(entries, size, asyncio.get_running_loop().create_future())
+        done: asyncio.Future[Sequence[int]] = asyncio.get_running_loop().create_future()
+        append = _Append(entries, size, lease or self._lease, done)
         self._waiting.append(append)
         self._waiting_bytes += size
         self._work.set()
@@ -172,26 +180,35 @@ class Journal:
 
     # -- in the journal's own thread ---------------------------------------------------
 
-    def _write(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
+    def _write(self, batch: Sequence[_Append]) -> list[_Outcome]:
         outcomes = self._outage.retry(partial(self._insert, batch), CONNECTION_ERRORS)
         self._notify(outcomes)
         return outcomes
 
-    def _insert(self, batch: Sequence[_Append]) -> list[Sequence[int] | BaseException]:
+    def _insert(self, batch: Sequence[_Append]) -> list[_Outcome]:
         """Insert the batch in one transaction. On a conflict halve it, until the append at fault is
-        alone."""
+        alone; where a lease was lost halve the leases, until that one is alone."""
         entries = [entry for append in batch for entry in append.entries]
+        leases = list(dict.fromkeys(append.lease for append in batch))
+        named = [(lease.run_id, lease.shard, lease.epoch) for lease in leases if lease is not None]
         try:
             if len(batch) == 1:
-                found = self._recorder.insert_or_find(entries, lease=self._lease, notify=False)
-                return [found]
-            positions = self._recorder.insert_events(entries, lease=self._lease, notify=False) or []
+                return [self._recorder.insert_or_find(entries, leases=named, notify=False)]
+            positions = self._recorder.insert_events(entries, leases=named, notify=False) or []
         except StreamConflict as conflict:
             if len(batch) == 1:
                 return [conflict]
             middle = len(batch) // 2
             return self._insert(batch[:middle]) + self._insert(batch[middle:])
-        outcomes: list[Sequence[int] | BaseException] = []
+        except LeaseLost as lost:
+            held = [lease for lease in leases if lease is not None]
+            moved = [lease.moved_on(n[2]) for lease, n in zip(held, named, strict=True)]
+            if any(moved):  # this process claimed it again, after it had ended
+                return self._insert(batch)
+            if len(leases) == 1:
+                return [self._recorder.found(append.entries) or lost for append in batch]
+            return self._insert_apart(batch, set(leases[: len(leases) // 2]))
+        outcomes: list[_Outcome] = []
         at = 0
         for append in batch:
             end = at + len(append.entries)
@@ -199,7 +216,17 @@ class Journal:
             at = end
         return outcomes
 
-    def _notify(self, outcomes: Sequence[Sequence[int] | BaseException]) -> None:
+    def _insert_apart(
+        self, batch: Sequence[_Append], leases: set[HeldLease | None]
+    ) -> list[_Outcome]:
+        """Insert what was made under these leases, then the rest. The outcomes keep their order."""
+        settled: dict[_Append, _Outcome] = {}
+        for first in (True, False):
+            part = [append for append in batch if (append.lease in leases) is first]
+            settled.update(zip(part, self._insert(part), strict=True))
+        return [settled[append] for append in batch]
+
+    def _notify(self, outcomes: Sequence[_Outcome]) -> None:
         now = clock.monotonic_s()
         written = [o[-1] for o in outcomes if not isinstance(o, BaseException) and o]
         if written and now - self._notified_at >= self._limits.notify_every_s:
@@ -207,7 +234,7 @@ class Journal:
             self._recorder.try_notify(written[-1])
 
 
-def _settle(append: _Append, outcome: Sequence[int] | BaseException) -> None:
+def _settle(append: _Append, outcome: _Outcome) -> None:
     if append.done.done():
         return
     if isinstance(outcome, BaseException):

@@ -35,7 +35,7 @@ CONNECTION_ERRORS = (InterfaceError, OperationalError)
 
 
 class LeaseLost(PersistenceError):
-    """Another process took the run over: this one must not write to it any more."""
+    """Another process took the run or its shard over: this one must not write to it any more."""
 
 
 class IncompleteAppend(PersistenceError):
@@ -71,11 +71,13 @@ def append_entries(connection: psycopg.Connection[Any], events: Sequence[StoredE
     require_complete_append(len(events), len(rows))
 
 
-def append_parameters(
-    events: Sequence[StoredEvent], lease: tuple[UUID, int] | None = None
-) -> Sequence[Any]:
-    """The parameters of `queries/append.sql`: one array for each column, and the lease to check."""
-    run_id, epoch = lease if lease is not None else (None, None)
+Named = tuple[UUID, int, int]
+"""A lease as an append names it: run, shard (-1 is the run itself), epoch."""
+
+
+def append_parameters(events: Sequence[StoredEvent], leases: Sequence[Named] = ()) -> Sequence[Any]:
+    """The parameters of `queries/append.sql`: one array for each column, and those of the leases
+    to check."""
     return (
         columns.uuids([cast("UUID", event.originator_id) for event in events]),
         columns.numbers([event.originator_version for event in events]),
@@ -83,9 +85,15 @@ def append_parameters(
         columns.bytes_([event.state for event in events]),
         columns.uuids([event.run_id if isinstance(event, LogEntry) else None for event in events]),
         columns.bytes_([_leaf_hash(event) for event in events]),
-        run_id,
-        epoch,
+        *_lease_columns(leases),
     )
+
+
+def _lease_columns(leases: Sequence[Named]) -> Sequence[columns.Column | None]:
+    if not leases:
+        return (None, None, None)
+    run_ids, shards, epochs = zip(*leases, strict=True)
+    return (columns.uuids(run_ids), columns.short_numbers(shards), columns.numbers(epochs))
 
 
 def _leaf_hash(event: StoredEvent) -> bytes:
@@ -125,22 +133,22 @@ class EventRecorder(PostgresApplicationRecorder):
         self,
         stored_events: Sequence[StoredEvent],
         *,
-        lease: tuple[UUID, int] | None = None,
+        leases: Sequence[Named] = (),
         notify: bool = True,
         **_: Any,
     ) -> Sequence[int] | None:
         """Append all or nothing, in order, and return the positions.
 
-        `lease` is a run id and the epoch this process holds; `notify` wakes readers after
+        `leases` are checked in the same transaction; `notify` wakes readers after
         the commit. Raises `StreamConflict` when a stream already has one of the versions,
-        `LeaseLost` when the epoch is not the run's current one, `IncompleteAppend` when fewer
+        `LeaseLost` when one of the leases has another epoch, `IncompleteAppend` when fewer
         rows came back, `OperationalError` or `InterfaceError` when the server is away, or has
         become a standby.
         """
         if not stored_events:
             return None
         try:
-            positions = self._inserted(stored_events, lease)
+            positions = self._inserted(stored_events, leases)
         except _Taken as error:
             raise self._conflict(stored_events) from error
         require_complete_append(len(stored_events), len(positions))
@@ -152,7 +160,7 @@ class EventRecorder(PostgresApplicationRecorder):
         self,
         stored_events: Sequence[StoredEvent],
         *,
-        lease: tuple[UUID, int] | None = None,
+        leases: Sequence[Named] = (),
         notify: bool = True,
     ) -> Sequence[int]:
         """As `insert_events`, but if exactly these events are in the log, return their positions.
@@ -160,20 +168,25 @@ class EventRecorder(PostgresApplicationRecorder):
         So an append can be retried when the acknowledgement of its commit was lost.
         """
         try:
-            return self.insert_events(stored_events, lease=lease, notify=notify) or []
-        except StreamConflict:
-            positions = []
-            for event in stored_events:
-                found = self.position_of(event)
-                if found is None:
-                    raise
-                positions.append(found)
+            return self.insert_events(stored_events, leases=leases, notify=notify) or []
+        except (StreamConflict, LeaseLost):
+            positions = self.found(stored_events)
+            if positions is None:
+                raise
             return positions
 
-    def _inserted(
-        self, stored_events: Sequence[StoredEvent], lease: tuple[UUID, int] | None
-    ) -> list[int]:
-        parameters = append_parameters(stored_events, lease)
+    def found(self, stored_events: Sequence[StoredEvent]) -> list[int] | None:
+        """The positions of exactly these events, `None` unless the log has all of them."""
+        positions = []
+        for event in stored_events:
+            position = self.position_of(event)
+            if position is None:
+                return None
+            positions.append(position)
+        return positions
+
+    def _inserted(self, stored_events: Sequence[StoredEvent], leases: Sequence[Named]) -> list[int]:
+        parameters = append_parameters(stored_events, leases)
         with self.datastore.get_connection() as connection, connection.cursor() as rows:
             cursor = cast("psycopg.Cursor[Any]", rows)
             cursor.row_factory = tuple_row

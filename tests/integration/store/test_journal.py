@@ -168,7 +168,7 @@ def test_a_process_that_lost_its_lease_cannot_write(store: Store) -> None:
             with pytest.raises(LeaseLost):
                 await journal.append(an_event())
 
-        with_journal(store, work, lease=(run_id, old.epoch))
+        with_journal(store, work, lease=old)
     with store.connect() as connection:
         assert max_position(connection) == 0
 

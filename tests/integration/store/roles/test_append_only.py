@@ -105,7 +105,7 @@ def recorded(store: Store, administrator: psycopg.Connection[Any]) -> Iterator[S
     store.log.events.put([scored(uuid4()) for _ in range(3)])
     with store.connect() as connection:
         connection.execute("SELECT failproof.number_run(%s)", (RUN,))
-        connection.execute("SELECT failproof.acquire_lease(%s, 'me')", (RUN,))
+        connection.execute("SELECT failproof.claim_lease(%s, -1, 'me', 600)", (RUN,))
     administrator.execute("INSERT INTO failproof.prices VALUES (%s, 'm', 1, NULL, 2, 'v')", (RUN,))
     administrator.execute("CREATE TABLE public.parent AS TABLE failproof.events WITH NO DATA")
     before = everything(administrator)
@@ -357,7 +357,8 @@ def test_an_append_function_that_swallows_is_not_believed(
     unguarded.execute(
         "CREATE OR REPLACE FUNCTION failproof.append(originator_ids uuid[], "
         "originator_versions bigint[], topics text[], states bytea[], run_ids uuid[], "
-        "leaf_hashes bytea[], lease_run_id uuid DEFAULT NULL, lease_epoch bigint DEFAULT NULL) "
+        "leaf_hashes bytea[], lease_run_ids uuid[] DEFAULT NULL, "
+        "lease_shards integer[] DEFAULT NULL, lease_epochs bigint[] DEFAULT NULL) "
         "RETURNS SETOF bigint LANGUAGE sql AS 'SELECT 1::bigint'"
     )
     with pytest.raises(IncompleteAppend, match="2 events were appended but 1 rows came back"):

@@ -294,7 +294,7 @@ def test_the_database_computes_roots_over_two_levels_of_tiles(
         ids = [uuid4() for _ in states]
         leaf_hashes = [leaf_hash(each.bytes, 1, b"T", states[0]) for each in ids]
         columns = (ids, [1] * len(ids), ["T"] * len(ids), states, [None] * len(ids), leaf_hashes)
-        connection.execute(query("append"), (*columns, None, None))
+        connection.execute(query("append"), (*columns, None, None, None))
     sign_checkpoint(connection, SigningKey.generate(ledger.origin(connection)), None)
     hashes, _ = leaves(connection)
     for size in (65_535, 65_536, 65_537, 65_791, 65_792, 65_793, 66_000):

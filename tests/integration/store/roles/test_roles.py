@@ -68,7 +68,9 @@ MAY = {
     AUDITOR: READS,
     WRITER: READS
     | {
-        "EXECUTE failproof.acquire_lease",
+        "EXECUTE failproof.claim_lease",
+        "EXECUTE failproof.renew_leases",
+        "EXECUTE failproof.release_lease",
         "EXECUTE failproof.add_checkpoint",
         "EXECUTE failproof.add_tile",
         "EXECUTE failproof.begin_tree",

@@ -1,8 +1,9 @@
-"""Who drives a run: the session lock and the epoch, when connections break and servers change."""
+"""Who drives a run alone: its lease, when connections break and servers change."""
 
 from __future__ import annotations
 
 import threading
+import time
 from uuid import UUID, uuid4
 
 import psycopg
@@ -28,12 +29,12 @@ def epoch(store: Store, run_id: UUID) -> int:
 def test_a_half_open_connection_does_not_make_a_run_refuse_itself(
     store: Store, postgres_server: EmbeddedServer
 ) -> None:
-    """The client's end is gone, the server still believes in the session and its lock."""
+    """The client's end is gone, the server still believes in the session."""
     run_id = uuid4()
     with HalfOpenProxy(postgres_server) as proxy:
         lease = Lease(proxy.url_of(store.url), run_id, "this process").acquire()
         proxy.cut()
-        with pytest.raises(RunBusy):  # the server indeed holds the lock for the dead session
+        with pytest.raises(RunBusy):  # the server indeed believes in the dead session
             Lease(store.url, run_id, "another process").acquire()
         lease.keep()
         lease.keep()
@@ -63,6 +64,13 @@ def test_a_lease_that_another_process_took_meanwhile_is_lost(
         assert third.epoch == 3, "the first one left no lock behind"
 
 
+LOCKS = (
+    "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks "
+    "WHERE locktype = 'advisory' AND objsubid = 1 AND granted AND database = "
+    "(SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
 def test_a_lock_that_a_stranger_took_stops_no_run_that_goes(
     store: Store, postgres_server: EmbeddedServer
 ) -> None:
@@ -70,12 +78,10 @@ def test_a_lock_that_a_stranger_took_stops_no_run_that_goes(
     run_id = uuid4()
     with HalfOpenProxy(postgres_server) as proxy:
         lease = Lease(proxy.url_of(store.url), run_id, "this process").acquire()
-        proxy.cut(both_ends=True)
         with psycopg.connect(store.url, autocommit=True) as stranger:
-            stranger.execute(
-                "SELECT pg_advisory_lock(hashtextextended('failproof.run.' || %s, 0))",
-                (str(run_id),),
-            )
+            [(lock,)] = stranger.execute(LOCKS).fetchall()
+            proxy.cut(both_ends=True)
+            stranger.execute("SELECT pg_advisory_lock(%s)", (lock,))
             lease.keep()
             assert stranger.execute("SELECT 1").fetchone() == (1,)
         lease.keep()
@@ -134,3 +140,44 @@ def test_two_drivers_at_once_get_one_lease(store: Store) -> None:
         thread.join()
     assert (len(held), len(refused)) == (1, 7)
     held[0].release()
+
+
+def test_a_lease_lasts_whatever_its_process_does_meanwhile(store: Store) -> None:
+    """Nobody calls `keep` while models are loaded, or at a run's end; another thread does."""
+    run_id = uuid4()
+    with Lease(store.url, run_id, "this process", seconds=0.6).acquire() as lease:
+        time.sleep(1.5)
+        with pytest.raises(RunBusy, match="this process"):
+            Lease(store.url, run_id, "another process").acquire()
+        assert (lease.lost, lease.epoch) == (None, 1)
+
+
+def test_a_lease_that_was_lost_is_known_to_be(store: Store) -> None:
+    run_id = uuid4()
+    with Lease(store.url, run_id, "first", seconds=0.6).acquire() as lease:
+        with store.connect() as connection:
+            connection.execute("SELECT failproof.release_lease(%s, -1, 1)", (run_id,))
+            connection.execute("SELECT failproof.claim_lease(%s, 0, 'a worker', 60)", (run_id,))
+        deadline = time.monotonic() + 5
+        while lease.lost is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert lease.lost.holder == "a worker"
+        with pytest.raises(RunBusy, match="a worker"):
+            lease.keep()
+
+
+def test_a_drive_that_was_cut_off_for_longer_than_its_lease_goes_on(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    """As after an outage of the database: it claims the run again, with the next epoch."""
+    run_id = uuid4()
+    with HalfOpenProxy(postgres_server) as proxy:
+        lease = Lease(proxy.url_of(store.url), run_id, "this process", seconds=0.3)
+        lease._pause_s = 60.0  # its thread stays out of this
+        lease.acquire()
+        proxy.cut(both_ends=True)
+        time.sleep(0.4)
+        lease.keep()
+        assert lease.epoch == epoch(store, run_id) == 2
+        lease.release()

@@ -1,1 +1,0 @@
-SELECT failproof.acquire_lease(%(run_id)s, %(holder)s)

@@ -1,0 +1,1 @@
+SELECT failproof.release_lease(%(run_id)s, %(shard)s, %(epoch)s, %(finished)s)
