@@ -1,6 +1,6 @@
 """The simulated log: rows in memory, behind the engine's own recorder and reader.
 
-It does what `failproof.append` and `failproof.acquire_lease` do, each of them at one moment.
+It does what `failproof.append` and the functions of leases do, each of them at one moment.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from failproof_es.store.errors import StreamConflict
 from failproof_es.store.mapper import EventMapper, LogEntry
 from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.reading.reader import RecordedEvent
-from failproof_es.store.writing.lease import RunBusy
-from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, _Taken
+from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, Named, _Taken
 from failproof_es.support import clock
-from tests.simulation.faults import Faults
-from tests.simulation.loop import PROCESS, Process, SimulatedLoop, TryAgain
+from tests.simulation.faults import DatabaseFault, Faults
+from tests.simulation.leases import LeaseTable
+from tests.simulation.loop import Process, SimulatedLoop, TryAgain
 from tests.simulation.sql import SimulatedConnection
 
 T = TypeVar("T")
@@ -63,27 +63,29 @@ class SimulatedDatabase:
         """In commit order."""
         self.streams: dict[UUID, list[Row]] = {}
         """In version order."""
-        self.epochs: dict[UUID, int] = {}
+        self.leases = LeaseTable(loop)
         self.away_until_s = 0.0
         self.on_commit: Callable[[Row], None] = lambda row: None
         self._loop = loop
         self._faults = faults
         self._position = 0
 
-    @property
-    def is_away(self) -> bool:
-        """Whether the server takes no connections now."""
-        return self._loop.now_s < self.away_until_s and not self._faults.calm
+    def require_reachable(self, process: Process | None) -> None:
+        """Raise `psycopg.OperationalError` while the server is away, or the process cut off."""
+        if self._faults.calm:
+            return
+        cut_until_s = self.away_until_s if process is None else process.cut_until_s
+        if self._loop.now_s < max(self.away_until_s, cut_until_s):
+            raise psycopg.OperationalError("the server cannot be reached")
 
-    def acquire(self, run_id: UUID, process: Process) -> int:
-        """The next epoch of the run's lease. Whoever holds an older one can't append any more."""
-        process.epoch = self.epochs[run_id] = self.epochs.get(run_id, 0) + 1
-        return process.epoch
+    def fault(self) -> DatabaseFault | None:
+        """What goes wrong with the next statement."""
+        return self._faults.of_database()
 
-    def append(self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None) -> list[int]:
+    def append(self, entries: Sequence[LogEntry], leases: Sequence[Named]) -> list[int]:
         """All or nothing, in one transaction that has the log to itself."""
-        if lease is not None and self.epochs.get(lease[0]) != lease[1]:
-            raise LeaseLost(f"lease of run {lease[0]} lost")
+        if not self.leases.may_append(list(leases)):
+            raise LeaseLost(f"one of {leases} is lost")
         first = self._position
         self._position += len(entries)  # a sequence: what is rolled back leaves a gap
         new: set[tuple[UUID, int]] = set()
@@ -107,18 +109,20 @@ class SimulatedDatabase:
             self.on_commit(row)
         return [row.position for row in rows]
 
-    def statement(self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None) -> list[int]:
+    def statement(self, entries: Sequence[LogEntry], leases: Sequence[Named]) -> list[int]:
         """One append that a client sends, whatever becomes of it on the way."""
         self.require_living_client()
-        if self.is_away:
-            raise OperationalError("the server is away")
-        fault = self._faults.of_database()
+        try:
+            self.require_reachable(self._client)
+        except psycopg.OperationalError as error:
+            raise OperationalError(str(error)) from error
+        fault = self.fault()
         if fault == "refused":
             raise OperationalError("connection refused")
         if fault == "late":
-            self._loop.outside(self._faults.thread_delay_s(), lambda: self._late(entries, lease))
+            self._loop.outside(self._faults.thread_delay_s(), lambda: self._late(entries, leases))
             raise OperationalError("the connection was cut before the commit")
-        positions = self.append(entries, lease)
+        positions = self.append(entries, leases)
         if fault == "lost":
             raise OperationalError("the connection was cut after the commit")
         return positions
@@ -134,13 +138,18 @@ class SimulatedDatabase:
 
     def connect(self) -> SimulatedConnection:
         """A connection for reading. Raises `psycopg.OperationalError` where none is to be had."""
-        if self.is_away or self._faults.of_reading():
+        self.require_reachable(self._client)
+        if self._faults.of_reading():
             raise psycopg.OperationalError("connection refused")
         return SimulatedConnection(self.rows, self.streams)
 
-    def _late(self, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None) -> None:
+    @property
+    def _client(self) -> Process | None:
+        return None if self._loop.job is None else self._loop.job.owner
+
+    def _late(self, entries: Sequence[LogEntry], leases: Sequence[Named]) -> None:
         try:
-            self.append(entries, lease)
+            self.append(entries, leases)
         except (LeaseLost, _Taken):
             return
 
@@ -151,10 +160,8 @@ class SimulatedRecorder(EventRecorder):
     def __init__(self, database: SimulatedDatabase) -> None:
         self._database = database
 
-    def _inserted(
-        self, stored_events: Sequence[StoredEvent], lease: tuple[UUID, int] | None
-    ) -> list[int]:
-        return self._database.statement(cast("Sequence[LogEntry]", stored_events), lease)
+    def _inserted(self, stored_events: Sequence[StoredEvent], leases: Sequence[Named]) -> list[int]:
+        return self._database.statement(cast("Sequence[LogEntry]", stored_events), leases)
 
     def _conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict:
         for event in stored_events:
@@ -212,24 +219,6 @@ class SimulatedLog:
     def __init__(self, database: SimulatedDatabase) -> None:
         self.mapper = MAPPER
         self.recorder = SimulatedRecorder(database)
-
-
-class SimulatedLease:
-    """What a drive asks of a `Lease`. Somebody else may have taken the run."""
-
-    def __init__(self, database: SimulatedDatabase, run_id: UUID) -> None:
-        process = PROCESS.get()
-        assert process is not None
-        self.run_id = run_id
-        self.epoch = database.acquire(run_id, process)
-        self._database = database
-
-    def keep(self) -> None:
-        """See `Lease.keep`."""
-        if self._database.is_away:
-            raise psycopg.OperationalError("the server is away")
-        if self._database.epochs[self.run_id] != self.epoch:
-            raise RunBusy(self.run_id, "another")
 
 
 MAPPER: Any = EventMapper(JSONTranscoder())

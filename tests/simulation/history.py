@@ -6,7 +6,7 @@ import asyncio
 import random as global_random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,20 +17,23 @@ from unittest.mock import patch
 from uuid import UUID
 
 import orjson
+import psycopg
 
 from failproof_es.core.case import prompt_id
 from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.sharding.leases import RUN_ITSELF
 from failproof_es.engine import driver
 from failproof_es.engine.driver import Driver
 from failproof_es.events import Event
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
-from failproof_es.store.writing.lease import Lease, RunBusy
+from failproof_es.store.writing.lease import RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from failproof_es.support import clock
-from tests.simulation.database import MAPPER, Row, SimulatedDatabase, SimulatedLease, SimulatedStore
+from tests.simulation.database import MAPPER, Row, SimulatedDatabase, SimulatedStore
 from tests.simulation.faults import Faults
-from tests.simulation.loop import Process, SimulatedLoop, Stuck
+from tests.simulation.leases import SimulatedLease
+from tests.simulation.loop import PROCESS, Process, SimulatedLoop, Stuck
 from tests.simulation.network import ModelServers, Sent, SimulatedTargets, bodies_of
 from tests.simulation.plan import Shape, planned_events, prepared
 
@@ -38,6 +41,7 @@ _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _MOST_DRIVES = 60
 _CALM_AFTER_DRIVES = 8
 _CALM_AFTER_S = 7_200.0
+_DISTURBANCES = ("kill", "kill", "kill", "cut off", "stopped", "request", "outage", "clock")
 
 
 class Violation(Exception):
@@ -51,6 +55,7 @@ class Drive:
     process: Process
     stop: asyncio.Event
     task: asyncio.Task[Any] | None = None
+    lease: SimulatedLease | None = None
 
     @property
     def over(self) -> bool:
@@ -98,8 +103,10 @@ class History:
                 self.loop.dispose([drive.process for drive in self.drives])
 
     def now(self) -> datetime:
-        """The time of day."""
-        return _BEGIN + timedelta(seconds=self.loop.now_s) + self._clock_offset
+        """The time of day, by the clock of the process that asks: no two are the same."""
+        process = PROCESS.get()
+        skew_s = 0.0 if process is None else process.skew_s
+        return _BEGIN + timedelta(seconds=self.loop.now_s + skew_s) + self._clock_offset
 
     # -- beginning -------------------------------------------------------------------------
 
@@ -122,7 +129,7 @@ class History:
 
     def _begin(self) -> None:
         events = planned_events(self.run_id, self.plan)
-        self.database.append([MAPPER.to_stored_event(event) for event in events], None)
+        self.database.append([MAPPER.to_stored_event(event) for event in events], ())
         targets = SimulatedTargets(self.plan.configuration, self.servers)
         contents = [case.turns[0].content for case in self.plan.cases]
         for key in targets.models:
@@ -140,7 +147,7 @@ class History:
 
     def _drive(self) -> None:
         """Begin another drive, whoever drives already."""
-        process = Process(f"drive-{len(self.drives) + 1}")
+        process = Process(f"drive-{len(self.drives) + 1}", skew_s=self.random.uniform(-1, 1))
         drive = Drive(process, asyncio.Event())
         self.drives.append(drive)
         if len(self.drives) >= _CALM_AFTER_DRIVES:
@@ -153,29 +160,47 @@ class History:
         drive.task.add_done_callback(lambda task: self._ended(drive), context=Context())
 
     async def _main(self, drive: Drive) -> None:
-        lease = SimulatedLease(self.database, self.run_id)
+        lease = drive.lease = SimulatedLease(self.database, self.loop, self.run_id)
         store = SimulatedStore(self.loop, self.database)
         configuration = self.plan.configuration
-        driving = Driver(
-            cast("Store", store),
-            cast("Lease", lease),
-            configuration,
-            SimulatedTargets(configuration, self.servers),
-            observe=self._observed,
-            stop=drive.stop,
-        )
-        await driving.drive(resumed=lease.epoch > 1)
+        with lease:
+            if not await self._acquired(lease):
+                return
+            self._note(f"{drive.process.name} has epoch {lease.epoch}")
+            driving = Driver(
+                cast("Store", store),
+                lease,
+                configuration,
+                SimulatedTargets(configuration, self.servers),
+                observe=self._observed,
+                stop=drive.stop,
+            )
+            await driving.drive(resumed=lease.epoch > 1)
+
+    async def _acquired(self, lease: SimulatedLease) -> bool:
+        """Whether this process got the run: it tries again until it did, or the run is sealed."""
+        while not self.sealed:
+            with suppress(psycopg.OperationalError):
+                if lease.acquire_now():
+                    return True
+            await asyncio.sleep(1 + self.random.random())
+        return False
+
+    def _is_current(self, drive: Drive) -> bool:
+        """Whether nobody took the run from this process."""
+        row = self.database.leases.of_run.get(self.run_id, {}).get(RUN_ITSELF)
+        return row is not None and drive.lease is not None and row.epoch == drive.lease.epoch
 
     def _ended(self, drive: Drive) -> None:
         assert drive.task is not None
         error = None if drive.task.cancelled() else drive.task.exception()
         name = drive.process.name
         self._note(f"{name} ended: {error!r}")
-        current = drive.process.epoch == self.database.epochs[self.run_id]
+        current = self._is_current(drive)
         expected = (LogUnavailable,) if current else (LogUnavailable, LeaseLost, RunBusy)
         if drive.task.cancelled() or (error is not None and not isinstance(error, expected)):
             self.violations.append(f"{name} ended by {error!r}")
-        if current and not self.sealed and drive is self.drives[-1]:
+        if not self.sealed and all(each.over for each in self.drives):
             self.loop.outside(self.random.random() * 5, self._drive)
 
     # -- disturbances ----------------------------------------------------------------------
@@ -192,30 +217,33 @@ class History:
             return
         self._to_come -= 1
         living = [drive for drive in self.drives if not drive.over]
-        kinds = ("kill", "kill", "kill", "taken", "stopped", "request", "outage", "clock")
-        kind = self.random.choice(kinds)
+        kind = self.random.choice(_DISTURBANCES)
         self._note(kind)
         if kind == "outage":
             self.database.away_until_s = self.loop.now_s + self.random.choice((1, 20, 400))
         elif kind == "clock":
             self._clock_offset += timedelta(seconds=self.random.uniform(-100, 100))
         elif living:
-            drive = self.random.choice(living)
-            self._disturb_drive(kind, drive, drive is self.drives[-1])
+            self._disturb_drive(kind, self.random.choice(living))
         self._plan_disturbance()
 
-    def _disturb_drive(self, kind: str, drive: Drive, newest: bool) -> None:
-        if kind == "kill":
-            self.loop.kill(drive.process)
-            if newest:
-                self.loop.outside(self.random.random(), self._drive)
-        elif kind == "request":
+    def _disturb_drive(self, kind: str, drive: Drive) -> None:
+        process = drive.process
+        if kind == "request":
             drive.stop.set()
-        elif newest:
-            if kind == "stopped":
-                self.loop.stop_process(drive.process, self.random.choice((0.1, 5.0, 60.0)))
-            if kind == "taken" or self.random.random() < 0.7:
-                self.loop.outside(self.random.random(), self._drive)
+            return
+        if kind == "kill":
+            self.loop.kill(process)
+            if self.random.random() < 0.7:  # else its host is gone, and the server waits for it
+                self.database.leases.end_sessions(process)
+        elif kind == "stopped":
+            self.loop.stop_process(process, self.random.choice((0.1, 5.0, 60.0)))
+        else:
+            process.cut_until_s = self.loop.now_s + self.random.choice((0.1, 10.0, 60.0))
+            if self.random.random() < 0.5:
+                self.database.leases.end_sessions(process)
+        if kind == "kill" or self.random.random() < 0.7:
+            self.loop.outside(self.random.random(), self._drive)
 
     def _calm(self) -> None:
         """No more faults: what is left must come to its end."""
@@ -246,7 +274,8 @@ class History:
         self._sends[sent.body] += 1
         if self._sends[sent.body] > self._requested[sent.body]:
             self.violations.append(f"request {sent.number} was sent before it was recorded")
-        if sent.process.epoch != self.database.epochs[self.run_id]:
+        [drive] = [each for each in self.drives if each.process is sent.process]
+        if not self._is_current(drive):
             return  # who lost the run may still waste a call
         open_ = [s for s, body in self.asked.items() if body == sent.body]
         if all(stream in self._answered for stream in open_):

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
-from failproof_es.core import leases as rules_of_leases
-from failproof_es.core.leases import RUN_ITSELF, LeaseRow, Leases
+from failproof_es.core.sharding import leases as rules_of_leases
+from failproof_es.core.sharding.leases import RUN_ITSELF, LeaseRow, Leases
 
 _NOW = 0.0
 _SECONDS = 1.0

@@ -43,10 +43,13 @@ class Process:
     """A simulated process: what runs in it, and whether it still does."""
 
     name: str
+    skew_s: float = 0.0
+    """By how much its clock is ahead of the server's."""
     dead: bool = False
     stopped: bool = False
     """As by SIGSTOP: nothing of it runs until it is continued."""
-    epoch: int = 0
+    cut_until_s: float = 0.0
+    """As by a partition: until then it cannot reach the log."""
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
     """Held until the history is over: an object that is collected may run code."""
     held: list[asyncio.Handle] = field(default_factory=list)
@@ -82,6 +85,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._order = count()
         self._plans: list[tuple[int, int, Callable[[], None]]] = []
         self._over = False
+        self._nobody = Context()
 
     # -- for whoever makes the history -----------------------------------------------------
 
@@ -91,7 +95,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def outside(self, delay_s: float, call: Callable[[], None]) -> None:
         """Call it later, on behalf of no process: nobody's death keeps it from happening."""
-        handle = asyncio.Handle(call, (), self)
+        handle = asyncio.Handle(call, (), self, self._nobody)
         heapq.heappush(self._timers, (self.now_s + delay_s, next(self._order), None, handle))
 
     def spawn(self, process: Process, main: Coroutine[Any, Any, T]) -> asyncio.Task[T]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -16,7 +15,7 @@ from failproof_es.events import Event
 from failproof_es.models import http_reply
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.writing.journal import Journal
-from failproof_es.store.writing.recorder import EventRecorder
+from failproof_es.store.writing.recorder import EventRecorder, Named
 from tests.simulation.database import SimulatedDatabase
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
@@ -26,8 +25,8 @@ def acknowledged_before_commit(patched: pytest.MonkeyPatch) -> None:
     """An append returns as soon as it waits to be committed."""
     append = Journal.append
 
-    async def at_once(self: Journal, *events: Event) -> Sequence[int]:
-        asyncio.ensure_future(append(self, *events))  # noqa: RUF006
+    async def at_once(self: Journal, *events: Event, **given: Any) -> Sequence[int]:
+        asyncio.ensure_future(append(self, *events, **given))  # noqa: RUF006
         await asyncio.sleep(0)
         return ()
 
@@ -55,9 +54,9 @@ def epoch_not_checked(patched: pytest.MonkeyPatch) -> None:
     append = SimulatedDatabase.append
 
     def unchecked(
-        self: SimulatedDatabase, entries: Sequence[LogEntry], lease: tuple[UUID, int] | None
+        self: SimulatedDatabase, entries: Sequence[LogEntry], leases: Sequence[Named]
     ) -> list[int]:
-        return append(self, entries, None)
+        return append(self, entries, ())
 
     patched.setattr(SimulatedDatabase, "append", unchecked)
 
@@ -71,9 +70,9 @@ def request_sent_during_outage(patched: pytest.MonkeyPatch) -> None:
     """A drive goes on though the log could not be written."""
     append = Journal.append
 
-    async def careless(self: Journal, *events: Event) -> Sequence[int]:
+    async def careless(self: Journal, *events: Event, **given: Any) -> Sequence[int]:
         try:
-            return await append(self, *events)
+            return await append(self, *events, **given)
         except Exception:
             return ()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from failproof_es.core import leases as rules
-from failproof_es.core.leases import LeaseRow, Leases
+from failproof_es.core.sharding import leases as rules
+from failproof_es.core.sharding.leases import LeaseRow, Leases
 from tests.simulation.lease_explorer import Explorer, Rules, Unsafe
 
 EXPLORERS = {
