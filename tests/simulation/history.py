@@ -213,14 +213,15 @@ class History:
         if self.sealed:
             return
         if not self._to_come or self.loop.now_s > _CALM_AFTER_S:
-            self._calm()
+            away_s = self.database.away_until_s - self.loop.now_s
+            self.loop.outside(max(0.0, away_s), self._calm)
             return
         self._to_come -= 1
         living = [drive for drive in self.drives if not drive.over]
         kind = self.random.choice(_DISTURBANCES)
         self._note(kind)
         if kind == "outage":
-            self.database.away_until_s = self.loop.now_s + self.random.choice((1, 20, 400))
+            self.database.away_until_s = self.loop.now_s + self.random.choice((1, 20, 1_000))
         elif kind == "clock":
             self._clock_offset += timedelta(seconds=self.random.uniform(-100, 100))
         elif living:
