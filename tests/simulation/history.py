@@ -72,7 +72,8 @@ class History:
         self.shape = Shape.draw(self.random)
         self.plan = prepared(self.shape)
         self.faults = Faults.draw(Random(f"{seed}/faults"))
-        self.loop = SimulatedLoop(Random(f"{seed}/order"), self.faults.thread_delay_s)
+        order = Random(f"{seed}/order")
+        self.loop = SimulatedLoop(order, self.faults.thread_delay_s)  # type: ignore[abstract]
         self.database = SimulatedDatabase(self.loop, self.faults)
         self.servers = ModelServers(self.loop, self.faults, Random(f"{seed}/servers"))
         self.run_id = UUID(bytes=sha256(f"run {seed}".encode()).digest()[:16], version=4)

@@ -147,7 +147,8 @@ class Explorer:
         if epoch is None or epoch > self.most_epochs:
             return
         self._require_free(state, place, alone)
-        known: tuple[Known, ...] = ("nothing",) * (self.shards if alone else 1)
+        unread: Known = "nothing"
+        known = (unread,) * (self.shards if alone else 1)
         after = _with_view(state, worker, place, View(epoch, alone, known))
         if any(row is not None and row.epoch > self.most_epochs for row in claimed):
             return
