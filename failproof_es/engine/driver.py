@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from failproof_es.configuration.schema import Configuration
-from failproof_es.core.run import Run
 from failproof_es.core.tally import Tally
-from failproof_es.dialects import dialect_named
-from failproof_es.dialects.scorers import scorers_of
-from failproof_es.engine.drive.gc_tuning import tuned_gc
-from failproof_es.engine.drive.interpreter import DeferredTooLong, Halted, Interpreter, OnText
-from failproof_es.engine.drive.judging import judging_of
+from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
+from failproof_es.engine.drive.interpreter import OnText
 from failproof_es.engine.drive.passes import Phase, phases_of
-from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver, PendingEvaluations
+from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver
+from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets
-from failproof_es.engine.drive.work_queue import WorkQueue
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.finish.final_pass import FinalScan
 from failproof_es.engine.finish.finalize import finalize, seal
@@ -33,10 +30,8 @@ from failproof_es.events import RunResumed
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import Lease
-from failproof_es.support.plurals import plural
 
 _LOOK_AT_LEASE_S = 1.0
-_DRAIN_MARGIN_S = 5.0
 
 
 class Driver:
@@ -60,17 +55,11 @@ class Driver:
         self._lease = lease
         self._configuration = configuration
         self._targets = targets
-        self._observe = observe
-        self._on_text = on_text
-        self._on_carried_over = on_carried_over
-        self._on_begun = on_begun
+        self._hooks = Hooks(observe, on_text, on_carried_over, on_begun)
         self._requested_stop = stop
         self._reader = RetryingReader(store)
         self._phases = phases_of(configuration) if phases is None else phases
         self._stop = asyncio.Event()
-        self._trouble: BaseException | None = None
-        self._turned_away: list[DeferredTooLong] = []
-        """One for each evaluation that is left pending while the others go on."""
 
     async def drive(self, *, resumed: bool) -> Outcome:
         """Run every planned evaluation to its end, or until a stop is requested.
@@ -89,9 +78,9 @@ class Driver:
             outage=self._store.outage,
             on_commit=checks.committed,
         )
-        stream = RunStream(run, journal, self._observe)
+        stream = RunStream(run, journal, self._hooks.observe)
         try:
-            with tuned_gc():
+            with tuned_python():
                 reading = None
                 if not run.ended:
                     reading = await self._carry_on(journal, stream, checks, resumed=resumed)
@@ -113,122 +102,46 @@ class Driver:
                 code_version=code_version(),
                 packages=package_versions(self._configuration, stream.run.started.dialect),
             )
+        evaluations = EvaluationDrive(
+            stream.run,
+            self._configuration,
+            self._targets,
+            self._reader,
+            journal,
+            replace(self._hooks, check_begin=checks.begin, check_end=checks.end),
+            self._stop,
+        )
         changes: asyncio.Queue[LimitUpdate | None] = asyncio.Queue()
-        for server, gate in self._targets.gates.items():
-            gate.on_change = changes.put_nowait
-            if last := stream.run.limits.get(server):
-                gate.restore(last.limit_after, last.held_until)
-        recording = asyncio.create_task(stream.record_limits(changes, self._give_up), name="limits")
+        self._targets.restore_limits(stream.run.limits, changes.put_nowait)
+        give_up = evaluations.give_up
+        recording = asyncio.create_task(stream.record_limits(changes, give_up), name="limits")
         tally = Tally(stream.run.started.planned_evaluations)
         try:
             for phase in self._phases:
-                tally = await self._evaluate_all(journal, stream.run, phase, checks)
+                tally = await self._drive_phase(evaluations, phase)
                 if self._stop.is_set():
                     break
         finally:
             changes.put_nowait(None)
             await recording
+        why = evaluations.why(requested=self._requested_stop.is_set())
         return await finalize(
-            stream, self._reader, tally.counts(), self._configuration.gates, self._why(), checks
+            stream, self._reader, tally.counts(), self._configuration.gates, why, checks
         )
 
-    # -- the evaluations -------------------------------------------------------------------
-
-    async def _evaluate_all(
-        self, journal: Journal, run: Run, phase: Phase, checks: LiveChecks
-    ) -> Tally:
-        """Run every evaluation as far as the phase goes; return the counts of all."""
-        tally = Tally(run.started.planned_evaluations)
-        self._turned_away.clear()  # a new phase asks them again
-        unfinished = PendingEvaluations(
-            run, self._reader, journal, self._observe, tally, self._on_carried_over, self._on_begun
-        )
-        interpreter = self._interpreter(journal, run, phase)
-        queues = [
-            WorkQueue(unfinished.windows(phase, models, self._stop))
-            for models in self._targets.by_server
-        ]
-        workers = [
-            asyncio.create_task(
-                self._work(interpreter, queue, phase, tally, checks), name=f"worker-{n}"
-            )
-            for n in range(self._configuration.execution.parallel_workers)
-            for queue in queues
-        ]
+    async def _drive_phase(self, evaluations: EvaluationDrive, phase: Phase) -> Tally:
         watchers = [
-            asyncio.create_task(self._watch_for_stop(workers), name="stop"),
-            asyncio.create_task(self._watch_lease(), name="lease"),
+            asyncio.create_task(self._watch_for_stop(evaluations), name="stop"),
+            asyncio.create_task(self._watch_lease(evaluations), name="lease"),
         ]
         try:
-            await asyncio.gather(*workers, return_exceptions=True)
+            return await evaluations.drive(phase)
         finally:
-            for task in (*watchers, *workers):
-                task.cancel()
-            await asyncio.gather(*watchers, *workers, return_exceptions=True)
-            for queue in queues:
-                await queue.close()
-        return tally
+            for watcher in watchers:
+                watcher.cancel()
+            await asyncio.gather(*watchers, return_exceptions=True)
 
-    def _interpreter(self, journal: Journal, run: Run, phase: Phase) -> Interpreter:
-        manifest = run.started
-        execution = self._configuration.execution
-        return Interpreter(
-            dialect=dialect_named(manifest.dialect),
-            targets=self._targets.models,
-            judges=self._targets.judges,
-            judging=judging_of(manifest),
-            journal=journal,
-            redactor=self._targets.redactor(),
-            observe=self._observe,
-            on_text=self._on_text,
-            stop=self._stop,
-            retry_attempts=execution.retry_attempts,
-            retry_delay_ms=execution.retry_delay_ms,
-            purposes=phase.purposes,
-            scorers=scorers_of(manifest.configuration),
-        )
-
-    async def _work(
-        self,
-        interpreter: Interpreter,
-        queue: WorkQueue,
-        phase: Phase,
-        tally: Tally,
-        checks: LiveChecks,
-    ) -> None:
-        try:
-            while not self._stop.is_set() and (job := await queue.next()) is not None:
-                checks.begin(job)
-                finished = False
-                try:
-                    evaluation = await interpreter.evaluate(job.key, job.case, job.history)
-                    finished = evaluation.finished
-                except DeferredTooLong as error:
-                    if phase.submissions is not None:
-                        raise  # who handed it in waits for it
-                    self._turned_away.append(error)
-                    continue
-                finally:
-                    checks.end(job, finished=finished)
-                if evaluation.finished:
-                    tally.add(evaluation)
-        except Exception as error:
-            self._give_up(error)
-
-    def _why(self) -> BaseException | None:
-        """Why the drive ends, if neither everything is done nor a stop was requested."""
-        if self._trouble or not self._turned_away or self._requested_stop.is_set():
-            return self._trouble
-        left = plural(len(self._turned_away), "evaluation")
-        return Halted(f"{left} left unfinished; {self._turned_away[0]}")
-
-    def _give_up(self, error: BaseException) -> None:
-        """Stop the run at the first error; requests in flight still end."""
-        if self._trouble is None:
-            self._trouble = error
-        self._stop.set()
-
-    async def _watch_for_stop(self, workers: Sequence[asyncio.Task[None]]) -> None:
+    async def _watch_for_stop(self, evaluations: EvaluationDrive) -> None:
         """After a stop, wait for requests in flight, for as long as one request may take."""
         requested = asyncio.ensure_future(self._requested_stop.wait())
         internal = asyncio.ensure_future(self._stop.wait())
@@ -238,16 +151,13 @@ class Driver:
             requested.cancel()
             internal.cancel()
         self._stop.set()
-        for gate in self._targets.gates.values():
-            gate.close()
-        timeout_s = self._configuration.execution.timeout_per_request_ms / 1000
-        await asyncio.sleep(timeout_s + _DRAIN_MARGIN_S)
-        for worker in workers:
-            worker.cancel()
+        self._targets.close_gates()
+        await asyncio.sleep(drain_s(self._configuration))
+        evaluations.cancel()
 
-    async def _watch_lease(self) -> None:
+    async def _watch_lease(self, evaluations: EvaluationDrive) -> None:
         while True:
             await asyncio.sleep(_LOOK_AT_LEASE_S)
             if self._lease.lost is not None:
-                self._give_up(self._lease.lost)
+                evaluations.give_up(self._lease.lost)
                 return

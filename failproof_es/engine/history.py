@@ -16,6 +16,7 @@ from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, ImpossibleHistory, fold
 from failproof_es.core.history_errors import require
 from failproof_es.core.run import (
+    CHUNK,
     PlannedEvaluation,
     Run,
     evolve_run,
@@ -24,6 +25,7 @@ from failproof_es.core.run import (
     planned_names,
     planned_streams,
 )
+from failproof_es.core.sharding.shards import chunk_slices
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored, topics
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
@@ -244,24 +246,56 @@ def read_unfinished(
     Looks at chunks from the first on until one has any, a bounded number of them. Of what has
     ended only the topics are read; its content is checked when the run is validated.
     """
-    run_id, final = run.started.originator_id, list(_FINAL)
+    run_id = run.started.originator_id
     scored = abandoned = 0
     chunk, last = first_chunk, min(first_chunk + _CHUNKS_AT_ONCE, run.chunks)
     left: list[EvaluationKey] = []
     while chunk < last and not left:
         digests = read_chunk(connection, run_id, chunk)
         chunk += 1
-        for planned in _batches(run, digests, models):
-            streams = planned_streams(run_id, planned)
-            [found] = connection.execute(
-                query("finished_streams"), {"streams": streams, "final": final}
-            ).fetchall()
-            scored, abandoned = scored + found[0], abandoned + found[1]
-            left += [
-                EvaluationKey(run_id, prompt_id(digest), model, repetition)
-                for digest, model, repetition in (planned[place - 1] for place in found[2])
-            ]
+        found = _unfinished_of(connection, run, digests, models)
+        scored, abandoned = scored + found[0], abandoned + found[1]
+        left += found[2]
     return Unfinished(chunk, scored, abandoned, left)
+
+
+def read_unfinished_cases(
+    connection: Connection, run: Run, cases: range, models: Sequence[str]
+) -> Unfinished:
+    """The evaluations of these models that have not ended, of the cases at these places.
+
+    Otherwise as `read_unfinished`. Raises `ImpossibleHistory` where the recorded plan is cut
+    otherwise than plans are, or shorter.
+    """
+    run_id = run.started.originator_id
+    digests: list[str] = []
+    for piece in chunk_slices(cases):
+        recorded = read_chunk(connection, run_id, piece.chunk)
+        if piece.end > len(recorded) or (piece.chunk + 1 < run.chunks and len(recorded) != CHUNK):
+            raise ImpossibleHistory(f"run {run_id}: chunk {piece.chunk} of its plan is too short")
+        digests += recorded[piece.first : piece.end]
+    scored, abandoned, left = _unfinished_of(connection, run, digests, models)
+    return Unfinished(run.chunks, scored, abandoned, left)
+
+
+def _unfinished_of(
+    connection: Connection, run: Run, digests: Sequence[str], models: Sequence[str]
+) -> tuple[int, int, list[EvaluationKey]]:
+    """How many of these have ended, with a score and without, and the others in plan order."""
+    run_id, final = run.started.originator_id, list(_FINAL)
+    scored = abandoned = 0
+    left: list[EvaluationKey] = []
+    for planned in _batches(run, digests, models):
+        streams = planned_streams(run_id, planned)
+        [found] = connection.execute(
+            query("finished_streams"), {"streams": streams, "final": final}
+        ).fetchall()
+        scored, abandoned = scored + found[0], abandoned + found[1]
+        left += [
+            EvaluationKey(run_id, prompt_id(digest), model, repetition)
+            for digest, model, repetition in (planned[place - 1] for place in found[2])
+        ]
+    return scored, abandoned, left
 
 
 def _batches(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.loading import LoadedConfiguration, configuration_from_resolved
@@ -44,6 +45,7 @@ from failproof_es.engine.preflight.record import (
     PreflightResult,
     ResolvedConfiguration,
     Say,
+    Step,
     open_models,
     record_refusal,
     recorded_preflight,
@@ -60,9 +62,17 @@ from failproof_es.events import (
 )
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.problems import InvalidInput
+from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.store.writing.lease import HeldLease, Lease
+
+
+class AlsoBegin(Protocol):
+    """Done with a new run, in the transaction that records it, on its connection."""
+
+    def __call__(self, connection: Connection, run_id: UUID, cases: int) -> None:
+        """Raises as the database does; then there is no run."""
 
 
 async def start(
@@ -73,22 +83,28 @@ async def start(
     stop: asyncio.Event,
     say: Say,
     on_text: OnText | None = None,
+    step: Step = nullcontext,
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
     All input is checked before anything is sent: raises
     `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
-    people; `on_text` gets the text of streamed answers as it comes.
+    people; `on_text` gets the text of streamed answers as it comes; `step` tells of what is done
+    before the first request.
     """
     configuration = loaded.configuration
     targets = Targets(configuration)
     try:
         run_id = _run_id(configuration)
-        dialect, plan = await _plan(loaded, store, run_id, targets, say)
+        dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
             await open_models(store, run_id, targets)
-            observe(await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan))
+            with step("recording the plan"):
+                begun = await asyncio.to_thread(
+                    _begin, store, run_id, loaded, dialect, targets, plan
+                )
+            observe(begun)
             del plan
             driver = Driver(
                 store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
@@ -98,16 +114,18 @@ async def start(
         await targets.close()
 
 
-async def create(loaded: LoadedConfiguration, store: Store, *, say: Say) -> RunStarted:
-    """Record a new run with its whole plan, for `resume` to drive. Nothing is sent.
+async def create(
+    loaded: LoadedConfiguration, store: Store, *, say: Say, also: AlsoBegin | None = None
+) -> RunStarted:
+    """Record a new run with its whole plan, for `resume` or for workers to drive. Nothing is sent.
 
-    Raises `InvalidInput` like `start`.
+    `also` does more in the transaction that records it. Raises `InvalidInput` like `start`.
     """
     targets = Targets(loaded.configuration)
     try:
         run_id = _run_id(loaded.configuration)
         dialect, plan = await _plan(loaded, store, run_id, targets, say)
-        return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan)
+        return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan, also)
     finally:
         await targets.close()
 
@@ -152,7 +170,7 @@ async def resume(
             leased(lease)
             if not run.ended:
                 announce(configuration, say)
-                await _require_models(run_id, store, targets, run.started.dialect, say)
+                await require_models(run_id, store, targets, run.started.dialect, say)
                 await open_models(store, run_id, targets)
             driver = Driver(
                 store, lease, configuration, targets,
@@ -164,7 +182,13 @@ async def resume(
         await targets.close()
 
 
-async def _require_models(
+def _take_from_workers(store: Store, run_id: UUID) -> None:
+    """Workers leave the run alone: this process drives all of it, under its lease."""
+    with store.connect() as connection:
+        connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
+
+
+async def require_models(
     run_id: UUID, store: Store, targets: Targets, dialect: str, say: Say
 ) -> None:
     """Check whether the models can be reached. A failure is recorded, too."""
@@ -189,12 +213,17 @@ def _driven_before(started: RunStarted, lease: Lease) -> bool:
 
 
 async def _plan(
-    loaded: LoadedConfiguration, store: Store, run_id: UUID, targets: Targets, say: Say
+    loaded: LoadedConfiguration,
+    store: Store,
+    run_id: UUID,
+    targets: Targets,
+    say: Say,
+    step: Step = nullcontext,
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts, and record both. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
-    checked = partial(_checked, loaded, store, targets)
+    checked = partial(_checked, loaded, store, targets, step)
     dialect, plan = (await recorded_preflight(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
         say(warning.describe())
@@ -204,13 +233,15 @@ async def _plan(
 
 
 async def _checked(
-    loaded: LoadedConfiguration, store: Store, targets: Targets
+    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step
 ) -> PreflightResult[tuple[Dialect, Plan]]:
     cases = CollectedCases()
-    checked = await check(loaded, store, targets, take=cases.add)
+    with step("reading and checking the suites and the models"):
+        checked = await check(loaded, store, targets, take=cases.add)
     dialect, estimates = checked.source.dialect, checked.estimates
     reading = replace(checked.reading, found=checked.found)
-    plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
+    with step("storing the cases"):
+        plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
     warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
     return PreflightResult((dialect, plan), warnings, checked.remarks, estimates.as_json())
 
@@ -228,6 +259,7 @@ def _begin(
     dialect: Dialect,
     targets: Targets,
     plan: Plan,
+    also: AlsoBegin | None = None,
 ) -> RunStarted:
     """Record the run with its number, its whole plan and its prices, in one transaction."""
     configuration = loaded.configuration
@@ -260,7 +292,11 @@ def _begin(
         where=current_host(),
     )
     planned = to_events(_planned(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
-    return store.begin_run(draft, planned, plan.asked.plan)
+    if also is None:
+        return store.begin_run(draft, planned, plan.asked.plan)
+    return store.begin_run(
+        draft, planned, plan.asked.plan, lambda open_: also(open_, run_id, cases)
+    )
 
 
 def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:

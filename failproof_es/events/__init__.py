@@ -78,6 +78,8 @@ from failproof_es.events.side_streams import (
     ValidationFailed,
     ValidationPassed,
     ValidationStarted,
+    WorkerJoined,
+    WorkerLeft,
 )
 
 __all__ = [
@@ -140,6 +142,8 @@ __all__ = [
     "ValidationPassed",
     "ValidationStarted",
     "Withheld",
+    "WorkerJoined",
+    "WorkerLeft",
     "topics",
 ]
 
@@ -154,6 +158,8 @@ EVENTS: dict[str, type[Event]] = {
         ValidationPassed,
         ValidationFailed,
         FileWritten,
+        WorkerJoined,
+        WorkerLeft,
         Reviewed,
         RunStarted,
         CasesPlanned,

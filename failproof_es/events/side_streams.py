@@ -111,6 +111,30 @@ class FileWritten(OperationEvent):
     sha256: str
 
 
+class WorkerJoined(OperationEvent):
+    """A worker began to drive shards of the run: its models are open there."""
+
+    says: ClassVar[str] = "worker {worker}, process {process}"
+
+    worker: UUID
+    process: int
+    code_version: str
+    packages: dict[str, str]
+
+
+class WorkerLeft(OperationEvent):
+    """A worker drives the run no more. One that was killed, or lost its host, never says so.
+
+    `evaluations` is how many it finished.
+    """
+
+    says: ClassVar[str] = "worker {worker}, evaluations: {evaluations}, {reason}"
+
+    worker: UUID
+    evaluations: int
+    reason: str
+
+
 class ReviewedItem(Record):
     """A person's verdict on an item of the checklist: whether what the case wants of it holds.
 

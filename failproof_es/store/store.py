@@ -153,12 +153,17 @@ class Store:
         return None
 
     def begin_run(
-        self, draft: RunStarted, planned: Iterable[Event], read_plan: Callable[[], Plan]
+        self,
+        draft: RunStarted,
+        planned: Iterable[Event],
+        read_plan: Callable[[], Plan],
+        also: Callable[[psycopg.Connection[Any]], None] = lambda connection: None,
     ) -> RunStarted:
         """Record a new run with its whole plan in one transaction, under a dense number.
 
         `draft` is its first event, without its number, its attempt and the runs that overlap
-        with it. `planned` are the events that follow; `read_plan` gives the same plan.
+        with it. `planned` are the events that follow; `read_plan` gives the same plan. `also` does
+        what has to be done with that in the same transaction.
         If the acknowledgement of the commit was lost, the run is looked up.
 
         Raises `InvalidInput` when a run with this id is on record, `psycopg.OperationalError`
@@ -173,6 +178,7 @@ class Store:
                     started = new.numbered(self._number(connection, draft.originator_id))
                     for event in chain([started], planned):  # one at a time: a plan can be long
                         append_entries(connection, [self.log.mapper.to_stored_event(event)])
+                    also(connection)
                     whole = True
                 try_index_runs(connection)
         except (psycopg.OperationalError, psycopg.InterfaceError):

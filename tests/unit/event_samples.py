@@ -52,6 +52,8 @@ from failproof_es.events import (
     ValidationFailed,
     ValidationPassed,
     ValidationStarted,
+    WorkerJoined,
+    WorkerLeft,
 )
 from failproof_es.store.mapper import encode
 
@@ -135,6 +137,10 @@ SAMPLES: tuple[Event, ...] = (
     ),
     ValidationFailed(**OPERATION, problems=("run.yaml:3: judge: is missing",)),
     FileWritten(**OPERATION, kind="results", path="out.jsonl", bytes=10, sha256="ab"),
+    WorkerJoined(
+        **OPERATION, worker=STREAM, process=4711, code_version="0.1.0", packages={"python": "3.11"}
+    ),
+    WorkerLeft(**OPERATION, worker=STREAM, evaluations=1_250, reason="stopped on request"),
     Reviewed(
         **OPERATION, evaluation_id=STREAM, reviewer="jane",
         items=(ReviewedItem(item="must_do.1", verdict="met"),), verdict="fail", severity="S1",

@@ -43,6 +43,14 @@ COMMANDS = {
         "failproof_es.cli.commands.start_resume:resume",
         "Resume RUN.",
     ),
+    "worker": CommandEntry(
+        "failproof_es.cli.commands.worker:worker",
+        "Drive runs together with other workers, on this host or on others.",
+    ),
+    "workers": CommandEntry(
+        "failproof_es.cli.commands.workers:workers",
+        "List the workers, and what each works on.",
+    ),
     "runs": CommandEntry(
         "failproof_es.cli.commands.runs:runs",
         "List the runs, newest first.",
@@ -122,8 +130,8 @@ COMMANDS = {
 }
 
 GROUPS = {
-    "Run": ("start", "resume"),
-    "Look": ("runs", "show", "results", "report", "diff", "log"),
+    "Run": ("start", "resume", "worker"),
+    "Look": ("runs", "workers", "show", "results", "report", "diff", "log"),
     "Check": ("validate", "replay"),
     "Judge": ("review",),
     "Prove": ("verify", "evidence", "ledger", "audit"),

@@ -27,6 +27,33 @@ connections_option = click.option(
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")
 
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(min=1, max=256),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Drive the run with N processes on this host. Workers elsewhere can join.",
+)
+detach_option = click.option(
+    "--detach",
+    is_flag=True,
+    help="Leave the run to workers, which `failproof-es worker` starts on any host.",
+)
+
+
+def require_one_way(workers: int, *, detach: bool, branching: bool = False) -> None:
+    """Raise `UsageError` unless it is clear who drives the run."""
+    if detach and workers > 1:
+        raise click.UsageError(
+            "--detach leaves the run to workers, --workers drives it here: give one of them"
+        )
+    if branching and (detach or workers > 1):
+        raise click.UsageError(
+            "a branch is begun by one process: leave --workers and --detach out, stop it, and "
+            "resume the new run with them"
+        )
+
 
 class DialectOption(click.Option):
     """`--dialect`. The default is the dialect that declares itself the command's default."""

@@ -24,6 +24,7 @@ from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import passed_of, percent
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import GATES, AttemptNumbers
+from failproof_es.engine.workers.presence import list_holders
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.data.wording import usd
@@ -47,10 +48,12 @@ _COLUMNS = (
     Column("cost", "cost_shown", right=True),
     Column("id", "run_id"),
 )
+_WORKERS = Column("workers", "workers_shown")
+"""Printed where somebody drives a run now."""
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "finished", "passed", "gates_met", "cost_usd",
-    "problem",
+    "workers", "problem",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 
@@ -80,6 +83,7 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     overlapping  how many earlier runs overlap with it (share many cases); `show RUN` names them
     finished     the evaluations scored or abandoned, of those planned
     passed       the share that passed, of those that passed or failed, for each model
+    workers      who drives it now; `workers` says more of each
     cost         of all answers, judges included; `-` if a price or a token count is unknown
 
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
@@ -88,9 +92,14 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     problems: list[str] = []
     with session().open_store() as store, store.connect() as connection:
         page = _Page(None if everything else limit, before)
-        rows = _noting(page.read(connection), problems)
+        holders = list_holders(connection)
+        rows = (
+            {**row, "workers": holders.get(row["run_id"], [])}
+            for row in _noting(page.read(connection), problems)
+        )
         if output_format is Format.TABLE:
-            print_table(map(_for_people, rows), _COLUMNS, when_empty=_nothing(before))
+            columns = (*_COLUMNS[:-1], _WORKERS, _COLUMNS[-1]) if holders else _COLUMNS
+            print_table(map(_for_people, rows), columns, when_empty=_nothing(before))
         else:
             print_rows(rows, _COLUMNS, output_format)
     if page.next_before is not None:
@@ -185,6 +194,7 @@ def _row(summary: RunSummary, attempt: int | None, attempts: int | None) -> dict
         "passed": list(_passed(summary)),
         "gates_met": run.gates_met,
         "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
+        "workers": [],
         "problem": None,
     }
 
@@ -213,6 +223,14 @@ def _told(passed: Sequence[dict[str, Any]]) -> str:
     )
 
 
+def _named(workers: Sequence[str]) -> str | None:
+    """The first of them, and how many more there are."""
+    if not workers:
+        return None
+    more = len(workers) - 1
+    return workers[0] + (f" and {more} more" if more else "")
+
+
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
@@ -221,5 +239,6 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
         "passed_shown": _told(row["passed"]) or None,
         "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
         "gates_shown": GATES[row["gates_met"]],
+        "workers_shown": _named(row["workers"]),
         "finished_shown": None if row["planned"] is None else f"{row['finished']}/{row['planned']}",
     }

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from uuid import UUID
@@ -16,9 +17,22 @@ import click
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.chosen_run import with_warning
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
-from failproof_es.cli.app.options import connections_option, quiet_option, settings_option
+from failproof_es.cli.app.options import (
+    connections_option,
+    detach_option,
+    quiet_option,
+    require_one_way,
+    settings_option,
+    workers_option,
+)
 from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_limit
 from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.commands.several_workers import (
+    begin_again,
+    begin_new,
+    drive_locally,
+    leave_to_workers,
+)
 from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.progress.display import Progress, progress_for
 from failproof_es.cli.progress.slow_step import slow_step
@@ -44,7 +58,13 @@ from failproof_es.engine.history import WINDOW, iterate_evaluations
 from failproof_es.events import CarriedOver, ErrorRecorded, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reading.reader import Connection, find, iterate_stream, resolve_run
+from failproof_es.store.reading.reader import (
+    Connection,
+    find,
+    iterate_stream,
+    max_position,
+    resolve_run,
+)
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
@@ -73,6 +93,8 @@ class Drive(Protocol):
     is_flag=True,
     help="Only check, as `validate` does. No case is asked and nothing is stored.",
 )
+@workers_option
+@detach_option
 @junit_option
 @quiet_option
 @format_option()
@@ -80,6 +102,8 @@ def start(
     config: Path,
     settings: tuple[str, ...],
     dry_run: bool,
+    workers: int,
+    detach: bool,
     junit: Path | None,
     quiet: bool,
     output_format: Format,
@@ -90,14 +114,21 @@ def start(
     `validate` does. With --json the last line of stdout is one object: run_id, run_number,
     status, counts, gates, exit_code. Progress is then one JSON object a line on stderr.
     """
+    require_one_way(workers, detach=detach)
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
         if dry_run:
             print_preflight(loaded, store, output_format)
             return
 
+        if detach:
+            leave_to_workers(store, begin_new(store, loaded), output_format)
+            return
+
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
-            return start_run(loaded, store, **how)
+            if workers > 1:
+                return drive_locally(store, begin_new(store, loaded), workers, quiet=quiet, **how)
+            return start_run(loaded, store, step=partial(slow_step, quiet=quiet), **how)
 
         _carry_out(store, drive, ProgressState(), junit, quiet, output_format)
 
@@ -117,6 +148,8 @@ def start(
     help="Start a new run that asks again what RUN abandoned and carries over what it scored.",
 )
 @connections_option
+@workers_option
+@detach_option
 @junit_option
 @quiet_option
 @format_option()
@@ -125,6 +158,8 @@ def resume(
     position: int | None,
     retry_abandoned: bool,
     settings: tuple[str, ...],
+    workers: int,
+    detach: bool,
     junit: Path | None,
     quiet: bool,
     output_format: Format,
@@ -145,6 +180,7 @@ def resume(
     It asks the abandoned ones again: those that ended without a score.
     """
     branching = position is not None or retry_abandoned
+    require_one_way(workers, detach=detach, branching=branching)
     if settings and not branching:
         raise InvalidInput.because(
             "--set cannot change a run that has begun: its configuration is on record",
@@ -154,10 +190,18 @@ def resume(
         state = ProgressState()
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
+            if detach:
+                leave_to_workers(store, begin_again(store, run_id), output_format)
+                return
+            after = max_position(connection)
             if not quiet and not branching:
-                catch_up_with(state, connection, run_id)
+                with slow_step("counting what is recorded"):
+                    catch_up_with(state, connection, run_id)
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            if workers > 1:
+                begin = begin_again(store, run_id)
+                return drive_locally(store, begin, workers, quiet=quiet, after=after, **how)
             if not quiet:
                 how["on_carried_over"] = state.carry_over
             if not quiet and not branching:

@@ -34,6 +34,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.dialects.protocol import Dialect, HasJudgeSchema, OffersTools, classify_waits
 from failproof_es.dialects.scorers import Scorer, scoring_waits
+from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.drive.attempt_events import (
     attempt_lost,
     error_recorded,
@@ -61,7 +62,6 @@ from failproof_es.models.protocol import (
 from failproof_es.models.replies.model_name_check import require_model
 from failproof_es.models.single_attempt import send_once
 from failproof_es.store.writing.event_header import EventHeader
-from failproof_es.store.writing.journal import Journal
 from failproof_es.support import clock
 
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
@@ -103,7 +103,7 @@ class Interpreter:
     targets: Mapping[str, Target]
     judges: Mapping[str, Target]
     judging: Judging
-    journal: Journal
+    journal: Appender
     redactor: Redactor
     observe: Callable[[Event], None]
     on_text: OnText | None
@@ -112,6 +112,8 @@ class Interpreter:
     retry_delay_ms: int
     purposes: frozenset[Purpose]
     scorers: Sequence[Scorer] = ()
+    may_send: Callable[[], bool] = lambda: True
+    """Whether a request may be sent now: not, once the lease may be another's."""
     _tools: OffersTools | None = field(init=False)
     """The dialect, where it is one: asking it for each request takes longer than preparing it."""
     _judge_schema: HasJudgeSchema | None = field(init=False)
@@ -169,6 +171,8 @@ class Interpreter:
                     break
                 sent_at = None
                 try:
+                    if not self.may_send():
+                        break
                     request = self._request(header, state, case, action, target)
                     await self._record([*decided, request])
                     state = evolve(state, request)
@@ -284,7 +288,7 @@ class Interpreter:
         An answer of another model than was asked is recorded whole, as an error. If the run stops
         while its server holds a request back, the request is not sent and is recorded as lost.
         """
-        if sent_at is None:
+        if sent_at is None or not self.may_send():
             return [
                 attempt_lost(
                     header, state, request, "not sent: stopped while the server held it back"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.run import Run
 from failproof_es.core.tally import Tally
+from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.drive.passes import Phase
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
@@ -20,12 +21,13 @@ from failproof_es.engine.history import (
     WINDOW,
     Connection,
     RecordedEvaluation,
+    Unfinished,
     read_evaluations,
     read_unfinished,
+    read_unfinished_cases,
     split_by_size,
 )
 from failproof_es.engine.related_runs.carried_over import carry_over
-from failproof_es.store.writing.journal import Journal
 
 Windows = AsyncGenerator[list[RecordedEvaluation]]
 OnCarriedOver = Callable[[RecordedEvaluation], None]
@@ -44,11 +46,13 @@ class PendingEvaluations:
 
     run: Run
     reader: RetryingReader
-    journal: Journal
+    journal: Appender
     observe: Observe
     tally: Tally
     on_carried_over: OnCarriedOver | None = None
     on_begun: OnBegun | None = None
+    cases: range | None = None
+    """The places in the plan of the cases whose evaluations these are; `None` for all."""
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
         """The pending evaluations of this phase and these models, in windows.
@@ -112,16 +116,23 @@ class PendingEvaluations:
                 ahead.cancel()
 
     async def _planned_keys(self, models: Sequence[str]) -> AsyncGenerator[list[EvaluationKey]]:
-        chunk = 0
-        while chunk < self.run.chunks:
-            found = await self.reader.read(read_unfinished, self.run, chunk, models)
-            chunk = found.next_chunk
+        async for found in self._unfinished(models):
             self.tally.scored += found.scored
             self.tally.abandoned += found.abandoned
             for first in range(0, len(found.keys), WINDOW):
                 window = found.keys[first : first + WINDOW]
                 for portion in await self.reader.read(_portioned, window):
                     yield portion
+
+    async def _unfinished(self, models: Sequence[str]) -> AsyncGenerator[Unfinished]:
+        if self.cases is not None:
+            yield await self.reader.read(read_unfinished_cases, self.run, self.cases, models)
+            return
+        chunk = 0
+        while chunk < self.run.chunks:
+            found = await self.reader.read(read_unfinished, self.run, chunk, models)
+            chunk = found.next_chunk
+            yield found
 
     async def _submitted(self, keys: AsyncGenerator[EvaluationKey]) -> Windows:
         async with contextlib.aclosing(keys):

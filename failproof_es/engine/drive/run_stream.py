@@ -3,34 +3,60 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
 from failproof_es.core.run import Run, evolve_run
+from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.events import Event, LimitChanged
+from failproof_es.store.errors import StreamConflict
 from failproof_es.store.writing.event_header import Draft, EventHeader
-from failproof_es.store.writing.journal import Journal
 
 Observe = Callable[[Event], None]
 
 
 class RunStream:
-    """A run's own stream. It has one writer: only one task at a time may record."""
+    """A run's own stream. Only one task at a time may record.
 
-    def __init__(self, run: Run, journal: Journal, observe: Observe) -> None:
+    While one process drives a run alone, nobody else writes to it, and a conflict is an error.
+    Where several workers do, `reread` gives the run as it is now, and it is decided again what is
+    recorded.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        journal: Appender,
+        observe: Observe,
+        reread: Callable[[], Awaitable[Run]] | None = None,
+    ) -> None:
         self.run = run
         self._journal = journal
         self._observe = observe
+        self._reread = reread
 
     async def record(self, kind: type[Event], **fields: Any) -> None:
-        """Append the next event; it is durable on return. Raises a `JournalError`."""
+        """Append the next event; it is durable on return. Raises a `JournalError`.
+
+        Raises `ImpossibleHistory` where the run does not admit it any more: another worker ended
+        or paused the run meanwhile.
+        """
         header = EventHeader.of_run(self.run.started.originator_id)
-        event = Draft(kind, header, **fields).after(self.run.version)
-        await self._journal.append(event)
-        self.run = evolve_run(self.run, event)
-        self._observe(event)
+        while True:
+            event = Draft(kind, header, **fields).after(self.run.version)
+            after = evolve_run(self.run, event)
+            try:
+                await self._journal.append(event)
+            except StreamConflict:
+                if self._reread is None:
+                    raise
+                self.run = await self._reread()
+                continue
+            self.run = after
+            self._observe(event)
+            return
 
     async def record_limits(
         self,

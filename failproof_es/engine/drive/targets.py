@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.redaction import SHORTEST_KEY, Redactor
-from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
-from failproof_es.events import ModelSnapshot
+from failproof_es.events import LimitChanged, ModelSnapshot
 from failproof_es.models import (
     create_provider,
     max_concurrency,
@@ -64,6 +64,20 @@ class Targets:
         return Target(
             model, provider, self.gates[server_of(model)], stuck_after_s(model, timeout_s)
         )
+
+    def restore_limits(
+        self, last: Mapping[str, LimitChanged], on_change: Callable[[LimitUpdate], None]
+    ) -> None:
+        """Go on with the limits that were recorded last, and tell of every change from now on."""
+        for server, gate in self.gates.items():
+            gate.on_change = on_change
+            if known := last.get(server):
+                gate.restore(known.limit_after, known.held_until)
+
+    def close_gates(self) -> None:
+        """Let no more requests pass: those that wait are not sent."""
+        for gate in self.gates.values():
+            gate.close()
 
     @property
     def by_server(self) -> Sequence[Sequence[str]]:

@@ -66,7 +66,7 @@ class LiveChecks:
             if self._held > _MOST_HELD_BYTES:
                 self._let_go(stream_id)  # type: ignore[arg-type]
 
-    def end(self, recorded: RecordedEvaluation, *, finished: bool) -> None:
+    def end(self, recorded: RecordedEvaluation, finished: bool) -> None:
         """The evaluation was carried on as far as it goes now; check it where it is finished."""
         entries = self._let_go(recorded.key.evaluation_id)
         if not finished or not entries or not self._usable:

@@ -21,6 +21,7 @@ GRANT SELECT ON
     failproof.readable_log,
     failproof.run_list,
     failproof.lease_list,
+    failproof.run_shard_list,
     failproof.price_list,
     failproof.migration_log,
     failproof.installation_log,

@@ -20,6 +20,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from failproof_es.store.schema.migration import Migration, lock_schema, migrate, pending
+from failproof_es.store.schema.queue_schema import install_queue
 
 OWNER: LiteralString = "failproof_owner"
 MIGRATOR: LiteralString = "failproof_migrator"
@@ -45,6 +46,8 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/renew_leases",
     "functions/release_lease",
     "functions/number_run",
+    "functions/open_shards",
+    "functions/close_shards",
     "functions/add_tile",
     "functions/add_checkpoint",
     "functions/begin_tree",
@@ -125,6 +128,7 @@ def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Ins
             problems += _try_all(connection, ("roles/handover",))
             _become(connection, "none")
             problems += _try_all(connection, (*_AFTER, _LOGINS) if logins else _AFTER)
+        problems += install_queue(connection, has_roles=has_roles and not problems)
         if has_roles and not problems:
             _become(connection, PROJECTOR)
         problems += _try_all(connection, _VIEWS)

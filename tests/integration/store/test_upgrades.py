@@ -16,7 +16,6 @@ from failproof_es.store.schema import migration
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.schema.installation import WRITER, SchemaState, install, schema_state
 from failproof_es.store.store import Store
-from failproof_es.store.writing.recorder import query
 from tests.integration.store.ledger.test_ledger_upgrade import sign_as_then
 
 EVERY_BYTE = "SELECT e::text FROM failproof.events AS e ORDER BY notification_id"
@@ -28,12 +27,14 @@ STATE = b'{"schema_version":1,"run_id":null}'
 
 
 def append_rows(connection: psycopg.Connection[Any], count: int) -> None:
-    """Append as such a version did."""
+    """Append as such a version did, and as this one does: under no lease."""
     ids = [uuid4() for _ in range(count)]
     leaves = [leaf_hash(each.bytes, 1, b"Scored", STATE) for each in ids]
     topics, states, runs = ["Scored"] * count, [STATE] * count, [None] * count
     connection.execute(
-        query("append"), (ids, [1] * count, topics, states, runs, leaves, None, None)
+        "SELECT failproof.append(%b::uuid[], %b::bigint[], %b::text[], %b::bytea[], %b::uuid[], "
+        "%b::bytea[])",
+        (ids, [1] * count, topics, states, runs, leaves),
     )
 
 

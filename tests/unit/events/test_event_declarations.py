@@ -68,7 +68,8 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "ConfigurationResolved", "ValidationStarted", "ValidationPassed", "ValidationFailed",
         "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
-        "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent",
+        "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
+        "WorkerLeft",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
 

@@ -171,7 +171,7 @@ def test_an_event_that_no_reader_could_hash_is_refused(
         leaf = leaf_hash(RUN.bytes, version, topic.encode(), b"{}")
     with pytest.raises(psycopg.DatabaseError):
         connection.execute(
-            query("append"), ([RUN], [version], [topic], [b"{}"], [None], [leaf], None, None)
+            query("append"), ([RUN], [version], [topic], [b"{}"], [None], [leaf], None, None, None)
         )
     assert ledger.count_events(connection) == 0
 

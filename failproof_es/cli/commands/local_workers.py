@@ -1,0 +1,192 @@
+"""Drives a run with several local worker processes, or leaves it to workers elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import UUID
+
+from failproof_es.cli.app.program import session
+from failproof_es.cli.commands.several_workers import Begin
+from failproof_es.cli.progress.state import OBSERVED
+from failproof_es.engine import Outcome
+from failproof_es.engine.drive.retrying_reader import RetryingReader
+from failproof_es.engine.history import read_run
+from failproof_es.engine.identity import process_label
+from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.engine.workers.shard_queue import usable_queue
+from failproof_es.events import EVENTS, Event, RunStarted, topics
+from failproof_es.store.environment import DATABASE_URL
+from failproof_es.store.reading.reader import Connection, RecordedEvent, find, read_event
+from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import LEASE_S, ShardLeases
+
+_LOOK_EVERY_S = 1.0
+_AT_ONCE = 2_000
+_OF_THE_RUN = tuple(topic for topic in topics("run") if EVENTS[topic].run_status is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalWorkers:
+    """Some worker processes of this host, for one run, and what is told of it meanwhile."""
+
+    store: Store
+    count: int
+    begin: Begin
+    shown: bool
+    """Whether somebody looks at the progress: then every event that affects it is told."""
+    after: int = 0
+    """The position behind which events are told."""
+
+    async def drive(
+        self,
+        *,
+        observe: Callable[[Event], None],
+        stop: asyncio.Event,
+        say: Callable[[str], None],
+    ) -> Outcome:
+        """Begin the run and drive it to its end, or until `stop`. As `engine.start` otherwise."""
+        usable_queue(self.store)
+        run_id = await self.begin(say)
+        over = asyncio.Event()
+        telling = asyncio.create_task(self._tell(run_id, observe, over), name="told")
+        try:
+            await self._run_processes(run_id, stop, say)
+            return await self._outcome(run_id, stopped=stop.is_set())
+        finally:
+            over.set()
+            await telling
+
+    async def _run_processes(
+        self, run_id: UUID, stop: asyncio.Event, say: Callable[[str], None]
+    ) -> None:
+        """Run the workers until all have left. A stop lets each drain."""
+        processes = [await self._begin_process(run_id) for _ in range(self.count)]
+        told = [
+            asyncio.create_task(_pass_on(process, f"worker {number}", say))
+            for number, process in enumerate(processes, 1)
+        ]
+        stopping = asyncio.create_task(stop.wait())
+        waiting = asyncio.ensure_future(_all_left(processes))
+        try:
+            await asyncio.wait([stopping, waiting], return_when=asyncio.FIRST_COMPLETED)
+            for process in processes if stop.is_set() else ():
+                with suppress(ProcessLookupError):
+                    process.terminate()
+            await waiting
+            await asyncio.gather(*told)
+        finally:
+            stopping.cancel()
+            for process in processes:
+                if process.returncode is None:
+                    with suppress(ProcessLookupError):
+                        process.kill()
+
+    async def _begin_process(self, run_id: UUID) -> asyncio.subprocess.Process:
+        here = {"", str(Path.cwd())}
+        # What this process imports from the current directory, its workers do, too.
+        safe = [] if sys.path and sys.path[0] in here else ["-P"]
+        arguments = [*safe, "-m", "failproof_es.cli", "worker", "--run", str(run_id), "--drain"]
+        variables = dict(os.environ)
+        if (url := session().database_url) is not None:
+            variables[DATABASE_URL] = (
+                url  # every user can read arguments, and it may hold a password
+            )
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *arguments,
+            "--quiet",
+            "--attached",
+            env=variables,
+            stdin=asyncio.subprocess.PIPE,  # it ends with this process, which the worker notices
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for this process, which lets its workers drain
+        )
+
+    async def _outcome(self, run_id: UUID, *, stopped: bool) -> Outcome:
+        """How the run stands after all of them left. If nobody else drives it, it is paused."""
+        reader = RetryingReader(self.store)
+        run = await reader.read(read_run, run_id)
+        if not (run.ended and run.sealed) and not await self._others_drive(reader, run_id):
+            why = "stopped on request" if stopped else "all its workers left"
+            leases = ShardLeases(self.store.url, process_label())
+            try:
+                await Coordinator(self.store, leases, lambda event: None).pause(run_id, why)
+            finally:
+                await asyncio.to_thread(leases.close)
+            run = await reader.read(read_run, run_id)
+        return replace(Outcome.of(run, interrupted=stopped), interrupted=stopped and not run.ended)
+
+    async def _others_drive(self, reader: RetryingReader, run_id: UUID) -> bool:
+        """Whether workers elsewhere hold shards, once those of the dead must have ended."""
+        deadline = asyncio.get_running_loop().time() + LEASE_S + 1
+        before = await reader.read(_held, run_id)
+        while before and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            before = await reader.read(_held, run_id)
+        return before
+
+    async def _tell(
+        self, run_id: UUID, observe: Callable[[Event], None], over: asyncio.Event
+    ) -> None:
+        """Tell what the workers record, until the run is over for this process."""
+        reader, position = RetryingReader(self.store), self.after
+        observed = await reader.read(_observed, run_id, shown=self.shown)
+        while True:
+            last = over.is_set()
+            rows = await reader.read(_news, run_id, position, observed)
+            for row in rows:
+                observe(row.event())
+                position = row.position
+            if len(rows) == _AT_ONCE:
+                continue
+            if last:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY_S):
+                    await over.wait()
+
+
+def _observed(connection: Connection, run_id: UUID, *, shown: bool) -> Sequence[str]:
+    """The topics to tell: those that progress, or else partial results files, depend on."""
+    if shown:
+        return (*OBSERVED, *_OF_THE_RUN)
+    row = read_event(connection, run_id, 1)
+    started = row.event() if row is not None else None
+    output = started.configuration.get("output") if isinstance(started, RunStarted) else None
+    return (*_OF_THE_RUN, *topics("evaluation", ends=True)) if output else _OF_THE_RUN
+
+
+def _news(
+    connection: Connection, run_id: UUID, after: int, topics: Sequence[str]
+) -> list[RecordedEvent]:
+    return list(find(connection, run_id=run_id, topics=topics, after=after, limit=_AT_ONCE))
+
+
+def _held(connection: Connection, run_id: UUID) -> bool:
+    row = connection.execute(
+        "SELECT EXISTS (SELECT FROM failproof.lease_list WHERE run_id = %s AND shard >= 0 "
+        "AND expires_at > clock_timestamp())",
+        (run_id,),
+    ).fetchone()
+    return row is not None and bool(row[0])
+
+
+async def _all_left(processes: Sequence[asyncio.subprocess.Process]) -> None:
+    await asyncio.gather(*(process.wait() for process in processes))
+
+
+async def _pass_on(
+    process: asyncio.subprocess.Process, name: str, say: Callable[[str], None]
+) -> None:
+    """Tell what a worker says for people."""
+    assert process.stderr is not None
+    async for line in process.stderr:
+        if text := line.decode("utf-8", "replace").strip():
+            say(f"{name}: {text}")

@@ -1,0 +1,84 @@
+"""What `start` and `resume` do with several workers; nothing of it is loaded for one process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+from uuid import UUID
+
+from failproof_es.cli.rendering.output import Format, print_json, say
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.engine import Outcome
+from failproof_es.store.store import Store
+from failproof_es.support import event_loop
+
+Begin = Callable[[Callable[[str], None]], Awaitable[UUID]]
+"""Begins or resumes a run for workers, and tells remarks; returns its id."""
+
+
+def begin_new(store: Store, loaded: LoadedConfiguration) -> Begin:
+    """Plan a new run, with a job for each of its shards."""
+
+    async def begin(say: Callable[[str], None]) -> UUID:
+        from failproof_es.engine.lifecycle import create
+        from failproof_es.engine.workers.shard_queue import begin_run
+
+        return (await create(loaded, store, say=say, also=begin_run)).originator_id
+
+    return begin
+
+
+def begin_again(store: Store, run_id: UUID) -> Begin:
+    """Resume a run, with a job for each shard that nobody finished."""
+
+    async def begin(say: Callable[[str], None]) -> UUID:
+        from failproof_es.engine.identity import process_label
+        from failproof_es.engine.workers.ending import Coordinator
+        from failproof_es.store.writing.lease import ShardLeases
+
+        leases = ShardLeases(store.url, process_label())
+        try:
+            run = await Coordinator(store, leases, lambda event: None).resume(run_id)
+        finally:
+            await asyncio.to_thread(leases.close)
+        if run.ended and run.sealed:
+            say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
+        return run_id
+
+    return begin
+
+
+def drive_locally(
+    store: Store,
+    begin: Begin,
+    workers: int,
+    *,
+    quiet: bool,
+    after: int = 0,
+    **how: Any,
+) -> Coroutine[Any, Any, Outcome]:
+    """Drive the run with worker processes of this host; `after`: what was told of it before."""
+    from failproof_es.cli.commands.local_workers import LocalWorkers
+
+    return LocalWorkers(store, workers, begin, not quiet, after).drive(**how)
+
+
+def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
+    """Begin the run, and leave it to workers."""
+    from failproof_es.engine.history import read_run
+    from failproof_es.engine.workers.shard_queue import usable_queue
+
+    usable_queue(store)
+    run_id = event_loop.run(_begun(begin))
+    with store.connect() as connection:
+        run = read_run(connection, run_id)
+    number = run.started.run_number
+    if not run.ended:
+        say(f"run {number} waits for workers: `failproof-es worker --run {number} --drain` is one")
+    if output_format is not Format.TABLE:
+        print_json({"run_id": str(run_id), "run_number": number, "status": run.status})
+
+
+async def _begun(begin: Begin) -> UUID:
+    return await begin(say)

@@ -1,0 +1,156 @@
+"""`worker`: drive shards of runs beside other workers, on this host or on others."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from uuid import UUID
+
+import click
+
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.process import raise_descriptor_limit
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.signing_trouble import report_signing_error
+from failproof_es.configuration.providers import rules_of
+from failproof_es.core.sharding.decisions import Choice
+from failproof_es.engine.history import read_run
+from failproof_es.engine.workers.shard_queue import is_open, usable_queue
+from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOptions
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reading.reader import resolve_run
+from failproof_es.store.store import Store
+from failproof_es.support import event_loop
+from failproof_es.support.plurals import plural
+from projections.follower import Follower
+
+_LINE_EVERY_S = 10.0
+
+
+@click.command(cls=Command)
+@click.option("--run", "run", metavar="RUN", help="Work on this run alone.")
+@click.option(
+    "--provider",
+    "providers",
+    multiple=True,
+    metavar="NAME",
+    help="Work only on runs all of whose models are asked through this provider. May be repeated.",
+)
+@click.option(
+    "--max-shards",
+    type=click.IntRange(min=1, max=1_000),
+    default=MOST_SHARDS,
+    show_default=True,
+    metavar="N",
+    help="Hold at most N shards at once.",
+)
+@click.option("--drain", is_flag=True, help="Leave when no run is open any more.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
+@click.option("--attached", is_flag=True, hidden=True)
+def worker(
+    run: str | None,
+    providers: tuple[str, ...],
+    max_shards: int,
+    drain: bool,
+    quiet: bool,
+    attached: bool,
+) -> None:
+    """Drive runs together with other workers, on this host or on others.
+
+    A run is open for workers after `start --workers N`, `start --detach`, or the same of
+    `resume`. A worker takes shards of it, asks their models and records the answers. If it dies
+    or is cut off, others take its shards over within 15 seconds.
+
+    Ctrl-C lets requests in flight end, and leaves: other workers go on. The keys of the models must
+    be in this process's environment.
+    """
+    for name in providers:
+        rules_of(name)  # raises where no such provider is installed
+    raise_descriptor_limit()
+    with session().open_store() as store:
+        usable_queue(store)
+        run_id = None if run is None else _run_to_join(store, run)
+        if run is not None and run_id is None:
+            return
+        options = WorkerOptions(Choice(run_id, frozenset(providers)), max_shards, drain)
+        with ExitStack() as beside:
+            keeper = None
+            if not attached:  # whoever it is attached to does it
+                keeper = beside.enter_context(CheckpointSigner(store))
+                beside.enter_context(Follower(store.projections_url))
+            done = event_loop.run(_work(store, options, quiet=quiet, attached=attached))
+    if keeper is not None:
+        report_signing_error(keeper)
+    if not quiet:
+        say(f"left: {plural(done.finished, 'evaluation')} finished here")
+    if run_id is not None and (refused := done.refused.get(run_id)) is not None:
+        raise refused
+
+
+def _run_to_join(store: Store, run: str) -> UUID | None:
+    """The run's id; `None` if it has ended. Raises `InvalidInput` if workers may not drive it."""
+    with store.connect() as connection:
+        run_id = resolve_run(connection, run)
+        state = read_run(connection, run_id)
+        if state.ended and state.sealed:
+            say(f"run {state.started.run_number} has ended: {state.status}; nothing was sent")
+            return None
+        if not is_open(connection, run_id):
+            number = state.started.run_number
+            raise InvalidInput.because(
+                f"run {number} is not open for workers",
+                remedy=f"`failproof-es resume {number} --detach` opens it",
+            )
+    return run_id
+
+
+async def _work(store: Store, options: WorkerOptions, *, quiet: bool, attached: bool) -> Worker:
+    """Work until there is nothing to do any more, or until a signal."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    working = Worker(store, options, observe=lambda event: None, stop=stop, say=say)
+
+    def on_signal() -> None:
+        if not stop.is_set():
+            stop.set()
+            if not attached:
+                say("leaving after the requests in flight")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, on_signal)
+    if attached:
+        _watch_parent(lambda: loop.call_soon_threadsafe(stop.set))
+    telling = asyncio.create_task(_tell(working)) if not quiet else None
+    try:
+        await working.work()
+    finally:
+        if telling is not None:
+            telling.cancel()
+    return working
+
+
+def _watch_parent(gone: Callable[[], object]) -> None:
+    """Call `gone` once standard input ends: the process that started this one is gone, too."""
+
+    def watch() -> None:
+        sys.stdin.read()
+        gone()
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+async def _tell(working: Worker) -> None:
+    """Say now and then how much was done."""
+    before, since = 0, time.monotonic()
+    while True:
+        await asyncio.sleep(_LINE_EVERY_S)
+        now, done = time.monotonic(), working.finished
+        if done != before:
+            say(f"{plural(done, 'evaluation')} finished, {(done - before) / (now - since):.1f}/s")
+        before, since = done, now

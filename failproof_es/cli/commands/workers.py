@@ -1,0 +1,74 @@
+"""`workers`: the processes that drive runs together, and what each works on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, print_table
+from failproof_es.engine.workers.presence import KnownWorker, list_workers
+from failproof_es.store.schema.queue_schema import has_queue
+
+_COLUMNS = (
+    Column("worker", "worker_shown"),
+    Column("user", "who"),
+    Column("host", "host"),
+    Column("process", "process", right=True),
+    Column("since", "since"),
+    Column("shards", "shards_shown"),
+    Column("finished", "finished", right=True),
+    Column("rate/s", "rate_shown", right=True),
+    Column("heard of", "heard_shown"),
+)
+
+
+@click.command(cls=Command)
+@format_option()
+def workers(output_format: Format) -> None:
+    """List the workers, and what each works on.
+
+    \b
+    shards    what it holds now: the number of the run, and of the shard
+    finished  the evaluations that ended there
+    rate/s    of them, lately
+    heard of  how long ago it last said that it works; one that was killed is listed for a day
+
+    A run that one process drives alone has no worker: `runs` says who drives it.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        rows = list(map(_row, list_workers(connection))) if has_queue(connection) else []
+    if output_format is Format.TABLE:
+        nothing = "no workers; start one: `failproof-es worker`"
+        print_table(map(_for_people, rows), _COLUMNS, when_empty=nothing)
+    else:
+        print_rows(rows, _COLUMNS, output_format)
+
+
+def _row(worker: KnownWorker) -> dict[str, Any]:
+    return {
+        "worker_id": str(worker.worker_id),
+        "who": worker.who,
+        "host": worker.host,
+        "process": worker.process,
+        "code_version": worker.code_version,
+        "since": worker.since,
+        "heartbeat": worker.heartbeat,
+        "gone": worker.gone,
+        "silent_s": round(worker.silent_s, 1),
+        "shards": list(worker.shards),
+        "finished": worker.finished,
+        "per_second": None if worker.per_second is None else round(worker.per_second, 2),
+    }
+
+
+def _for_people(row: dict[str, Any]) -> dict[str, Any]:
+    silent = f"{row['silent_s']:.0f} s ago"
+    return {
+        **row,
+        "worker_shown": row["worker_id"][:8],
+        "shards_shown": ", ".join(row["shards"]) or None,
+        "rate_shown": None if row["per_second"] is None else f"{row['per_second']:.1f}",
+        "heard_shown": f"{silent}: gone" if row["gone"] else silent,
+    }

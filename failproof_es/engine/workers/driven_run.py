@@ -1,0 +1,176 @@
+"""A run as one worker drives it: its models are open, and its shards are driven as they come."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import asdict
+from uuid import UUID
+
+from failproof_es.configuration.loading import configuration_from_resolved
+from failproof_es.configuration.schema import Configuration
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.run import Run
+from failproof_es.core.sharding.decisions import may_send
+from failproof_es.dialects.scorers import scorers_of
+from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
+from failproof_es.engine.drive.passes import phases_of
+from failproof_es.engine.drive.retrying_reader import RetryingReader
+from failproof_es.engine.drive.run_stream import Observe, RunStream
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.finish.live_checks import LiveChecks
+from failproof_es.engine.history import read_run
+from failproof_es.engine.lifecycle import require_models
+from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
+from failproof_es.engine.preflight.record import Say, open_models
+from failproof_es.engine.required_plugins import require_plugins
+from failproof_es.engine.workers.leased_journal import LeasedJournal
+from failproof_es.events import LimitChanged
+from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import Journal
+from failproof_es.store.writing.lease import ShardLease, ShardLeases
+from failproof_es.store.writing.recorder import LeaseLost
+
+
+class DrivenRun:
+    """One run in one worker. `open` it first, `close` it when nothing of it is driven any more."""
+
+    def __init__(
+        self,
+        store: Store,
+        leases: ShardLeases,
+        run: Run,
+        configuration: Configuration,
+        targets: Targets,
+        observe: Observe,
+    ) -> None:
+        self.run = run
+        self.configuration = configuration
+        self.targets = targets
+        self.reader = RetryingReader(store)
+        self.checks = LiveChecks(run, scores=configuration.gates.no_regression_against is not None)
+        self.journal = Journal(store.log, outage=store.outage, on_commit=self.checks.committed)
+        self.observe = observe
+        self.finished = 0
+        """Evaluations that ended here."""
+        self.trouble: BaseException | None = None
+        """Why this worker can go no further in the run."""
+        self._leases = leases
+        self._driving: dict[ShardLease, EvaluationDrive] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._stopping = False
+        self._changes: asyncio.Queue[LimitUpdate | None] = asyncio.Queue()
+        targets.restore_limits(run.limits, self._changes.put_nowait)
+        self._limits = asyncio.create_task(self._record_limits(), name="limits")
+
+    @classmethod
+    async def open(
+        cls, store: Store, leases: ShardLeases, run_id: UUID, observe: Observe, say: Say
+    ) -> DrivenRun:
+        """Check what the run needs on this host, and start its models.
+
+        Raises `InvalidInput`, which is on record then, where something is missing.
+        """
+        run = await RetryingReader(store).read(read_run, run_id)
+        require_plugins(run.started)
+        configuration = configuration_from_resolved(run.started.configuration)
+        scorers_of(run.started.configuration)  # raises where they are broken by now
+        targets = Targets(configuration)
+        try:
+            await require_models(run_id, store, targets, run.started.dialect, say)
+            await open_models(store, run_id, targets)
+        except BaseException:
+            await targets.close()
+            raise
+        return cls(store, leases, run, configuration, targets, observe)
+
+    @property
+    def active(self) -> int:
+        """How many shards it drives now."""
+        return len(self._driving)
+
+    async def drive(self, lease: ShardLease, cases: range) -> bool:
+        """Drive the shard; whether all its evaluations have ended. Raises nothing it could tell.
+
+        Ends early on a stop, when the lease is lost, and at an error, which `trouble` tells.
+        """
+        drive = EvaluationDrive(
+            self.run,
+            self.configuration,
+            self.targets,
+            self.reader,
+            LeasedJournal(self.journal, lease),
+            Hooks(self.observe, check_begin=self.checks.begin, check_end=self.checks.end),
+            asyncio.Event(),
+            cases=cases,
+            may_send=lambda: may_send(self._leases.remaining_s(lease)),
+        )
+        if self._stopping:
+            return False
+        self._driving[lease] = drive
+        self._idle.clear()
+        done = False
+        try:
+            for phase in phases_of(self.configuration):
+                counts = (await drive.drive(phase)).counts()
+                done = counts.finished == counts.planned
+                if drive.stop.is_set():
+                    break
+        finally:
+            del self._driving[lease]
+            if not self._driving:
+                self._idle.set()
+        why = drive.why(requested=self._stopping)
+        if why is not None and not isinstance(why, LeaseLost) and not done:
+            self.trouble = self.trouble or why
+        return done
+
+    def lost(self, lease: ShardLease) -> None:
+        """Another process has the shard now: nothing of it can be recorded here any more."""
+        if (drive := self._driving.get(lease)) is not None:
+            drive.give_up(LeaseLost(f"shard {lease.shard} of run {lease.run_id} was taken over"))
+            drive.cancel()
+
+    async def stop(self) -> None:
+        """Let requests in flight end, for as long as one may take; send no more."""
+        self._stopping = True
+        for drive in self._driving.values():
+            drive.stop.set()
+        self.targets.close_gates()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(drain_s(self.configuration)):
+                await self._idle.wait()
+        for drive in self._driving.values():
+            drive.cancel()
+
+    def stream(self, lease: ShardLease, run: Run) -> RunStream:
+        """The run's own stream, to be written under this lease, which others write, too."""
+        return RunStream(run, LeasedJournal(self.journal, lease), self.observe, self._reread)
+
+    async def close(self) -> None:
+        """Stop, and release everything."""
+        await self.stop()
+        self._changes.put_nowait(None)
+        await self._limits
+        await self.journal.close()
+        await self.targets.close()
+
+    async def _reread(self) -> Run:
+        return await self.reader.read(read_run, self.run.started.originator_id)
+
+    async def _record_limits(self) -> None:
+        """Record each change of a limit under the lease of a shard that is driven here."""
+        run = self.run
+        while (change := await self._changes.get()) is not None:
+            lease = next(iter(self._driving), None)
+            if lease is None:
+                continue  # nothing is asked: whoever asks next tells how it is then
+            stream = self.stream(lease, run)
+            try:
+                await stream.record(LimitChanged, **asdict(change))
+            except (LeaseLost, ImpossibleHistory):
+                pass  # somebody else drives that shard, or the run has ended
+            except Exception as error:
+                self.trouble = self.trouble or error
+            run = stream.run

@@ -1,0 +1,162 @@
+"""What a worker says on a run's own stream: that it is paused, resumed, over.
+
+Whoever says so holds the lease of the run itself meanwhile, beside those who hold its shards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from failproof_es.configuration.loading import configuration_from_resolved
+from failproof_es.core.evaluation import Evaluation, EvaluationKey
+from failproof_es.core.run import Run
+from failproof_es.core.sharding.shards import ShardId, shard_cases, shard_count
+from failproof_es.core.tally import Tally
+from failproof_es.engine.drive.retrying_reader import RetryingReader
+from failproof_es.engine.drive.run_stream import Observe, RunStream
+from failproof_es.engine.finish.finalize import finalize, seal
+from failproof_es.engine.finish.live_checks import LiveChecks
+from failproof_es.engine.history import iterate_evaluations, read_run, read_unfinished_cases
+from failproof_es.engine.identity import (
+    code_version,
+    current_host,
+    current_user,
+    package_versions,
+)
+from failproof_es.engine.workers.shard_queue import close_run, enqueue, reopen_run
+from failproof_es.events import Counts, RunPaused, RunResumed
+from failproof_es.store.reading.reader import Connection
+from failproof_es.store.store import Store
+from failproof_es.store.writing.journal import Journal
+from failproof_es.store.writing.lease import RunBusy, ShardLeases
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """Writes the own streams of runs that workers drive."""
+
+    store: Store
+    leases: ShardLeases
+    observe: Observe
+
+    async def finish(self, run_id: UUID, checks: LiveChecks | None = None) -> bool:
+        """End the run if the log says that all of it is done; whether it is over now.
+
+        Shards that are not done are put in the queue, whatever was believed of them. `checks` is
+        what this process checked of it already.
+        """
+        async with self._stream(run_id) as stream:
+            if stream is None or stream.run.status == "paused":
+                return False
+            reader = RetryingReader(self.store)
+            reading = None
+            if not stream.run.ended:
+                counts, left = await reader.read(_count, stream.run)
+                if left:
+                    await reader.read(enqueue, left)
+                    return False
+                configuration = configuration_from_resolved(stream.run.started.configuration)
+                checks = checks or LiveChecks(stream.run, scores=False)
+                gates = configuration.gates
+                reading = await finalize(stream, reader, counts, gates, None, checks)
+            if not stream.run.sealed:
+                await seal(stream, reader, reading)
+            await reader.read(close_run, run_id)
+            return True
+
+    async def pause(self, run_id: UUID, reason: str) -> None:
+        """Record that the run is paused, and why: workers stop driving it. If another process is
+        about to say how the run goes on, nothing is recorded."""
+        async with self._stream(run_id) as stream:
+            if stream is None:
+                return
+            reader = RetryingReader(self.store)
+            if stream.run.status == "running":
+                counts, _ = await reader.read(_count, stream.run)
+                await stream.record(RunPaused, reason=reason, counts=counts)
+            await reader.read(close_run, run_id)
+
+    async def resume(self, run_id: UUID) -> Run:
+        """Open a run for workers that was begun before. One that is over is not changed.
+
+        Raises `RunBusy` where another process drives it alone, or ends it.
+        """
+        async with self._stream(run_id) as stream:
+            if stream is None:
+                holder, left_s = await asyncio.to_thread(self.leases.holder_of, run_id)
+                raise RunBusy(run_id, holder, left_s=left_s)
+            if stream.run.ended and stream.run.sealed:
+                return stream.run
+            started = stream.run.started
+            if not stream.run.ended:
+                configuration = configuration_from_resolved(started.configuration)
+                await stream.record(
+                    RunResumed,
+                    who=current_user(),
+                    where=current_host(),
+                    code_version=code_version(),
+                    packages=package_versions(configuration, started.dialect),
+                )
+            await RetryingReader(self.store).read(reopen_run, run_id, started.planned_cases)
+            return stream.run
+
+    @asynccontextmanager
+    async def _stream(self, run_id: UUID) -> AsyncIterator[RunStream | None]:
+        """The run's own stream under the lease of the run itself; `None` where that is held."""
+        lease = await asyncio.to_thread(self.leases.claim, run_id)
+        if lease is None:
+            yield None
+            return
+        reader = RetryingReader(self.store)
+        journal = Journal(self.store.log, lease=lease, outage=self.store.outage)
+        try:
+            run = await reader.read(read_run, run_id)
+            reread = partial[Any](reader.read, read_run, run_id)
+            yield RunStream(run, journal, self.observe, reread)
+        finally:
+            await journal.close()
+            await asyncio.to_thread(self.leases.release, lease)
+
+
+def _count(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
+    """How many evaluations have ended, and the shards in which some have not, by the log."""
+    run_id, cases = run.started.originator_id, run.started.planned_cases
+    models = [model.key for model in run.started.models]
+    row = connection.execute(
+        "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s", (run_id,)
+    ).fetchone()
+    size = cases or 1 if row is None else row[0]
+    tally, left = Tally(run.started.planned_evaluations), []
+    for shard in range(shard_count(cases, size)):
+        found = read_unfinished_cases(connection, run, shard_cases(cases, size, shard), models)
+        tally.scored += found.scored
+        tally.abandoned += found.abandoned
+        states = _states(connection, run, found.keys)
+        if sum(_ended(state, tally) for state in states) < len(found.keys):
+            left.append(ShardId(run_id, shard))
+    return tally.counts(), left
+
+
+def _states(
+    connection: Connection, run: Run, keys: Sequence[EvaluationKey]
+) -> Iterator[Evaluation | None]:
+    """How those stand whose own stream has no end: one that is carried over may have ended."""
+    if run.started.branched_from is None:
+        yield from (None for _ in keys)
+        return
+    for recorded in iterate_evaluations(connection, keys):
+        yield recorded.state()
+
+
+def _ended(state: Evaluation | None, tally: Tally) -> bool:
+    """Whether it has ended; then it is counted."""
+    if state is None or not state.finished:
+        return False
+    tally.add(state)
+    return True

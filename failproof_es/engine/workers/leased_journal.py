@@ -1,0 +1,22 @@
+"""The journal under the lease of a shard: what it appends, it appends only while that is held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from failproof_es.events import Event
+from failproof_es.store.writing.journal import Journal
+from failproof_es.store.writing.lease import ShardLease
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedJournal:
+    """Appends under one lease. Appends of other leases share its commits."""
+
+    journal: Journal
+    lease: ShardLease
+
+    async def append(self, *events: Event) -> Sequence[int]:
+        """As `Journal.append`. Raises `LeaseLost` where another process took the shard over."""
+        return await self.journal.append(*events, lease=self.lease)

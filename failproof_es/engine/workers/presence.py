@@ -1,0 +1,100 @@
+"""Which workers there are: who, where, since when. For people: it decides nothing."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import psycopg
+
+from failproof_es.engine.identity import code_version, current_host, current_user
+from failproof_es.store.reading.reader import Connection
+from failproof_es.store.store import Store
+from failproof_es.store.writing.recorder import query
+
+FORGOTTEN_AFTER_S = 86_400.0
+"""A worker that was heard of last so long ago is not listed any more."""
+GONE_AFTER_S = 30.0
+"""A worker that was heard of last so long ago is shown as gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownWorker:
+    """A worker, as it told of itself, and what it holds now."""
+
+    worker_id: UUID
+    who: str
+    host: str
+    process: int
+    code_version: str
+    since: datetime
+    heartbeat: datetime
+    silent_s: float
+    """Seconds since it was heard of last, by the database's clock."""
+    finished: int
+    """Evaluations that ended there."""
+    per_second: float | None
+    """Of them, lately."""
+    shards: Sequence[str]
+    """The shards that it holds: run number, shard."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether it was not heard of for so long that it must be gone, or cut off."""
+        return self.silent_s > GONE_AFTER_S
+
+
+class Presence:
+    """One worker's own row. Nothing depends on it: what cannot be told is not told."""
+
+    def __init__(self, store: Store, worker_id: UUID, holder: str) -> None:
+        self.finished = 0
+        self._store = store
+        self._worker_id = worker_id
+        self._holder = holder
+        self._last = (time.monotonic(), 0)
+
+    def tell(self) -> None:
+        """Tell that it lives, and how much is done."""
+        now, (then, before) = time.monotonic(), self._last
+        rate = (self.finished - before) / (now - then) if now - then >= 1 else None
+        if rate is not None:
+            self._last = now, self.finished
+        self._execute(
+            "tell_worker",
+            {
+                "worker_id": self._worker_id,
+                "holder": self._holder,
+                "who": current_user(),
+                "host": current_host(),
+                "process": os.getpid(),
+                "code_version": code_version(),
+                "finished": self.finished,
+                "per_second": rate,
+                "forgotten_after_s": FORGOTTEN_AFTER_S,
+            },
+        )
+
+    def leave(self) -> None:
+        """Take the row away."""
+        self._execute("forget_worker", {"worker_id": self._worker_id})
+
+    def _execute(self, name: str, parameters: dict[str, object]) -> None:
+        with suppress(psycopg.Error), self._store.connect() as connection:
+            connection.execute(query(name), parameters)
+
+
+def list_workers(connection: Connection) -> list[KnownWorker]:
+    """The workers that told of themselves within a day and did not leave, the oldest first."""
+    return [KnownWorker(*row) for row in connection.execute(query("list_workers"))]
+
+
+def list_holders(connection: Connection) -> dict[str, list[str]]:
+    """Who drives which runs now, by the run's id: one process alone, or several workers."""
+    rows = connection.execute(query("list_holders")).fetchall()
+    return {str(run_id): list(holders) for run_id, holders in rows}

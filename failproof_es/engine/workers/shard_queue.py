@@ -1,0 +1,234 @@
+"""The queue of shards: jobs of the package `procrastinate`, one for each shard that needs a worker.
+
+A job names a run and a shard, and nothing else. Whether it waits, runs or is gone decides nothing:
+who takes it claims the shard's lease, and reads in the log what is left. Jobs of a run are in a
+queue of their own, named by its id, so that a worker takes those of its runs alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import procrastinate
+import psycopg
+from procrastinate import exceptions, jobs
+
+from failproof_es.core.sharding.decisions import OpenRun, Standing
+from failproof_es.core.sharding.shards import ShardId, shard_count, shard_size
+from failproof_es.events import (
+    RunCompleted,
+    RunFailed,
+    RunPaused,
+    RunResumed,
+    RunSealed,
+    RunStarted,
+)
+from failproof_es.store.reading.reader import Connection
+from failproof_es.store.schema.queue_schema import has_queue, require_queue
+from failproof_es.store.store import Store
+from failproof_es.store.writing.recorder import query
+
+TASK = "shard"
+_PATH = "SELECT pg_catalog.set_config('search_path', 'failproof_queue, pg_catalog, pg_temp', {})"
+_AT_ONCE = 1_000
+POLL_S = 1.0
+"""How often a worker without work looks into the queue."""
+HEARTBEAT_S = 5.0
+DEAD_AFTER_S = 30.0
+"""A process whose last heartbeat is older is taken to be gone; only its jobs are cleared away."""
+
+_STANDING: dict[str, Standing] = {
+    RunStarted.__name__: "running",
+    RunResumed.__name__: "running",
+    RunPaused.__name__: "paused",
+    RunCompleted.__name__: "ended",
+    RunFailed.__name__: "ended",
+    RunSealed.__name__: "sealed",
+}
+
+DriveShard = Callable[[ShardId], Awaitable[None]]
+"""Drives the shard of a job. It must not raise: the job is over in any case."""
+
+
+class ShardQueue:
+    """The queue, for one worker. `async with` it; the jobs it takes are those of `queues`."""
+
+    def __init__(self, url: str, drive: DriveShard) -> None:
+        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # ours are told to people
+        connector = procrastinate.PsycopgConnector(
+            conninfo=url, min_size=1, max_size=3, configure=_prepare
+        )
+        self.app = procrastinate.App(connector=connector)
+        self.queues: list[str] = []
+        """The names of the queues to take jobs from: ids of runs. Changed while it works."""
+
+        async def shard(run_id: str, shard: int) -> None:
+            await drive(ShardId(UUID(run_id), shard))
+
+        self.app.task(name=TASK)(shard)
+
+    async def take_jobs(self, most: int) -> None:
+        """Take jobs, at most so many at once, until cancelled; then wait for those under way.
+
+        Goes on after an outage of the server, and after another worker took this one to be gone.
+        """
+        while True:
+            with contextlib.suppress(exceptions.ConnectorException):
+                await self.app.run_worker_async(
+                    queues=self.queues,
+                    concurrency=most,
+                    install_signal_handlers=False,
+                    listen_notify=False,
+                    delete_jobs="always",
+                    fetch_job_polling_interval=POLL_S,
+                    update_heartbeat_interval=HEARTBEAT_S,
+                    stalled_worker_timeout=DEAD_AFTER_S,
+                )
+            await asyncio.sleep(POLL_S)
+
+    async def clear_dead(self) -> None:
+        """Delete the jobs of processes that are gone. Raises `ConnectorException`."""
+        manager = self.app.job_manager
+        await manager.prune_stalled_workers(DEAD_AFTER_S)
+        for job in await manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_AFTER_S):
+            with contextlib.suppress(exceptions.ConnectorException):  # another one was first
+                await manager.finish_job(job, jobs.Status.FAILED, delete_job=True)
+
+    async def __aenter__(self) -> ShardQueue:
+        await self.app.open_async()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.app.close_async()
+
+
+async def _prepare(connection: psycopg.AsyncConnection[Any]) -> None:
+    await connection.execute(_PATH.format("false").encode())
+    await connection.commit()
+
+
+def usable_queue(store: Store) -> None:
+    """Make the embedded server's queue if it is not there. Raises as `require_queue` does."""
+    with store.connect() as connection:
+        if store.embedded is not None and not has_queue(connection):
+            store.install()
+        require_queue(connection)
+
+
+def begin_run(connection: Connection, run_id: UUID, cases: int) -> None:
+    """Open a new run for workers, and put every shard of it in the queue.
+
+    In the caller's transaction, which records the run's plan.
+    """
+    size = _open(connection, run_id, cases)
+    _enqueue(connection, [ShardId(run_id, k) for k in range(shard_count(cases, size))])
+
+
+def reopen_run(connection: Connection, run_id: UUID, cases: int) -> None:
+    """Open a run for workers that was begun before, and put in the queue what needs a worker."""
+    _open(connection, run_id, cases)
+    enqueue_missing(connection, [run_id])
+
+
+def _open(connection: Connection, run_id: UUID, cases: int) -> int:
+    """The size of its shards."""
+    row = connection.execute(
+        "SELECT failproof.open_shards(%s, %s, %s)", (run_id, cases, shard_size(cases))
+    ).fetchone()
+    assert row is not None
+    size: int = row[0]
+    return size
+
+
+def close_run(connection: Connection, run_id: UUID) -> None:
+    """Workers have nothing to do in the run any more: it has ended, or is paused."""
+    with connection.transaction():
+        connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
+        connection.execute(
+            "DELETE FROM failproof_queue.procrastinate_jobs "
+            "WHERE queue_name = %s AND status = 'todo'",
+            (str(run_id),),
+        )
+
+
+def is_open(connection: Connection, run_id: UUID) -> bool:
+    """Whether workers may drive the run."""
+    row = connection.execute(
+        "SELECT is_open FROM failproof.run_shard_list WHERE run_id = %s", (run_id,)
+    ).fetchone()
+    return row is not None and bool(row[0])
+
+
+def open_runs(connection: Connection) -> list[OpenRun]:
+    """The runs that are open for workers, the oldest first."""
+    rows = connection.execute(query("open_runs"), {"topics": list(_STANDING)})
+    return [
+        OpenRun(run_id, cases, size, _STANDING[topic], finished)
+        for run_id, cases, size, topic, finished in rows
+    ]
+
+
+def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardId]:
+    """Put every shard of these runs in the queue that nobody drives and that has no job.
+
+    A shard whose last holder found nothing left is not looked at. Returns what was put there.
+    """
+    rows = connection.execute(
+        query("shards_without_job"), {"runs": list(runs), "dead_after_s": DEAD_AFTER_S}
+    ).fetchall()
+    missing = [ShardId(run_id, shard) for run_id, shard in rows]
+    return enqueue(connection, missing)
+
+
+def enqueue(connection: Connection, shards: Iterable[ShardId]) -> list[ShardId]:
+    """Put these shards in the queue; return those that were not there yet."""
+    wanted = list(shards)
+    try:
+        with connection.transaction():
+            _enqueue(connection, wanted)
+    except exceptions.AlreadyEnqueued:  # by another worker, meanwhile: one by one then
+        return [each for each in wanted if _enqueued(connection, each)]
+    return wanted
+
+
+def _enqueued(connection: Connection, shard: ShardId) -> bool:
+    with contextlib.suppress(exceptions.AlreadyEnqueued), connection.transaction():
+        _enqueue(connection, [shard])
+        return True
+    return False
+
+
+def _enqueue(connection: Connection, shards: Sequence[ShardId]) -> None:
+    """Defer a job for each, in the caller's transaction. Raises `AlreadyEnqueued`."""
+    manager = _APP.job_manager
+    before = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()
+    assert before is not None
+    connection.execute(_PATH.format("true").encode())
+    for first in range(0, len(shards), _AT_ONCE):
+        some = [_job(shard) for shard in shards[first : first + _AT_ONCE]]
+        try:
+            manager.batch_defer_jobs(some, connection=connection)
+        except exceptions.ConnectorException as error:
+            if isinstance(error.__cause__, psycopg.Error):
+                raise error.__cause__ from None
+            raise
+    connection.execute("SELECT pg_catalog.set_config('search_path', %s, true)", (before[0],))
+
+
+def _job(shard: ShardId) -> jobs.Job:
+    return jobs.Job(
+        queue=str(shard.run_id),
+        lock=None,
+        queueing_lock=str(shard),
+        task_name=TASK,
+        task_kwargs={"run_id": str(shard.run_id), "shard": shard.shard},
+    )
+
+
+_APP = procrastinate.App(connector=procrastinate.SyncPsycopgConnector())
+"""It opens no connection: those who defer jobs bring theirs."""

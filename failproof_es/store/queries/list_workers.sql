@@ -1,0 +1,20 @@
+-- Each worker that told of itself, and the shards whose leases it holds.
+SELECT
+    w.worker_id,
+    w.who,
+    w.host,
+    w.process,
+    w.code_version,
+    w.since,
+    w.heartbeat,
+    extract(epoch FROM clock_timestamp() - w.heartbeat)::float8,
+    w.finished,
+    w.per_second,
+    coalesce((
+        SELECT array_agg(n.run_number || '/' || l.shard ORDER BY n.run_number, l.shard)
+        FROM failproof.lease_list AS l
+        JOIN failproof.run_list AS n ON n.run_id = l.run_id
+        WHERE l.holder = w.holder AND l.expires_at > clock_timestamp()
+    ), '{}')
+FROM failproof_queue.failproof_workers AS w
+ORDER BY w.since, w.worker_id

@@ -1,0 +1,164 @@
+"""Several workers on one run: each evaluation is recorded once, whatever happens to a worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import orjson
+import pytest
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
+from tests.acceptance.workers.processes import (
+    CASES,
+    begin_worker,
+    count,
+    end_of,
+    plan,
+    require_exactly_once,
+    slowly,
+    wait_until,
+)
+
+
+def test_two_local_workers_drive_a_run(store: Store, tmp_path: Path) -> None:
+    with mock_server(latency_ms=20) as url:
+        write_suite(tmp_path, CASES)
+        write_configuration(tmp_path, url)
+        done = run(store.url, "start", "run.yaml", "--workers", "2", "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        outcome = orjson.loads(done.stdout)
+        assert (outcome["status"], outcome["counts"]["scored"]) == ("completed", CASES)
+        assert outcome["intact"] is True
+        assert count(store, "WorkerJoined") == count(store, "WorkerLeft") == 2
+        assert count(store, "RunSealed") == 1
+        require_exactly_once(store, url)
+        assert count(store, "AttemptLost") == 0
+    verified = run(store.url, "verify", "latest", cwd=tmp_path)
+    assert verified.returncode in (0, 3), verified.stderr
+
+
+def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=100) as url:
+        plan(store, tmp_path, url)
+        killed, stopped, third = (
+            begin_worker(workers, store, tmp_path, "--run", "1", "--drain") for _ in range(3)
+        )
+        wait_until(store, "WorkerJoined", 3)
+        wait_until(store, "RequestSent", 60)
+        os.kill(stopped.pid, signal.SIGSTOP)
+        since = time.monotonic()
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+        time.sleep(max(0.0, 18 - (time.monotonic() - since)))  # longer than its lease lasts
+        os.kill(stopped.pid, signal.SIGCONT)
+        end_of(third)
+        end_of(stopped)
+        assert count(store, "RunSealed") == count(store, "RunCompleted") == 1
+        assert count(store, "AttemptLost") > 0, "what was under way was lost"
+        require_exactly_once(store, url)
+    verified = run(store.url, "verify", "1", cwd=tmp_path)
+    assert verified.returncode in (0, 3), verified.stderr
+
+
+def test_ctrl_c_drains_one_worker_and_the_other_goes_on(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=100) as url:
+        plan(store, tmp_path, url, cases=120)
+        first, second = (begin_worker(workers, store, tmp_path, "--drain") for _ in range(2))
+        wait_until(store, "WorkerJoined", 2)
+        os.kill(first.pid, signal.SIGINT)
+        assert "leaving after the requests in flight" in end_of(first)
+        end_of(second)
+        require_exactly_once(store, url, cases=120)
+        assert count(store, "AttemptLost") == 0, "requests in flight were awaited"
+        assert count(store, "RunPaused") == 0
+        assert count(store, "RunSealed") == 1
+
+
+def test_ctrl_c_on_the_run_drains_its_workers_and_pauses_it(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=100) as url:
+        write_suite(tmp_path, 120)
+        slowly(tmp_path, url)
+        process = begin(store.url, "start", "run.yaml", "--workers", "2", cwd=tmp_path)
+        workers.callback(process.wait)
+        wait_until(store, "Scored", 5)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130, said.decode()
+        assert count(store, "RunPaused") == 1
+        assert count(store, "AttemptLost") == 0
+        again = run(store.url, "resume", "1", "--workers", "2", "--quiet", cwd=tmp_path)
+        assert again.returncode == 0, again.stderr
+        require_exactly_once(store, url, cases=120)
+        assert (count(store, "RunResumed"), count(store, "RunSealed")) == (1, 1)
+
+
+def test_a_run_is_driven_by_workers_or_by_one_process_alone(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=100) as url:
+        write_suite(tmp_path, 120)
+        slowly(tmp_path, url)
+        alone = begin(store.url, "start", "run.yaml", cwd=tmp_path)
+        workers.callback(alone.wait)
+        wait_until(store, "Scored", 1)
+        refused = run(store.url, "resume", "1", "--detach", cwd=tmp_path)
+        assert (refused.returncode, "is being driven" in refused.stderr) == (1, True)
+        joined = run(store.url, "worker", "--run", "1", "--drain", cwd=tmp_path)
+        assert (joined.returncode, "not open for workers" in joined.stderr) == (2, True)
+        os.kill(alone.pid, signal.SIGINT)
+        alone.communicate(timeout=60)
+        assert run(store.url, "resume", "1", "--detach", cwd=tmp_path).returncode == 0
+        worker = begin_worker(workers, store, tmp_path, "--drain")
+        wait_until(store, "WorkerJoined", 1)
+        wait_until(store, "Scored", count(store, "Scored") + 1)
+        refused = run(store.url, "resume", "1", cwd=tmp_path)
+        assert (refused.returncode, "is being driven" in refused.stderr) == (1, True)
+        end_of(worker)
+        require_exactly_once(store, url, cases=120)
+        assert count(store, "AttemptLost") == 0
+
+
+def test_a_worker_leaves_a_run_whose_models_it_cannot_reach_to_others(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=0) as url:
+        plan(store, tmp_path, url, cases=40)
+    first, second = (begin_worker(workers, store, tmp_path, "--drain") for _ in range(2))
+    assert "cannot be driven here" in end_of(first) + end_of(second), "its server is gone"
+    assert count(store, "RequestSent") == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("start", "run.yaml", "--workers", "0"), "--workers"),
+        (("start", "run.yaml", "--workers", "two"), "--workers"),
+        (("start", "run.yaml", "--workers", "2", "--detach"), "--detach"),
+        (("resume", "1", "--retry-abandoned", "--workers", "2"), "--workers"),
+        (("worker", "--run", "99"), "99"),
+        (("worker", "--provider", "nobody"), "nobody"),
+        (("worker", "--max-shards", "0"), "--max-shards"),
+    ],
+    ids=str,
+)
+def test_wrong_input_is_refused_before_anything_is_sent(
+    store: Store, tmp_path: Path, mock_url: str, arguments: tuple[str, ...], said: str
+) -> None:
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, mock_url)
+    before = count(store, "RequestSent")
+    refused = run(store.url, *arguments, cwd=tmp_path)
+    assert refused.returncode == 2, refused.stderr
+    assert said in refused.stderr
+    assert count(store, "RequestSent") == before
