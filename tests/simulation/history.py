@@ -120,7 +120,7 @@ class History:
             with (
                 patch.object(clock, "utc_now", self.now),
                 patch.object(clock, "monotonic_s", self.loop.time),
-                patch.object(driver, "tuned_gc", nullcontext),
+                patch.object(driver, "tuned_python", nullcontext),
                 patch.object(driver, "code_version", lambda: "0"),
                 patch.object(driver, "package_versions", lambda *_: {}),
             ):
