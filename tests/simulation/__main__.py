@@ -9,8 +9,8 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from tests.simulation.history import History
 from tests.simulation.invariants import violations
+from tests.simulation.workers import history_of
 
 _BLOCK = 200
 
@@ -21,7 +21,7 @@ def broken_in(first: int, count: int) -> dict[int, list[str]]:
     gc.freeze()  # to look through all that is imported takes longer than a history
     try:
         for seed in range(first, first + count):
-            history = History(seed)
+            history = history_of(seed)
             history.run()
             if wrong := violations(history):
                 found[seed] = wrong
@@ -31,7 +31,7 @@ def broken_in(first: int, count: int) -> dict[int, list[str]]:
 
 
 def _show(seed: int) -> int:
-    history = History(seed)
+    history = history_of(seed)
     history.run()
     print("\n".join(history.trace))
     print(f"shape: {history.shape}")

@@ -65,6 +65,8 @@ class SimulatedDatabase:
         """In version order."""
         self.leases = LeaseTable(loop)
         self.away_until_s = 0.0
+        self.shard_cases = 0
+        """How many cases each shard has; 0 where no workers share the run."""
         self.on_commit: Callable[[Row], None] = lambda row: None
         self._loop = loop
         self._faults = faults
@@ -141,7 +143,7 @@ class SimulatedDatabase:
         self.require_reachable(self._client)
         if self._faults.of_reading():
             raise psycopg.OperationalError("connection refused")
-        return SimulatedConnection(self.rows, self.streams)
+        return SimulatedConnection(self.rows, self.streams, self.shard_cases)
 
     @property
     def _client(self) -> Process | None:

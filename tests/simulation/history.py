@@ -187,7 +187,7 @@ class History:
             await asyncio.sleep(1 + self.random.random())
         return False
 
-    def _is_current(self, drive: Drive) -> bool:
+    def _is_current(self, drive: Drive, body: str | None = None) -> bool:
         """Whether nobody took the run from this process."""
         row = self.database.leases.of_run.get(self.run_id, {}).get(RUN_ITSELF)
         return row is not None and drive.lease is not None and row.epoch == drive.lease.epoch
@@ -277,7 +277,7 @@ class History:
         if self._sends[sent.body] > self._requested[sent.body]:
             self.violations.append(f"request {sent.number} was sent before it was recorded")
         [drive] = [each for each in self.drives if each.process is sent.process]
-        if not self._is_current(drive):
+        if not self._is_current(drive, sent.body):
             return  # who lost the run may still waste a call
         open_ = [s for s, body in self.asked.items() if body == sent.body]
         if all(stream in self._answered for stream in open_):

@@ -35,9 +35,12 @@ class SimulatedConnection:
 
     closed = False
 
-    def __init__(self, rows: Sequence[Row], streams: Mapping[UUID, Sequence[Row]]) -> None:
+    def __init__(
+        self, rows: Sequence[Row], streams: Mapping[UUID, Sequence[Row]], shard_cases: int
+    ) -> None:
         self.rows = rows
         self.streams = streams
+        self.shard_cases = shard_cases
 
     def __enter__(self) -> SimulatedConnection:
         return self
@@ -204,6 +207,10 @@ def _finished(connection: SimulatedConnection, parameters: Parameters) -> Answer
     return [(scored, abandoned, others)]
 
 
+def _shard_cases(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    return [(connection.shard_cases,)] if connection.shard_cases else []
+
+
 def _under_run(connection: SimulatedConnection, parameters: Parameters) -> list[UUID]:
     run_id, own = parameters
     return [
@@ -221,5 +228,6 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     _text(reader._STREAM_BYTES): _sizes,
     query("finished_streams"): _finished,
     query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
+    "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _shard_cases,
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
 }

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from tests.simulation.__main__ import broken_in
-from tests.simulation.history import History
+from tests.simulation.workers import history_of
 
 _HISTORIES = 10_000
 _BLOCK = 250
@@ -29,7 +29,7 @@ def test_every_invariant_holds_whatever_happens(first: int) -> None:
 
 def test_a_seed_makes_the_same_history_again() -> None:
     for seed in range(50):
-        history, again = History(seed), History(seed)
+        history, again = history_of(seed), history_of(seed)
         history.run()
         again.run()
         assert again.trace == history.trace
@@ -37,7 +37,7 @@ def test_a_seed_makes_the_same_history_again() -> None:
 
 def test_a_seed_makes_the_same_history_in_another_process() -> None:
     """Whatever hashes its strings have there."""
-    history = History(14)
+    history = history_of(14)
     history.run()
     command = [sys.executable, "-m", "tests.simulation", "--seed", "14"]
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
@@ -50,7 +50,7 @@ def test_what_can_happen_does_happen() -> None:
     topics: set[str] = set()
     told: list[str] = []
     for seed in range(400):
-        history = History(seed)
+        history = history_of(seed)
         history.run()
         topics.update(row.entry.topic for row in history.database.rows)
         told += history.trace
