@@ -88,6 +88,7 @@ class SimulatedDatabase:
         """All or nothing, in one transaction that has the log to itself."""
         if not self.leases.may_append(list(leases)):
             raise LeaseLost(f"one of {leases} is lost")
+        self.leases.look_at_append(leases)
         first = self._position
         self._position += len(entries)  # a sequence: what is rolled back leaves a gap
         new: set[tuple[UUID, int]] = set()

@@ -80,7 +80,7 @@ class History:
         self.drives: list[Drive] = []
         self.followed: list[Row] = []
         """What a reader has seen that polls for what comes after its last position."""
-        self.violations: list[str] = []
+        self.violations: list[str] = self.database.leases.wrong
         self.trace: list[str] = []
         self.sealed = False
         self.asked: dict[UUID, str] = {}

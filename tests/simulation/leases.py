@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -11,8 +11,8 @@ import psycopg
 
 from failproof_es.core.sharding import leases as rules
 from failproof_es.core.sharding.leases import Leases
-from failproof_es.store.writing.lease import LEASE_S, Lease, RunBusy, ShardLeases
-from failproof_es.store.writing.recorder import query
+from failproof_es.store.writing.lease import Lease, RunBusy, ShardLeases
+from failproof_es.store.writing.recorder import Named, query
 from tests.simulation.loop import PROCESS, Process, SimulatedLoop
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ class LeaseTable:
         self.of_run: dict[UUID, Leases] = {}
         self.holders: dict[tuple[UUID, int], str] = {}
         self.sessions: dict[int, Process] = {}
+        self.wrong: list[str] = []
+        """What the functions let happen that they must not, seen without asking them."""
+        self._granted: dict[tuple[UUID, int], tuple[int, int, bool]] = {}
+        """Of each lease the epoch that was given last, as which grant of all, whether alone."""
+        self._grants = 0
         self._loop = loop
         self._last_session = 0
 
@@ -44,7 +49,19 @@ class LeaseTable:
         """What the functions of the log do, at one moment of the server's clock."""
         return _STATEMENTS[statement](self, given)
 
-    def may_append(self, named: list[tuple[UUID, int, int]]) -> bool:
+    def look_at_append(self, named: Sequence[Named]) -> None:
+        """Whoever appends must be the last who was given the lease, and nobody had all since."""
+        for run_id, shard, epoch in named:
+            last, grant, alone = self._granted.get((run_id, shard), (0, 0, False))
+            later = [
+                other
+                for (run, number), (_, other, others_alone) in self._granted.items()
+                if run == run_id and number != shard and (alone or others_alone)
+            ]
+            if epoch != last or any(other > grant for other in later):
+                self.wrong.append(f"shard {shard} was written under epoch {epoch}, which is over")
+
+    def may_append(self, named: list[Named]) -> bool:
         """Whether each of these is the present epoch."""
         return all(
             rules.may_append(self.of_run.get(run_id, {}), [(shard, epoch)])
@@ -67,6 +84,8 @@ class LeaseTable:
         self.of_run[run_id] = claimed
         if epoch is not None:
             self.holders[run_id, shard] = given["holder"]
+            self._grants += 1
+            self._granted[run_id, shard] = epoch, self._grants, given["alone"]
         return [(epoch,)]
 
     def renew(self, given: Mapping[str, Any]) -> list[Any]:
@@ -75,6 +94,8 @@ class LeaseTable:
         for run_id, shard, epoch in zip(
             given["run_ids"], given["shards"], given["epochs"], strict=True
         ):
+            row = self.of_run.get(run_id, {}).get(shard)
+            ended = row is None or row.ends_at <= self._loop.now_s
             self.of_run[run_id], done = rules.renew(
                 self.of_run.get(run_id, {}),
                 shard,
@@ -85,6 +106,8 @@ class LeaseTable:
             )
             if done:
                 renewed.append((run_id, shard))
+            if done and ended:
+                self.wrong.append(f"the lease of shard {shard} was renewed after its end")
         return renewed
 
     def release(self, given: Mapping[str, Any]) -> list[Any]:
@@ -192,6 +215,3 @@ class SimulatedLease(Lease):
             except psycopg.Error:
                 pass  # the server is away; the epoch still guards every append
         self._loop.outside(self._pause_s, self._keep_once)
-
-
-LEASE_TIME_S = LEASE_S

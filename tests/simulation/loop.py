@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_MOST_STEPS = 200_000
+_MOST_STEPS = 50_000
 
 
 class Stuck(Exception):

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import pytest
 
 from failproof_es.core.evaluation import Evaluation, fold
+from failproof_es.core.sharding import leases
+from failproof_es.core.sharding.leases import Leases
 from failproof_es.engine.drive import interpreter
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.events import Event
 from failproof_es.models import http_reply
-from failproof_es.store.mapper import LogEntry
 from failproof_es.store.writing.journal import Journal
-from failproof_es.store.writing.recorder import EventRecorder, Named
-from tests.simulation.database import SimulatedDatabase
+from failproof_es.store.writing.recorder import EventRecorder
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 
@@ -51,14 +52,20 @@ def rate_limit_counted_as_failure(patched: pytest.MonkeyPatch) -> None:
 
 def epoch_not_checked(patched: pytest.MonkeyPatch) -> None:
     """The log takes events of whoever drove the run once."""
-    append = SimulatedDatabase.append
+    patched.setattr(leases, "may_append", lambda held, named: True)
 
-    def unchecked(
-        self: SimulatedDatabase, entries: Sequence[LogEntry], leases: Sequence[Named]
-    ) -> list[int]:
-        return append(self, entries, ())
 
-    patched.setattr(SimulatedDatabase, "append", unchecked)
+def lease_renewed_after_its_end(patched: pytest.MonkeyPatch) -> None:
+    """A holder that comes back late gets its lease again without a new epoch."""
+    renew = leases.renew
+
+    def late(held: Leases, shard: int, epoch: int, **given: Any) -> tuple[Leases, bool]:
+        row = held.get(shard)
+        if row is not None and row.epoch == epoch:
+            held = {**held, shard: row._replace(ends_at=inf)}
+        return renew(held, shard, epoch, **given)
+
+    patched.setattr(leases, "renew", late)
 
 
 def lost_acknowledgement_not_recognised(patched: pytest.MonkeyPatch) -> None:
@@ -102,6 +109,7 @@ MUTATIONS: Mapping[str, Mutation] = {
         attempt_lost_not_recorded,
         rate_limit_counted_as_failure,
         epoch_not_checked,
+        lease_renewed_after_its_end,
         lost_acknowledgement_not_recognised,
         request_sent_during_outage,
         slots_not_returned,
