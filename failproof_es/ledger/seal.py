@@ -117,7 +117,7 @@ class WholeStreams:
 
     def _sorted(self) -> Iterator[bytes]:
         size = _STREAM.size
-        for part in self._parts:
+        for part in filter(None, self._parts):
             last = b""
             for record in sorted(bytes(part[at : at + size]) for at in range(0, len(part), size)):
                 if record[:_ID_BYTES] != last:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 
 from failproof_es.configuration.schema import Model
@@ -63,6 +62,7 @@ from failproof_es.models.protocol import (
 from failproof_es.models.replies.model_name_check import require_model
 from failproof_es.models.single_attempt import send_once
 from failproof_es.store.writing.event_header import EventHeader
+from failproof_es.support import clock
 
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
 """Called with each piece of a streamed answer as it arrives, before it is recorded, with secrets
@@ -345,7 +345,7 @@ class Interpreter:
             error.retry_after_s,
             deferred=error.disposition == "deferred",
         )
-        passed_s = (datetime.now(UTC) - error.timestamp).total_seconds()
+        passed_s = (clock.utc_now() - error.timestamp).total_seconds()
         seconds -= min(max(passed_s, 0.0), seconds)
         try:
             async with asyncio.timeout(seconds):

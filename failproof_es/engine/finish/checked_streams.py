@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 
 _ID_BYTES = 16
 _RECORD_BYTES = 48
@@ -17,7 +18,7 @@ class CheckedStreams:
     """Digests by stream id. Holds 48 bytes of each, and lets go of what is taken."""
 
     def __init__(self) -> None:
-        self._parts = [bytearray() for _ in range(4096)]
+        self._parts: defaultdict[int, bytearray] = defaultdict(bytearray)
         """By the first twelve bits of the id, so that little is searched for one."""
         self._count = 0
 
@@ -46,7 +47,7 @@ class CheckedStreams:
         return digest
 
     def _find(self, stream_id: bytes) -> int:
-        part = self._parts[stream_id[0] << 4 | stream_id[1] >> 4]
+        part = self._parts.get(stream_id[0] << 4 | stream_id[1] >> 4, b"")
         at = part.find(stream_id)
         while at >= 0 and at % _RECORD_BYTES:  # found across the edge of a record
             at = part.find(stream_id, at + 1)

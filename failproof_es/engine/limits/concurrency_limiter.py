@@ -9,14 +9,14 @@ pause: `wait_exceeded` says so.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.limit_policy import RATE_LIMIT_KINDS, Limit, Reason
+from failproof_es.support import clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class ConcurrencyLimiter:
     def restore(self, allowed: int, held_until: datetime | None) -> None:
         """Continue with the limit of an earlier drive, and with its hold if that has not ended."""
         self._limit = replace(self._limit, allowed=max(1, min(allowed, self._limit.ceiling)))
-        left_s = (held_until - datetime.now(UTC)).total_seconds() if held_until else 0.0
+        left_s = (held_until - clock.utc_now()).total_seconds() if held_until else 0.0
         if left_s > 0:
-            self._limit = self._limit.hold(time.monotonic(), left_s)
+            self._limit = self._limit.hold(clock.monotonic_s(), left_s)
             self._wake_when_released()
 
     @property
@@ -111,7 +111,7 @@ class ConcurrencyLimiter:
         if not self._may_go:
             return None
         self._under_way += 1
-        return time.monotonic()
+        return clock.monotonic_s()
 
     def on_answer(self, sent_at: float) -> None:
         """Note that the request sent at that time was answered."""
@@ -123,7 +123,7 @@ class ConcurrencyLimiter:
 
     def on_error(self, sent_at: float, kind: str, retry_after_s: float | None) -> None:
         """Note that the request sent at that time failed with this kind of error."""
-        before, now = self._limit, time.monotonic()
+        before, now = self._limit, clock.monotonic_s()
         if kind in RATE_LIMIT_KINDS:
             self._limit = self._limit.after_rate_limit(sent_at, now)
         turned_away = kind in RATE_LIMIT_KINDS or retry_after_s is not None
@@ -194,12 +194,12 @@ class ConcurrencyLimiter:
             self._timer.cancel()
         if self._closed or self._limit.held_until is None:
             return
-        left_s = max(0.0, self._limit.held_until - time.monotonic())
+        left_s = max(0.0, self._limit.held_until - clock.monotonic_s())
         self._timer = asyncio.get_running_loop().call_later(left_s, self._release)
 
     def _release(self) -> None:
         before = self._limit
-        self._limit = before.after_hold(time.monotonic())
+        self._limit = before.after_hold(clock.monotonic_s())
         if before.held_until is None:
             return
         if self._limit.held_until is not None:  # the timer came a moment early
@@ -211,8 +211,8 @@ class ConcurrencyLimiter:
     def _changed(self, before: Limit, reason: Reason, retry_after_s: float | None) -> None:
         held_until = None
         if self._limit.held_until is not None:
-            left = timedelta(seconds=self._limit.held_until - time.monotonic())
-            held_until = datetime.now(UTC) + left
+            left = timedelta(seconds=self._limit.held_until - clock.monotonic_s())
+            held_until = clock.utc_now() + left
         self.on_change(
             LimitUpdate(
                 self.server, self._models, before.allowed, self._limit.allowed, reason,

@@ -5,12 +5,12 @@ The engine, the journal's users and the store all use it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, Protocol, Self
 from uuid import UUID
 
 from failproof_es.core.evaluation_state import EvaluationKey
 from failproof_es.events import Event
+from failproof_es.support import clock
 
 
 class Versioned(Protocol):
@@ -55,7 +55,7 @@ class EventHeader:
             "originator_id": self.stream_id,
             "originator_version": version + 1,
             "run_id": self.run_id,
-            "timestamp": datetime.now(UTC),
+            "timestamp": clock.utc_now(),
             **self._shared,
         }
 

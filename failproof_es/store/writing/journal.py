@@ -7,7 +7,6 @@ whatever is waiting, so hundreds of concurrent evaluations share a commit.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from failproof_es.store.outage import Outage
 from failproof_es.store.writing.application import EventLog
 from failproof_es.store.writing.lease import HeldLease
 from failproof_es.store.writing.recorder import CONNECTION_ERRORS, EventRecorder, LeaseLost
+from failproof_es.support import clock
 
 
 class JournalClosed(JournalError):
@@ -227,7 +227,7 @@ class Journal:
         return [settled[append] for append in batch]
 
     def _notify(self, outcomes: Sequence[_Outcome]) -> None:
-        now = time.monotonic()
+        now = clock.monotonic_s()
         written = [o[-1] for o in outcomes if not isinstance(o, BaseException) and o]
         if written and now - self._notified_at >= self._limits.notify_every_s:
             self._notified_at = now

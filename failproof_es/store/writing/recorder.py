@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 from typing import Any, LiteralString, cast
 from uuid import UUID
@@ -59,8 +60,9 @@ _REFUSALS: dict[str | None, type[PersistenceError]] = {
 """The errors of `failproof.append`, by SQLSTATE."""
 
 
+@cache
 def query(name: str) -> LiteralString:
-    """The SQL in `queries/<name>.sql`."""
+    """The SQL in `queries/<name>.sql`. Each file is read once."""
     file = resources.files("failproof_es.store").joinpath("queries", f"{name}.sql")
     return file.read_text("utf-8")
 

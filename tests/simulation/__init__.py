@@ -1,0 +1,1 @@
+"""Deterministic simulation: the engine under a simulated clock, network, log and scheduler."""

@@ -1,0 +1,316 @@
+"""An event loop whose time is simulated and whose order is drawn from a seed.
+
+Time stands still while callbacks run and jumps to the next timer when none is ready. Any ready
+callback may be the next one. Threads do not exist: what is given to an executor runs in the loop,
+at a moment that is drawn. Callbacks belong to a simulated process, and one that is killed runs
+none of them any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import sys
+from collections.abc import Callable, Coroutine
+from contextvars import Context, ContextVar
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_MOST_STEPS = 50_000
+
+
+class Stuck(Exception):
+    """Nothing is ready and no timer runs, or there is no end: somebody waits for ever."""
+
+
+class TryAgain(BaseException):
+    """What an executor's function raises to be called again, from its beginning, after a while.
+
+    It stands for a thread that sleeps, so its function must begin with what is tried again.
+    """
+
+    def __init__(self, after_s: float) -> None:
+        self.after_s = after_s
+
+
+@dataclass(eq=False)
+class Process:
+    """A simulated process: what runs in it, and whether it still does."""
+
+    name: str
+    skew_s: float = 0.0
+    """By how much its clock is ahead of the server's."""
+    dead: bool = False
+    stopped: bool = False
+    """As by SIGSTOP: nothing of it runs until it is continued."""
+    cut_until_s: float = 0.0
+    """As by a partition: until then it cannot reach the log."""
+    tasks: list[asyncio.Task[Any]] = field(default_factory=list)
+    """Held until the history is over: an object that is collected may run code."""
+    held: list[asyncio.Handle] = field(default_factory=list)
+    """What became ready while it was stopped."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A function that was given to an executor."""
+
+    function: Callable[[], Any]
+    done: asyncio.Future[Any]
+    owner: Process | None
+    tries: int = 0
+    began_at: float = 0.0
+
+
+PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
+
+
+class SimulatedLoop(asyncio.AbstractEventLoop):
+    """Drives simulated processes. `thread_delay_s` draws how long an executor lets wait."""
+
+    def __init__(self, random: Random, thread_delay_s: Callable[[], float]) -> None:
+        self.random = random
+        self.now_s = 0.0
+        self.steps = 0
+        self.job: Job | None = None
+        """The one that is being run."""
+        self._thread_delay_s = thread_delay_s
+        self._ready: list[tuple[Process | None, asyncio.Handle]] = []
+        self._timers: list[tuple[float, int, Process | None, asyncio.Handle]] = []
+        self._order = count()
+        self._plans: list[tuple[int, int, Callable[[], None]]] = []
+        self._over = False
+        self._nobody = Context()
+
+    # -- for whoever makes the history -----------------------------------------------------
+
+    def after_steps(self, steps: int, call: Callable[[], None]) -> None:
+        """Call it between two steps, so many from now."""
+        heapq.heappush(self._plans, (self.steps + steps, next(self._order), call))
+
+    def outside(self, delay_s: float, call: Callable[[], None]) -> None:
+        """Call it later, on behalf of no process: nobody's death keeps it from happening."""
+        handle = asyncio.Handle(call, (), self, self._nobody)
+        heapq.heappush(self._timers, (self.now_s + delay_s, next(self._order), None, handle))
+
+    def spawn(self, process: Process, main: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Begin the main task of a process."""
+        context = Context()
+        context.run(PROCESS.set, process)
+        return context.run(self.create_task, main, name=process.name, context=context)
+
+    def kill(self, process: Process) -> None:
+        """As by SIGKILL: nothing of it runs any more, not even what cleans up."""
+        process.dead = True
+
+    def stop_process(self, process: Process, for_s: float) -> None:
+        """As by SIGSTOP, and SIGCONT after a while."""
+        process.stopped = True
+        self.outside(for_s, lambda: self._continue(process))
+
+    def run_until(self, reached: Callable[[], bool]) -> None:
+        """Run until this is so. Raises `Stuck`."""
+        asyncio._set_running_loop(self)
+        hooks = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(finalizer=lambda generator: None)  # its process may be dead
+        try:
+            while not reached():
+                self._step()
+        finally:
+            sys.set_asyncgen_hooks(*hooks)
+            asyncio._set_running_loop(None)
+
+    def dispose(self, processes: list[Process]) -> None:
+        """End what is left of the processes. The history is over: nothing of it counts."""
+        self._over = True
+        self._ready.clear()
+        self._timers.clear()
+        for process in processes:
+            for task in process.tasks:
+                if not task.done():
+                    _close(task)
+            process.tasks.clear()
+            process.held.clear()
+
+    # -- the loop --------------------------------------------------------------------------
+
+    def _step(self) -> None:
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            raise Stuck(f"no end after {_MOST_STEPS} steps")
+        while self._plans and self._plans[0][0] <= self.steps:
+            heapq.heappop(self._plans)[2]()
+        ready = self._ready
+        if not ready:
+            self._advance()
+            return
+        chosen = int(self.random.random() * len(ready))
+        ready[chosen], ready[-1] = ready[-1], ready[chosen]
+        owner, handle = ready.pop()
+        if owner is not None:
+            if owner.dead:
+                owner.held.append(handle)  # what it refers to lives on
+                return
+            if owner.stopped:
+                owner.held.append(handle)
+                return
+        if not handle.cancelled():
+            handle._run()
+
+    def _advance(self) -> None:
+        """Let the time jump to the next timer, and make ready whatever is due by then."""
+        timers = self._timers
+        while timers:
+            when, _, owner, handle = heapq.heappop(timers)
+            if handle.cancelled() or (owner is not None and owner.dead):
+                continue
+            self.now_s = max(self.now_s, when)
+            self._ready.append((owner, handle))
+            while timers and timers[0][0] <= self.now_s:
+                _, _, owner, handle = heapq.heappop(timers)
+                self._ready.append((owner, handle))
+            return
+        if self._plans:
+            self.steps = max(self.steps, self._plans[0][0])
+            return
+        raise Stuck("nothing is ready and no timer runs")
+
+    def _continue(self, process: Process) -> None:
+        process.stopped = False
+        if not process.dead:
+            self._ready += [(process, handle) for handle in process.held]
+            process.held.clear()
+
+    def time(self) -> float:
+        return self.now_s
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self._over:
+            owner = PROCESS.get() if context is None else context.get(PROCESS)
+            self._ready.append((owner, handle))
+        return handle
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.now_s + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        if not self._over:
+            owner = PROCESS.get() if context is None else context.get(PROCESS)
+            heapq.heappush(self._timers, (when, next(self._order), owner, handle))
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is left out when its time comes."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        task = asyncio.Task(coro, loop=self, name=name, context=context)
+        owner = PROCESS.get() if context is None else context.get(PROCESS)
+        if owner is not None:
+            owner.tasks.append(task)
+        return task
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., T], *args: Any
+    ) -> asyncio.Future[T]:
+        done: asyncio.Future[T] = self.create_future()
+        function = func if not args else lambda: func(*args)
+        job = Job(function, done, PROCESS.get(), began_at=self.now_s)
+        self.outside(self._thread_delay_s(), lambda: self._run(job))
+        return done
+
+    def _run(self, job: Job) -> None:
+        """Run all of it at this moment; its caller hears of it some time later."""
+        job.tries += 1
+        owner = job.owner
+        if owner is not None and owner.dead and (job.tries > 1 or self.random.random() < 0.5):
+            return  # a dead process tries nothing again; what it sent may have arrived
+        if owner is not None and owner.stopped and job.tries > 1:
+            self.outside(1.0, lambda: self._run(job))
+            return
+        self.job = job
+        try:
+            result, error = job.function(), None
+        except TryAgain as again:
+            self.outside(again.after_s, lambda: self._run(job))
+            return
+        except BaseException as raised:
+            result, error = None, raised
+        finally:
+            self.job = None
+        self.outside(self._thread_delay_s(), lambda: _settle(job.done, result, error))
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return self._over
+
+    def get_debug(self) -> bool:
+        return False
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not self._over and "handle" in context and error is not None:
+            raise error  # a callback failed
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        self.call_exception_handler(context)
+
+
+def _settle(done: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)
+
+
+def _close(task: asyncio.Task[Any]) -> None:
+    """Unwind the coroutine of a task that will not go on. Its cleanup may wait: it is not waited
+    for."""
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    coroutine = task.get_coro()
+    assert coroutine is not None
+    for _ in range(50):
+        try:
+            coroutine.close()
+            return
+        except BaseException:
+            with contextlib.suppress(BaseException):
+                continue

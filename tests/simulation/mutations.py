@@ -1,0 +1,117 @@
+"""The engine broken on purpose, one guarantee at a time: the simulation must notice each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import Any
+
+import pytest
+
+from failproof_es.core.evaluation import Evaluation, fold
+from failproof_es.core.sharding import leases
+from failproof_es.core.sharding.leases import Leases
+from failproof_es.engine.drive import interpreter
+from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.events import Event
+from failproof_es.models import http_reply
+from failproof_es.store.writing.journal import Journal
+from failproof_es.store.writing.recorder import EventRecorder
+
+Mutation = Callable[[pytest.MonkeyPatch], None]
+
+
+def acknowledged_before_commit(patched: pytest.MonkeyPatch) -> None:
+    """An append returns as soon as it waits to be committed."""
+    append = Journal.append
+
+    async def at_once(self: Journal, *events: Event, **given: Any) -> Sequence[int]:
+        asyncio.ensure_future(append(self, *events, **given))  # noqa: RUF006
+        await asyncio.sleep(0)
+        return ()
+
+    patched.setattr(Journal, "append", at_once)
+
+
+def attempt_lost_not_recorded(patched: pytest.MonkeyPatch) -> None:
+    """A request that was in flight when its process died is asked again, and nobody says so."""
+
+    def forgetful(events: Sequence[Event], state: Evaluation | None = None) -> Evaluation:
+        if state is not None:
+            return fold(events, state)
+        return fold(events)._replace(in_flight=None)
+
+    patched.setattr(interpreter, "fold", forgetful)
+
+
+def rate_limit_counted_as_failure(patched: pytest.MonkeyPatch) -> None:
+    """A 429 uses up one of the attempts that an evaluation has."""
+    patched.setitem(_statuses(), 429, ("rate_limited", "transient"))
+
+
+def epoch_not_checked(patched: pytest.MonkeyPatch) -> None:
+    """The log takes events of whoever drove the run once."""
+    patched.setattr(leases, "may_append", lambda held, named: True)
+
+
+def lease_renewed_after_its_end(patched: pytest.MonkeyPatch) -> None:
+    """A holder that comes back late gets its lease again without a new epoch."""
+    renew = leases.renew
+
+    def late(held: Leases, shard: int, epoch: int, **given: Any) -> tuple[Leases, bool]:
+        row = held.get(shard)
+        if row is not None and row.epoch == epoch:
+            held = {**held, shard: row._replace(ends_at=inf)}
+        return renew(held, shard, epoch, **given)
+
+    patched.setattr(leases, "renew", late)
+
+
+def lost_acknowledgement_not_recognised(patched: pytest.MonkeyPatch) -> None:
+    """A commit of one's own that was not acknowledged is taken for another writer's."""
+    patched.setattr(EventRecorder, "insert_or_find", EventRecorder.insert_events)
+
+
+def request_sent_during_outage(patched: pytest.MonkeyPatch) -> None:
+    """A drive goes on though the log could not be written."""
+    append = Journal.append
+
+    async def careless(self: Journal, *events: Event, **given: Any) -> Sequence[int]:
+        try:
+            return await append(self, *events, **given)
+        except Exception:
+            return ()
+
+    patched.setattr(Journal, "append", careless)
+
+
+def slots_not_returned(patched: pytest.MonkeyPatch) -> None:
+    """A request that a server turned away keeps its place for ever."""
+    release = ConcurrencyLimiter.release
+
+    def forgetful(self: ConcurrencyLimiter, *, was_sent: bool) -> None:
+        if self._limit.refused_since is None:
+            release(self, was_sent=was_sent)
+
+    patched.setattr(ConcurrencyLimiter, "release", forgetful)
+
+
+def _statuses() -> dict[int, Any]:
+    statuses: Any = http_reply._STATUS
+    return statuses  # type: ignore[no-any-return]
+
+
+MUTATIONS: Mapping[str, Mutation] = {
+    mutation.__name__: mutation
+    for mutation in (
+        acknowledged_before_commit,
+        attempt_lost_not_recorded,
+        rate_limit_counted_as_failure,
+        epoch_not_checked,
+        lease_renewed_after_its_end,
+        lost_acknowledgement_not_recognised,
+        request_sent_during_outage,
+        slots_not_returned,
+    )
+}

@@ -1,0 +1,177 @@
+"""Simulated model servers, behind the engine's own provider: its requests, and its reading of
+replies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import orjson
+
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.engine.drive.interpreter import Target
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.models import server_of
+from failproof_es.models.http_reply import HttpReply
+from failproof_es.models.ollama.provider import OllamaProvider
+from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
+from failproof_es.support import clock
+from tests.simulation.faults import Faults, ServerFault
+from tests.simulation.loop import PROCESS, Process, SimulatedLoop
+
+_WORDS = ("yes", "no", "I cannot help with that.", "")
+
+
+@dataclass(slots=True)
+class Sent:
+    """One request as a client sent it, and what became of it."""
+
+    number: int
+    body: str
+    process: Process
+    arrived: bool = False
+    reply: tuple[int, str] | None = None
+    """The status and the body that the server sent back, once it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    is_cut: bool = False
+
+
+@dataclass(slots=True)
+class ModelServers:
+    """All servers of a history. They count what arrives."""
+
+    loop: SimulatedLoop
+    faults: Faults
+    random: Random
+    on_send: Callable[[Sent], None] = lambda sent: None
+    sent: list[Sent] = field(default_factory=list)
+
+    def ask(self, model: str, body: bytes) -> asyncio.Future[_Reply]:
+        """Send it. The future gets the reply, or an `OSError`, or nothing at all."""
+        process = PROCESS.get()
+        assert process is not None
+        sent = Sent(len(self.sent) + 1, body.decode(), process)
+        self.sent.append(sent)
+        self.on_send(sent)
+        reply: asyncio.Future[_Reply] = self.loop.create_future()
+        self.loop.outside(self.faults.network_delay_s(), lambda: self._arrive(model, sent, reply))
+        return reply
+
+    def _arrive(self, model: str, sent: Sent, reply: asyncio.Future[_Reply]) -> None:
+        fault = self.faults.of_server()
+        if fault == "unreachable":
+            _settle(reply, ConnectionRefusedError("refused"))
+            return
+        sent.arrived = True
+        if fault == "silent":
+            return
+        if fault == "closed":
+            _settle(reply, ConnectionResetError("reset"))
+            return
+        said = self._reply(fault, model, sent.number)
+        delay_s = self.faults.network_delay_s()
+        self.loop.outside(delay_s, lambda: self._answer(sent, reply, said))
+
+    def _answer(self, sent: Sent, reply: asyncio.Future[_Reply], said: _Reply) -> None:
+        if not reply.done():
+            sent.reply = said.status, said.body.decode()
+            reply.set_result(said)
+
+    def _reply(self, fault: ServerFault | None, model: str, number: int) -> _Reply:
+        headers = {"content-type": "application/json", "x-request-id": str(number)}
+        if fault == "rate_limited":
+            headers["retry-after"] = str(self.random.choice((1, 2, 5)))
+            return _Reply(429, headers, b'{"error": "too many requests"}')
+        if fault == "busy":
+            return _Reply(429, headers, b'{"error": "too many requests"}')
+        if fault == "overloaded":
+            return _Reply(503, {**headers, "retry-after": "1"}, b"later")
+        if fault == "failing":
+            return _Reply(500, headers, b"oh no")
+        if fault == "garbled":
+            return _Reply(200, headers, b'{"model": ')
+        if fault == "refusing":
+            return _Reply(self.random.choice((400, 401)), headers, b'{"error": "no"}')
+        document = {
+            "model": "another" if fault == "other_model" else model,
+            "message": {"role": "assistant", "content": self.random.choice(_WORDS)},
+            "done": True,
+            "done_reason": "stop",
+            "prompt_eval_count": 3,
+            "eval_count": 2,
+            "number": number,
+        }
+        body = orjson.dumps(document)
+        if fault == "cut":
+            return _Reply(200, headers, body[: len(body) // 2], is_cut=True)
+        return _Reply(200, headers, body)
+
+
+def _settle(reply: asyncio.Future[_Reply], error: OSError) -> None:
+    if not reply.done():
+        reply.set_exception(error)
+
+
+class SimulatedProvider(OllamaProvider):
+    """One model behind a simulated server."""
+
+    def __init__(self, model: Model, servers: ModelServers, timeout_ms: int) -> None:
+        self.model = model
+        self.base_url = model.base_url or ""
+        self._servers = servers
+        self._timeout_s = timeout_ms / 1000
+
+    async def open(self) -> None:
+        """Nothing to open."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
+        """One attempt, as `HttpProvider.send` makes it."""
+        began = clock.monotonic_s()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                said = await self._servers.ask(self.model.model, request.body)
+        except TimeoutError as error:
+            message = f"no answer within {self._timeout_s:g} s"
+            raise ModelError("timeout", message, "transient") from error
+        except OSError as error:
+            raise ModelError("connection", str(error), "transient") from error
+        latency_ms = (clock.monotonic_s() - began) * 1000
+        if said.is_cut:
+            raise ModelError(
+                "connection", "the connection was closed within the reply", "transient",
+                status=said.status, headers=said.headers, body=said.body, latency_ms=latency_ms,
+            )  # fmt: skip
+        reply = HttpReply(said.status, said.headers, said.body, latency_ms, clock.utc_now(), None)
+        return self.read(reply, None)
+
+
+class SimulatedTargets(Targets):
+    """The targets of a configuration, each behind a simulated server."""
+
+    def __init__(self, configuration: Configuration, servers: ModelServers) -> None:
+        self._servers = servers
+        super().__init__(configuration)
+
+    def _target(self, model: Model) -> Target:
+        timeout_ms = self._configuration.execution.timeout_per_request_ms
+        provider = SimulatedProvider(model, self._servers, timeout_ms)
+        return Target(model, provider, self.gates[server_of(model)], 2 * timeout_ms / 1000)
+
+
+def bodies_of(targets: Targets, model_key: str, contents: Sequence[str]) -> list[str]:
+    """The bodies of the requests that ask this model these questions."""
+    from failproof_es.core.case import Turn
+
+    provider = targets.models[model_key].provider
+    return [provider.prepare([Turn(role="user", content=each)]).body.decode() for each in contents]

@@ -1,0 +1,233 @@
+"""The statements with which a drive reads the log, answered from rows in memory.
+
+A statement that is not known here is an error: who adds one to the engine adds it here.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from psycopg import sql
+
+from failproof_es.store.reading import reader
+from failproof_es.store.writing.recorder import query
+
+if TYPE_CHECKING:
+    from tests.simulation.database import Row
+
+Answer = list[Any]
+Parameters = Any
+_UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
+_COPIED = re.compile(r"COPY \(SELECT (.*?) FROM failproof\.stored_events WHERE originator_id", re.S)
+_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_LONG = struct.Struct(">q")
+
+
+class SimulatedConnection:
+    """A connection that reads."""
+
+    closed = False
+
+    def __init__(
+        self, rows: Sequence[Row], streams: Mapping[UUID, Sequence[Row]], shard_cases: int
+    ) -> None:
+        self.rows = rows
+        self.streams = streams
+        self.shard_cases = shard_cases
+
+    def __enter__(self) -> SimulatedConnection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+    def cursor(self, **_: Any) -> SimulatedCursor:
+        return SimulatedCursor(self)
+
+    def execute(self, statement: Any, parameters: Parameters = None) -> SimulatedCursor:
+        return SimulatedCursor(self).execute(statement, parameters)
+
+    def transaction(self) -> Any:
+        return nullcontext()
+
+
+class SimulatedCursor:
+    """A cursor. What it gives is of the type that the reader asks it for."""
+
+    def __init__(self, connection: SimulatedConnection) -> None:
+        self._connection = connection
+        self._found: Answer = []
+        self.adapters = self
+        self.row_factory: Any = None
+
+    def __enter__(self) -> SimulatedCursor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+    def register_loader(self, *_: object) -> None:
+        """Every text is valid."""
+
+    def execute(self, statement: Any, parameters: Parameters = None) -> SimulatedCursor:
+        text = _text(statement)
+        answer = _ANSWERS.get(text)
+        if answer is None:
+            raise AssertionError(f"the simulated log does not know this statement: {text}")
+        self._found = answer(self._connection, parameters)
+        return self
+
+    def fetchall(self) -> Answer:
+        return self._found
+
+    def fetchone(self) -> Any:
+        return self._found[0] if self._found else None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._found)
+
+    @contextmanager
+    def copy(self, statement: sql.Composed) -> Iterator[Iterator[bytes]]:
+        text = statement.as_string(None)
+        columns = _COPIED.match(text)
+        if columns is None:
+            raise AssertionError(f"the simulated log does not know this statement: {text}")
+        wanted = {UUID(each) for each in _UUID.findall(text)}
+        rows = [row for stream in wanted for row in self._connection.streams.get(stream, ())]
+        if "ORDER BY notification_id" in text:
+            rows.sort(key=lambda row: row.position)
+        else:
+            rows.sort(key=lambda row: (row.entry.originator_id, row.entry.originator_version))
+        yield _binary(rows, [each.strip() for each in columns[1].split(",")])
+
+
+_texts: dict[int, tuple[sql.Composable, str]] = {}
+
+
+def _text(statement: str | sql.Composable) -> str:
+    """The text of a statement. Those of the reader are constants: each is put together once."""
+    if isinstance(statement, str):
+        return statement
+    known = _texts.get(id(statement))
+    if known is None:
+        known = _texts[id(statement)] = (statement, statement.as_string(None))
+    return known[1]
+
+
+def _binary(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[bytes]:
+    head = _HEADER
+    for row in rows:
+        values = _values(row)
+        fields = [struct.pack(">h", len(columns))]
+        for column in columns:
+            value = values[column]
+            fields.append(struct.pack(">i", -1 if value is None else len(value)))
+            fields.append(value or b"")
+        yield head + b"".join(fields)
+        head = b""
+    yield head + b"\xff\xff"
+
+
+def _values(row: Row) -> dict[str, bytes | None]:
+    entry = row.entry
+    recorded_us = round((row.recorded_at - _EPOCH).total_seconds() * 1_000_000)
+    assert isinstance(entry.originator_id, UUID)
+    return {
+        "notification_id": _LONG.pack(row.position),
+        "originator_id": entry.originator_id.bytes,
+        "originator_version": _LONG.pack(entry.originator_version),
+        "topic": entry.topic.encode(),
+        "state": entry.state,
+        "run_id": None if entry.run_id is None else entry.run_id.bytes,
+        "recorded_at": _LONG.pack(recorded_us),
+        "leaf_hash": entry.leaf,
+    }
+
+
+# -- the statements ----------------------------------------------------------------------------
+
+
+def _streams(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    (wanted,) = parameters
+    found = [row for stream in sorted(set(wanted)) for row in connection.streams.get(stream, ())]
+    return [row.recorded() for row in found]
+
+
+def _read_on(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    stream, version, limit = parameters
+    found = connection.streams.get(stream, ())
+    return [row.recorded() for row in found if row.entry.originator_version > version][:limit]
+
+
+def _event(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    stream, version = parameters
+    found = connection.streams.get(stream, ())
+    return [row.recorded() for row in found if row.entry.originator_version == version]
+
+
+def _beginnings(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    wanted, topic = parameters
+    found = [connection.streams[stream][0] for stream in wanted if stream in connection.streams]
+    return [row.recorded() for row in found if row.entry.topic == topic]
+
+
+def _sizes(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    (wanted,) = parameters
+    return [
+        (stream, sum(len(row.entry.state) for row in connection.streams[stream]))
+        for stream in set(wanted)
+        if stream in connection.streams
+    ]
+
+
+def _finished(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    final = set(parameters["final"])
+    scored = abandoned = 0
+    others = []
+    for place, stream in enumerate(map(UUID, parameters["streams"]), 1):
+        rows = connection.streams.get(stream, ())
+        topics = [row.entry.topic for row in rows]
+        numbered = [row.entry.originator_version for row in rows] == [*range(1, len(rows) + 1)]
+        ended = numbered and bool(topics) and topics[-1] in final
+        ended = ended and sum(topic in final for topic in topics) == 1
+        ended = ended and "CarriedOver" not in topics
+        if not ended:
+            others.append(place)
+        elif "Scored" in topics:
+            scored += 1
+        else:
+            abandoned += 1
+    return [(scored, abandoned, others)]
+
+
+def _shard_cases(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    return [(connection.shard_cases,)] if connection.shard_cases else []
+
+
+def _under_run(connection: SimulatedConnection, parameters: Parameters) -> list[UUID]:
+    run_id, own = parameters
+    return [
+        stream
+        for stream, rows in connection.streams.items()
+        if stream != own and any(row.entry.run_id == run_id for row in rows)
+    ]
+
+
+_ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
+    _text(reader._READ_STREAMS): _streams,
+    _text(reader._READ_ON): _read_on,
+    _text(reader._READ_EVENT): _event,
+    _text(reader._READ_BEGINNINGS): _beginnings,
+    _text(reader._STREAM_BYTES): _sizes,
+    query("finished_streams"): _finished,
+    query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
+    "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _shard_cases,
+    query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
+}
