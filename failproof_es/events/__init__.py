@@ -60,6 +60,7 @@ from failproof_es.events.runs import (
     RunSealed,
     RunStarted,
     RunValidated,
+    SpendCeilingChanged,
     SuiteSnapshot,
     Usage,
 )
@@ -132,6 +133,7 @@ __all__ = [
     "RunValidated",
     "Scored",
     "Severity",
+    "SpendCeilingChanged",
     "Stream",
     "SuiteSnapshot",
     "ToolCall",
@@ -166,6 +168,7 @@ EVENTS: dict[str, type[Event]] = {
         RunSealed,
         RunValidated,
         LimitChanged,
+        SpendCeilingChanged,
         CarriedOver,
         RequestSent,
         ResponseReceived,

@@ -60,7 +60,7 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
     assert set(OBSERVED) == {
         "RunStarted", "CarriedOver", "RequestSent", "ResponseReceived", "ErrorRecorded",
         "AttemptLost", "Classified", "Judged", "Scored", "EvaluationAbandoned", "LimitChanged",
-        "PricesRecorded", "RunCompleted", "RunFailed",
+        "PricesRecorded", "RunCompleted", "RunFailed", "SpendCeilingChanged",
     }  # fmt: skip
     assert set(FINAL) == {"Scored", "EvaluationAbandoned", "CarriedOver"}
     assert AuditTrail.topics == {kind.__name__ for kind in AUDITED.values()}
@@ -69,6 +69,7 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent",
+        "SpendCeilingChanged",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
 
