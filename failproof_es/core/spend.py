@@ -28,6 +28,7 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
 )
+from failproof_es.support.plurals import plural
 
 HIDDEN_INPUT_TOKENS = 1_024
 """Tokens that a server may add to a request and charge: its own system prompt, its text about
@@ -115,7 +116,8 @@ def most_output_tokens(parameters: Mapping[str, Any]) -> int | None:
     numbers = [*bounds, *thoughts, *answers]
     if not bounds or not all(type(number) is int and number >= 0 for number in numbers):
         return None
-    return (max(bounds) + sum(thoughts)) * max([1, *answers])
+    most: int = (max(bounds) + sum(thoughts)) * max([1, *answers])
+    return most
 
 
 def most_usd(prices: ModelPrices, input_tokens: int, output_tokens: int) -> Decimal | None:
@@ -271,6 +273,12 @@ class RunBudget:
 
 
 # -- words -----------------------------------------------------------------------------------
+
+
+def spent_text(known: Decimal, unpriced: int, ceiling: Decimal) -> str:
+    """What answers cost, of a ceiling: `$0.25 of $1.00`; `unpriced` answers are of unknown cost."""
+    unknown = f", and {plural(unpriced, 'answer')} of unknown cost" if unpriced else ""
+    return f"{usd_text(known)} of {usd_text(ceiling)}{unknown}"
 
 
 def usd_text(amount: Decimal) -> str:
