@@ -64,6 +64,39 @@ def require_below(store: Store) -> None:
     assert shown.spent.known_usd == known <= CEILING
 
 
+def test_what_a_killed_process_had_in_flight_counts_with_its_worst_case(
+    store: Store, tmp_path: Path
+) -> None:
+    with mock_server(0) as url:
+        write_suite(tmp_path, 9, prompt="{n} [fault:silent]")
+        configured(tmp_path, url, Decimal("0.49"), INPUT * 0)
+        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        wait_for_requests(process, url, 4)
+        kill_group(process)
+        ended = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
+        assert ended.returncode == 1
+        assert "$0.00 spent, and up to $0.40 for 4 requests without a known cost" in ended.stderr
+        assert sum(asked(url).values()) == 4
+        again = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
+        assert "up to $0.40 for 4 requests" in again.stderr, "AttemptLost counts the same"
+
+
+def configured(folder: Path, url: str, ceiling: Decimal, read: Decimal) -> None:
+    listed = {
+        "model": "mock",
+        "input_usd_per_million": float(read * 1_000_000),
+        "output_usd_per_million": float(OUTPUT * 1_000_000),
+    }
+    mock = {"provider": "openai", "base_url": url, "model": "mock", "max_tokens": MAX_TOKENS}
+    write_configuration(
+        folder,
+        url,
+        models=[mock],
+        prices={"version": "2026-11-23", "models": [listed]},
+        execution={"parallel_workers": 8, "retry_delay_ms": 1, "max_spend_usd": float(ceiling)},
+    )
+
+
 def wait_for_requests(process: subprocess.Popen[bytes], url: str, more: int) -> None:
     """Until the server was asked so many times more, or the run has paused by itself."""
     before = sum(asked(url).values())
@@ -84,24 +117,7 @@ def test_killed_at_random_moments_a_run_never_records_more_than_its_ceiling(
         odd = [line.replace(b"Say ", b"[fault:http500*1] ") for line in lines[::40]]
         lines[::40] = odd  # a server that breaks may have charged all the same
         (tmp_path / "suite.jsonl").write_bytes(b"\n".join(lines))
-        listed = {
-            "model": "mock",
-            "input_usd_per_million": float(INPUT * 1_000_000),
-            "output_usd_per_million": float(OUTPUT * 1_000_000),
-        }
-        write_configuration(
-            tmp_path,
-            url,
-            models=[
-                {"provider": "openai", "base_url": url, "model": "mock", "max_tokens": MAX_TOKENS}
-            ],
-            prices={"version": "2026-11-23", "models": [listed]},
-            execution={
-                "parallel_workers": 8,
-                "retry_delay_ms": 1,
-                "max_spend_usd": float(CEILING),
-            },
-        )
+        configured(tmp_path, url, CEILING, INPUT)
         process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
         for _ in range(KILLS):
             wait_for_requests(process, url, moments.randint(1, 120))
@@ -111,9 +127,9 @@ def test_killed_at_random_moments_a_run_never_records_more_than_its_ceiling(
             process = begin(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
         kill_group(process)
         ended = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
+        require_below(store)
         assert ended.returncode == 1
         assert "paused: the spend ceiling of $60.00 is reached" in ended.stderr
-        require_below(store)
         known, unknown = charges(store)
         assert known + unknown > CEILING - Decimal("0.12"), "less than a request is left"
         assert unknown > 0, "no kill met a request in flight"
