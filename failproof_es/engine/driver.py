@@ -125,7 +125,8 @@ class Driver:
         spending = await self._reader.read(recorded_spending, run)
         if self._max_spend_usd is not None:
             require_ceiling_above(spending, ceiling)
-        return SpendLimiter(RunBudget(ceiling, spending), run.prices or {})
+        budget = RunBudget(ceiling, spending)
+        return SpendLimiter(budget, run.prices or {}, run.started.run_number)
 
     async def _carry_on(
         self, journal: Journal, stream: RunStream, checks: LiveChecks, *, resumed: bool

@@ -39,7 +39,8 @@ class SpendCeilingReached(Exception):
 class SpendLimiter:
     """The budget of one drive, in its event loop. Not for several threads."""
 
-    def __init__(self, budget: RunBudget, prices: Prices) -> None:
+    def __init__(self, budget: RunBudget, prices: Prices, run_number: int) -> None:
+        self._run_number = run_number
         self._budget = budget
         self._prices = prices
         self._reserved: dict[tuple[UUID, int], tuple[RequestSent, Decimal]] = {}
@@ -115,7 +116,7 @@ class SpendLimiter:
             f"the spend ceiling of {usd_text(self._budget.ceiling)} is reached: "
             f"{usd_text(spending.known)} spent{_unknown(spending)}; the next request to "
             f"{_asked(request)} may cost {usd_text(worst)}. "
-            "`failproof-es resume RUN --max-spend USD` goes on with a higher ceiling"
+            f"`failproof-es resume {self._run_number} --max-spend USD` goes on with a higher one"
         )
 
 

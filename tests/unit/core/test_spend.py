@@ -264,11 +264,11 @@ def test_whatever_is_killed_when_the_log_never_holds_more_than_the_ceiling(
             cost = log[open_[0]][0] * percent / 100
             in_memory[open_[0]] = Charge(cost, known=percent % 7 != 0)
         elif action == "record" and in_memory:
-            place, charge = in_memory.popitem()
+            place, answered = in_memory.popitem()
             worst = log[place][0]
-            charge = charge if charge.known else Charge(worst, known=False)
-            log[place] = worst, charge
-            budget.settle(worst, charge)
+            outcome = answered if answered.known else Charge(worst, known=False)
+            log[place] = worst, outcome
+            budget.settle(worst, outcome)
         elif action == "kill":
             in_memory.clear()
             log = [(worst, charge or Charge(worst, known=False)) for worst, charge in log]

@@ -101,7 +101,7 @@ class Drive:
             retry_attempts=1,
             retry_delay_ms=1,
             purposes=frozenset({"target", "judge"}),
-            spending=SpendLimiter(self.budget, PRICES),
+            spending=SpendLimiter(self.budget, PRICES, 1),
         )
 
     def begin(self, repetition: int = 1, model: str = "m") -> asyncio.Task[Any]:
@@ -119,7 +119,7 @@ def driving(ceiling: int, work: Callable[[Drive], Awaitable[None]], **server: An
 
 def test_a_reservation_is_given_back_once_the_answer_is_durable_and_not_before() -> None:
     async def work(drive: Drive) -> None:
-        seen: list[tuple[list[str], Decimal, Decimal]] = []
+        seen: list[tuple[list[str], int | Decimal, Decimal]] = []
 
         def look(events: tuple[Event, ...]) -> None:
             now = drive.budget.spending
