@@ -86,15 +86,18 @@ class RunBudget:
 
     def reserve(self, amount: Decimal) -> bool:
         """See `SpendBudget`."""
-        reserved = self.spending.reserving(amount)
-        if reserved.committed > self.ceiling:
+        if not self.fits(amount):
             return False
-        self.spending = reserved
+        self.spending = self.spending.reserving(amount)
         return True
 
     def settle(self, reserved: Decimal, charge: Charge) -> None:
         """See `SpendBudget`."""
         self.spending = self.spending.settling(reserved, charge)
+
+    def fits(self, amount: Decimal) -> bool:
+        """Whether the amount fits beside everything that is in flight."""
+        return self.spending.reserving(amount).committed <= self.ceiling
 
     def may_fit_later(self, amount: Decimal) -> bool:
         """Whether the amount would fit if everything in flight cost nothing."""

@@ -70,7 +70,7 @@ class SpendLimiter:
             )
         if not self._budget.may_fit_later(worst):
             raise SpendCeilingReached(self._reached(request, worst))
-        if self._budget.spending.reserved == 0:  # it fits by now
+        if self._budget.fits(worst):  # something ended meanwhile
             return
         self._settled.clear()
         waits = [asyncio.ensure_future(each.wait()) for each in (self._settled, stop)]
