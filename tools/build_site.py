@@ -22,6 +22,9 @@ ROOT = Path(__file__).parents[1]
 _LINK = re.compile(r"(?<=\]\()([^)\s#]+)")
 _FILES = "files"
 """Where on the site the copies of files from outside `docs/` are."""
+_CRASH = "Watcher disconnected"
+"""Zensical 0.0.73 sometimes crashes with it, whatever the pages say."""
+_TRIES = 3
 
 
 class BrokenSite(Exception):
@@ -39,16 +42,27 @@ def build(folder: Path) -> Path:
     for page in sorted((ROOT / "docs").rglob("*.md")):
         _stage(page, docs)
     shutil.copy(ROOT / "zensical.toml", folder)
-    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=300
-    )
-    if done.returncode != 0 or "Warning" in done.stdout + done.stderr:
-        raise BrokenSite(done.stdout + done.stderr)
+    returncode, said = _zensical(folder)
+    if returncode != 0 or "Warning" in said:
+        raise BrokenSite(said)
     site = folder / "site"
     if broken := list(broken_links(site)):
         raise BrokenSite("\n".join(broken))
     return site
+
+
+def _zensical(folder: Path) -> tuple[int, str]:
+    """Make the pages; return the exit code and what was printed."""
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
+    for left in reversed(range(_TRIES)):
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=300
+        )
+        said = done.stdout + done.stderr
+        if _CRASH not in said or not left:
+            break
+        print(f"zensical crashed ({_CRASH}): building again", file=sys.stderr)
+    return done.returncode, said
 
 
 def _stage(page: Path, docs: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -45,6 +46,7 @@ from failproof_es.engine.preflight.record import (
     PreflightResult,
     ResolvedConfiguration,
     Say,
+    Step,
     open_models,
     record_refusal,
     recorded_preflight,
@@ -75,22 +77,28 @@ async def start(
     stop: asyncio.Event,
     say: Say,
     on_text: OnText | None = None,
+    step: Step = nullcontext,
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
     All input is checked before anything is sent: raises
     `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
-    people; `on_text` gets the text of streamed answers as it comes.
+    people; `on_text` gets the text of streamed answers as it comes; `step` tells of what is done
+    before the first request.
     """
     configuration = loaded.configuration
     targets = Targets(configuration)
     try:
         run_id = _run_id(configuration)
-        dialect, plan = await _plan(loaded, store, run_id, targets, say)
+        dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
             await open_models(store, run_id, targets)
-            observe(await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan))
+            with step("recording the plan"):
+                begun = await asyncio.to_thread(
+                    _begin, store, run_id, loaded, dialect, targets, plan
+                )
+            observe(begun)
             del plan
             driver = Driver(
                 store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
@@ -195,12 +203,17 @@ def _driven_before(started: RunStarted, lease: Lease) -> bool:
 
 
 async def _plan(
-    loaded: LoadedConfiguration, store: Store, run_id: UUID, targets: Targets, say: Say
+    loaded: LoadedConfiguration,
+    store: Store,
+    run_id: UUID,
+    targets: Targets,
+    say: Say,
+    step: Step = nullcontext,
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts, and record both. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
-    checked = partial(_checked, loaded, store, targets)
+    checked = partial(_checked, loaded, store, targets, step)
     dialect, plan = (await recorded_preflight(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
         say(warning.describe())
@@ -210,13 +223,15 @@ async def _plan(
 
 
 async def _checked(
-    loaded: LoadedConfiguration, store: Store, targets: Targets
+    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step
 ) -> PreflightResult[tuple[Dialect, Plan]]:
     cases = CollectedCases()
-    checked = await check(loaded, store, targets, take=cases.add)
+    with step("reading and checking the suites and the models"):
+        checked = await check(loaded, store, targets, take=cases.add)
     dialect, estimates = checked.source.dialect, checked.estimates
     reading = replace(checked.reading, found=checked.found)
-    plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
+    with step("storing the cases"):
+        plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
     warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
     return PreflightResult((dialect, plan), warnings, checked.remarks, estimates.as_json())
 

@@ -67,3 +67,23 @@ def test_a_link_that_leads_nowhere_stops_the_build(
     monkeypatch.setattr(build_site, "ROOT", root)
     with pytest.raises(BrokenSite, match=r"nothing|nowhere|not exist"):
         build(tmp_path / "built")
+
+
+def test_a_crash_of_the_generator_is_told_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Zensical's own crash cannot be provoked here: a program that ends like it stands for it."""
+    (tmp_path / "zensical.py").write_text(
+        "import pathlib, sys\n"
+        "tries = pathlib.Path('tries')\n"
+        "tries.write_text(tries.read_text() + '.' if tries.exists() else '.')\n"
+        "if len(tries.read_text()) < int(pathlib.Path('works').read_text()):\n"
+        "    sys.exit('RuntimeError: Watcher disconnected')\n"
+    )
+    (tmp_path / "works").write_text("3")
+    assert build_site._zensical(tmp_path) == (0, "")
+    assert (tmp_path / "tries").read_text() == "..."
+    assert capsys.readouterr().err.count("building again") == 2
+
+    (tmp_path / "works").write_text("9")
+    assert build_site._zensical(tmp_path) == (1, "RuntimeError: Watcher disconnected\n")

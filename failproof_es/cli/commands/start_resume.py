@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, nullcontext
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 from uuid import UUID
@@ -99,7 +100,7 @@ def start(
             return
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
-            return start_run(loaded, store, **how)
+            return start_run(loaded, store, step=partial(slow_step, quiet=quiet), **how)
 
         _carry_out(store, drive, ProgressState(), junit, quiet, output_format)
 
@@ -172,7 +173,8 @@ def resume(
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             if not quiet and not branching:
-                catch_up_with(state, connection, run_id)
+                with slow_step("counting what is recorded"):
+                    catch_up_with(state, connection, run_id)
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if not quiet:

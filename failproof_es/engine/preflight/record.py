@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -23,6 +24,8 @@ from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 
 Say = Callable[[str], None]
+Step = Callable[[str], AbstractContextManager[object]]
+"""Gives what is entered around a step that may take long; the text says what the step does."""
 T = TypeVar("T")
 
 

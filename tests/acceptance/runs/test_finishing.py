@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -74,6 +75,28 @@ def last_words(store: Store, run: int) -> dict[str, Mapping[str, Any]]:
         rows = list(find(connection, run_id=resolve_run(connection, str(run)), topics=ENDING))
     assert [row.topic for row in rows] == list(ENDING)
     return {row.topic: row.payload() for row in rows}
+
+
+def test_what_is_done_before_the_first_request_is_told(store: Store, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def step(what: str) -> Iterator[None]:
+        told.append(what)
+        yield
+        told.append(f"{what}: done")
+
+    def observe(event: Event) -> None:
+        told.append(type(event).__name__)
+
+    gated(tmp_path)
+    loaded = load_configuration(tmp_path / "run.yaml")
+    asyncio.run(start(loaded, store, observe=observe, stop=asyncio.Event(), say=nothing, step=step))
+    steps = (
+        "reading and checking the suites and the models", "storing the cases", "recording the plan"
+    )  # fmt: skip
+    begin = [line for each in steps for line in (each, f"{each}: done")]
+    assert told[: len(begin) + 2] == [*begin, "RunStarted", "RequestSent"]
 
 
 @pytest.mark.parametrize("checked", ["live", "at the end"])

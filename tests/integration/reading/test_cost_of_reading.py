@@ -119,6 +119,21 @@ def grown(before: dict[str, Cost], after: dict[str, Cost]) -> dict[str, object]:
     }
 
 
+def grown_for_good(
+    meter: Meter, number: int, before: dict[str, Cost], after: dict[str, Cost]
+) -> dict[str, object]:
+    """Where more was asked or read than before, each time: other threads may ask something once."""
+    found = grown(before, after)
+    for _ in range(2):
+        if found:
+            found = {
+                name: more
+                for name, more in found.items()
+                if name in grown(before, meter.each(number))
+            }
+    return found
+
+
 def test_what_is_read_grows_neither_with_the_log_nor_with_the_run(
     store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,8 +157,8 @@ def test_what_is_read_grows_neither_with_the_log_nor_with_the_run(
         filler.finish()
     administrator.execute("ANALYZE")
     many = meter.each(1)
-    assert grown(few, many) == {}
-    assert grown(few, long) == {}
+    assert grown_for_good(meter, 1, few, many) == {}
+    assert grown_for_good(meter, 2, few, long) == {}
 
 
 def test_whether_anybody_reviewed_anything_is_asked_of_an_index(

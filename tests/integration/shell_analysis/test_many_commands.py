@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 import tempfile
@@ -250,11 +251,11 @@ def test_single_questions_of_many_threads_share_processes(monkeypatch: pytest.Mo
 
 def _children() -> set[int]:
     """The processes that this one has started and that are still there."""
-    return {
-        int(child)
-        for task in Path("/proc/self/task").iterdir()
-        for child in (task / "children").read_text("utf-8").split()
-    }
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            found.update(map(int, (task / "children").read_text("utf-8").split()))
+    return found
 
 
 def _until(holds: Callable[[], bool]) -> None:
