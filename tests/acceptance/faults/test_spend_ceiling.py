@@ -15,6 +15,7 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke, mock_server, write_configuration, write_suite
+from tests.acceptance.dialects.test_redteam import judging_server, write_run
 
 CASES = 6
 OUTPUT_TOKENS = 5
@@ -115,6 +116,42 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
     assert proven.exit_code == 0, proven.output
     audited = invoke(store.url, "audit", "latest", cwd=tmp_path)
     assert "SpendCeilingChanged" in audited.output
+
+
+@pytest.mark.parametrize("begins", ["with_each_answer", "after_all_answers"])
+def test_judges_are_paid_from_the_same_ceiling(store: Store, tmp_path: Path, begins: str) -> None:
+    """Cases of one turn and of two, each judged by two judges of their own price."""
+
+    def configure(url: str, ceiling: Decimal) -> None:
+        write_run(tmp_path, url, count=4)
+        document = orjson.loads((tmp_path / "run.yaml").read_bytes())
+        for asked_one in (*document["models"], *document["judges"]):
+            asked_one["max_tokens"] = OUTPUT_TOKENS
+        document["judging"] = {"begins": begins}
+        document["execution"]["max_spend_usd"] = float(ceiling)
+        prices = {"talker": 10_000, "judge": 20_000, "judge-two": 40_000}
+        document["prices"] = {
+            "version": "2026-11-23",
+            "models": [
+                {"model": name, "input_usd_per_million": 0, "output_usd_per_million": price}
+                for name, price in prices.items()
+            ],
+        }
+        (tmp_path / "run.yaml").write_bytes(orjson.dumps(document))
+
+    turns, judged = 4 + 2, 4
+    cost = turns * Decimal("0.05") + judged * (Decimal("0.10") + Decimal("0.20"))
+    with judging_server() as url:
+        configure(url, cost)
+        assert start(store, tmp_path).exit_code == 0
+        assert spent(store) == cost
+        configure(url, cost - Decimal("0.01"))
+        done = start(store, tmp_path)
+        assert done.exit_code == 1
+        assert "the next request to judge:judge-two may cost $0.20" in done.stderr
+        assert spent(store) == cost - Decimal("0.20")
+        assert resume(store, tmp_path, "--max-spend", str(cost)).exit_code == 0
+        assert spent(store) == cost
 
 
 def test_near_the_ceiling_requests_go_one_by_one_and_none_is_given_up_early(
