@@ -135,6 +135,8 @@ def _bounds(value: dict[str, Any]) -> str:
         bound if abs(bound) < _WRITABLE else math.copysign(math.inf, bound)
         for bound in (value.get("minimum", -math.inf), value.get("maximum", math.inf))
     )
+    if "exclusiveMinimum" in value:
+        return f" above {value['exclusiveMinimum']:,g}"
     if math.isinf(low) and math.isinf(high):
         return ""
     return f", {low:,g} or more" if math.isinf(high) else f", {low:,.9g} to {high:,.9g}"

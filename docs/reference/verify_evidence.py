@@ -26,7 +26,7 @@ from uuid import UUID
 ENDINGS = ("RunCompleted", "RunFailed")
 RUN_TOPICS = {
     *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunSealed", "RunValidated"),
-    *("CaseSkipped", "LimitChanged", "PricesRecorded"),
+    *("CaseSkipped", "LimitChanged", "PricesRecorded", "SpendCeilingChanged"),
     *ENDINGS,
 }
 STATUS = {

@@ -25,6 +25,7 @@ _OF_EXECUTION = (
     "retry_attempts",
     "retry_delay_ms",
     "rate_limit_wait_ms",
+    "max_spend_usd",
 )
 _MAY_BE_SET = (
     f"may be set: {' and '.join(_OF_A_MODEL)} of `models.N`, `judge` or `judges.N`, and of "

@@ -29,6 +29,7 @@ from failproof_es.events import (
     RunSealed,
     RunStarted,
     RunValidated,
+    SpendCeilingChanged,
 )
 from failproof_es.support.untrusted_text import shortened
 
@@ -62,6 +63,8 @@ class Run:
     sealed: bool = False
     limits: Mapping[str, LimitChanged] = field(default_factory=dict)
     """The last change of each server's limit."""
+    spend_ceiling: SpendCeilingChanged | None = None
+    """The last change of its spend ceiling. `failproof_es.core.spend.ceiling_of` has what holds."""
 
     @property
     def started(self) -> RunStarted:
@@ -116,6 +119,8 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, validation=event)
         case LimitChanged():
             return replace(run, limits={**run.limits, event.server: event})
+        case SpendCeilingChanged():
+            return replace(run, spend_ceiling=event)
         case CaseSkipped():
             return replace(run, skipped=run.skipped + 1)
         case PricesRecorded():
@@ -135,7 +140,7 @@ def _planned(run: Run, event: CasesPlanned) -> int:
 _PLAN = (RunStarted, CasesPlanned, CaseSkipped, PricesRecorded)
 """What is appended with the run's first event, in this order."""
 _ENDINGS = (RunCompleted, RunFailed)
-_IN_A_DRIVE = (RunPaused, LimitChanged, *_ENDINGS)
+_IN_A_DRIVE = (RunPaused, LimitChanged, SpendCeilingChanged, *_ENDINGS)
 
 
 def _require_place(run: Run, event: Event) -> None:

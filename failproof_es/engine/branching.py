@@ -186,8 +186,10 @@ async def _check(
     gates = asyncio.to_thread(require_gates, store, configuration)
     _, remarks = await all_of(gates, targets.check())
     estimates = Estimates(dialect, configuration, targets)
+    if problems := estimates.ceiling_problems():
+        raise InvalidInput(problems)
     asked, again, kept = await asyncio.to_thread(_estimate, store, source, branched, estimates)
-    warnings = unencrypted(configuration)
+    warnings = [*unencrypted(configuration), *estimates.warnings()]
     if branched.again is None:
         return PreflightResult((asked, ""), warnings, remarks, estimates.as_json())
     if not again:

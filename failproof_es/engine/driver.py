@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from failproof_es.configuration.schema import Configuration
+from failproof_es.core.run import Run
+from failproof_es.core.spend import RunBudget, ceiling_of
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.interpreter import OnText
@@ -26,7 +29,9 @@ from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import code_version, current_host, current_user, package_versions
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
-from failproof_es.events import RunResumed
+from failproof_es.engine.limits.recorded_spending import recorded_spending
+from failproof_es.engine.limits.spend_limiter import SpendLimiter, require_ceiling_above
+from failproof_es.events import RunResumed, SpendCeilingChanged
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import Lease
@@ -50,7 +55,9 @@ class Driver:
         on_begun: OnBegun | None = None,
         stop: asyncio.Event,
         phases: Sequence[Phase] | None = None,
+        max_spend_usd: Decimal | None = None,
     ) -> None:
+        """`max_spend_usd` is the run's spend ceiling from now on, in place of what it had."""
         self._store = store
         self._lease = lease
         self._configuration = configuration
@@ -59,17 +66,22 @@ class Driver:
         self._requested_stop = stop
         self._reader = RetryingReader(store)
         self._phases = phases_of(configuration) if phases is None else phases
+        self._max_spend_usd = max_spend_usd
+        self._spending: SpendLimiter | None = None
         self._stop = asyncio.Event()
 
     async def drive(self, *, resumed: bool) -> Outcome:
         """Run every planned evaluation to its end, or until a stop is requested.
 
         Raises a `JournalError` or `LogUnavailable` when the log could not be written. What is
-        recorded stays, and the run can be resumed.
+        recorded stays, and the run can be resumed. Raises `InvalidInput`, before anything is
+        recorded, where the run has spent more than its new ceiling.
         """
         run = await self._reader.read(read_run, self._lease.run_id)
         if run.sealed:
             return Outcome.of(run, interrupted=False)
+        if not run.ended:
+            self._spending = await self._spend_limiter(run)
         compared = self._configuration.gates.no_regression_against is not None
         checks = LiveChecks(run, scores=compared)
         journal = Journal(
@@ -90,6 +102,20 @@ class Driver:
             await journal.close()
         return Outcome.of(stream.run, interrupted=self._requested_stop.is_set())
 
+    async def _spend_limiter(self, run: Run) -> SpendLimiter | None:
+        """What holds the run below its spend ceiling, from what is on record; `None` without one.
+
+        The lease is ours, so nobody else adds to it.
+        """
+        ceiling = ceiling_of(run) if self._max_spend_usd is None else self._max_spend_usd
+        if ceiling is None:
+            return None
+        spending = await self._reader.read(recorded_spending, run)
+        if self._max_spend_usd is not None:
+            require_ceiling_above(spending, ceiling)
+        budget = RunBudget(ceiling, spending)
+        return SpendLimiter(budget, run.prices or {}, run.started.run_number)
+
     async def _carry_on(
         self, journal: Journal, stream: RunStream, checks: LiveChecks, *, resumed: bool
     ) -> FinalScan | None:
@@ -102,6 +128,13 @@ class Driver:
                 code_version=code_version(),
                 packages=package_versions(self._configuration, stream.run.started.dialect),
             )
+        if self._max_spend_usd is not None and self._max_spend_usd != ceiling_of(stream.run):
+            await stream.record(
+                SpendCeilingChanged,
+                max_spend_usd=self._max_spend_usd,
+                who=current_user(),
+                where=current_host(),
+            )
         evaluations = EvaluationDrive(
             stream.run,
             self._configuration,
@@ -110,6 +143,7 @@ class Driver:
             journal,
             replace(self._hooks, check_begin=checks.begin, check_end=checks.end),
             self._stop,
+            spending=self._spending,
         )
         changes: asyncio.Queue[LimitUpdate | None] = asyncio.Queue()
         self._targets.restore_limits(stream.run.limits, changes.put_nowait)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import partial
 from typing import Any, Protocol
 from uuid import UUID, uuid4
@@ -50,6 +51,7 @@ from failproof_es.engine.preflight.record import (
     record_refusal,
     recorded_preflight,
 )
+from failproof_es.engine.preflight.spend_checks import require_priced
 from failproof_es.engine.required_plugins import other_versions, require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
@@ -142,15 +144,17 @@ async def resume(
     on_begun: OnBegun | None = None,
     phases: Sequence[Phase] | None = None,
     leased: Callable[[HeldLease], None] = lambda lease: None,
+    max_spend_usd: Decimal | None = None,
 ) -> Outcome:
     """Resume a run. A run that has ended is not changed.
 
     `phases` are by default those of its configuration. `leased` is called with the lease
     under which it is driven, `on_carried_over` with each evaluation that a branch carries
     over from now on, `on_begun` with each that was begun before and is continued.
+    `max_spend_usd` is its spend ceiling from now on.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
-    cannot be reached.
+    cannot be reached, or a spend ceiling cannot be kept.
     """
     with store.connect() as connection:
         run = read_run(connection, run_id)
@@ -163,6 +167,8 @@ async def resume(
     scorers_of(run.started.configuration)  # raises where they are broken by now
     for line in other_versions(run.started):
         say(f"remark: {line}")
+    if max_spend_usd is not None:
+        require_priced(configuration, run.started, run.prices or {})
     targets = Targets(configuration)
     try:
         with Lease(store.url, run_id, process_label()) as lease:
@@ -175,7 +181,7 @@ async def resume(
             driver = Driver(
                 store, lease, configuration, targets,
                 observe=observe, on_text=on_text, on_carried_over=on_carried_over,
-                on_begun=on_begun, stop=stop, phases=phases,
+                on_begun=on_begun, stop=stop, phases=phases, max_spend_usd=max_spend_usd,
             )  # fmt: skip
             return await driver.drive(resumed=_driven_before(run.started, lease))
     finally:

@@ -60,6 +60,7 @@ from failproof_es.events.runs import (
     RunSealed,
     RunStarted,
     RunValidated,
+    SpendCeilingChanged,
     SuiteSnapshot,
     Usage,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "RunValidated",
     "Scored",
     "Severity",
+    "SpendCeilingChanged",
     "Stream",
     "SuiteSnapshot",
     "ToolCall",
@@ -172,6 +174,7 @@ EVENTS: dict[str, type[Event]] = {
         RunSealed,
         RunValidated,
         LimitChanged,
+        SpendCeilingChanged,
         CarriedOver,
         RequestSent,
         ResponseReceived,

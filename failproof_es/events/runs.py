@@ -297,6 +297,22 @@ class LimitChanged(Event):
     held_until: datetime | None
 
 
+class SpendCeilingChanged(Event):
+    """Somebody gave the run another spend ceiling: what it may cost in all, in US dollars.
+
+    Until then that of its configuration holds, `execution.max_spend_usd`.
+    """
+
+    stream: ClassVar[Stream] = "run"
+    audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
+    says: ClassVar[str] = "{max_spend_usd} US dollars"
+
+    max_spend_usd: Price
+    who: str
+    where: str
+
+
 class Usage(Record):
     """Tokens as the provider counted them; `None` where it did not say."""
 

@@ -24,6 +24,7 @@ RUN_TOPICS = frozenset(
     {
         *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted", "RunFailed"),
         *("RunSealed", "RunValidated", "LimitChanged", "CaseSkipped", "PricesRecorded"),
+        "SpendCeilingChanged",
     }
 )
 _ENDINGS = ("RunCompleted", "RunFailed")

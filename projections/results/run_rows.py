@@ -15,6 +15,7 @@ from failproof_es.events import (
     ModelPrices,
     RunStarted,
     RunValidated,
+    SpendCeilingChanged,
 )
 
 
@@ -37,6 +38,7 @@ def run_document(run: Run) -> str:
         "validation": None if run.validation is None else run.validation.model_dump(mode="json"),
         "sealed": run.sealed,
         "limits": {name: each.model_dump(mode="json") for name, each in run.limits.items()},
+        "spend_ceiling": run.spend_ceiling and run.spend_ceiling.model_dump(mode="json"),
     }
     return orjson.dumps(said).decode()
 
@@ -45,6 +47,7 @@ def run_of(document: str) -> Run:
     """The run that a document holds."""
     said: dict[str, Any] = orjson.loads(document)
     prices, counts, validation = said["prices"], said["counts"], said["validation"]
+    ceiling = said.get("spend_ceiling")  # older rows do not say, and there was none
     limits = {name: LimitChanged.model_validate(each) for name, each in said["limits"].items()}
     return replace(
         Run(),
@@ -62,6 +65,7 @@ def run_of(document: str) -> Run:
         validation=None if validation is None else RunValidated.model_validate(validation),
         sealed=said["sealed"],
         limits=limits,
+        spend_ceiling=None if ceiling is None else SpendCeilingChanged.model_validate(ceiling),
     )
 
 

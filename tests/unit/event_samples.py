@@ -47,6 +47,7 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
     Scored,
+    SpendCeilingChanged,
     SuiteSnapshot,
     Usage,
     ValidationFailed,
@@ -184,6 +185,9 @@ SAMPLES: tuple[Event, ...] = (
     LimitChanged(
         **OF_RUN, server="http://127.0.0.1/v1", models=("m",), limit_before=100, limit_after=50,
         reason="rate_limited", retry_after_s=1.5, held_until=WHEN,
+    ),
+    SpendCeilingChanged(
+        **OF_RUN, max_spend_usd=Decimal("12.50"), who="someone", where="host"
     ),
     RunValidated(**OF_RUN, passed=False, findings=(FOUND,)),
     CarriedOver(

@@ -23,7 +23,8 @@ connections_option = click.option(
     multiple=True,
     metavar="KEY.PATH=VALUE",
     help="Override in the new run a value of the configuration that says how models are "
-    "reached (base_url, api_key_env, time-outs, workers, retries). May be repeated.",
+    "reached (base_url, api_key_env, time-outs, workers, retries), or its spend ceiling. May be "
+    "repeated.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")
 

@@ -36,6 +36,7 @@ from failproof_es.cli.rendering.summary_rows import (
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, describe_tokens
+from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import GATES, RelatedRun, attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import (
@@ -233,6 +234,7 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             "output_unknown": spent.output.unknown,
         },
         "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
+        "max_spend_usd": None if (ceiling := ceiling_of(run.run)) is None else float(ceiling),
         "prices": _price_sources(run),
         "latency_ms": {"p50": summary.latency_ms(50), "p95": summary.latency_ms(95)},
     }
@@ -262,8 +264,17 @@ def _for_people(run: RecordedRun) -> dict[str, Any]:
         **({"error messages": said} if (said := describe_messages(summary)) else {}),
         "tokens": f"{_told(spent.input)} in, {_told(spent.output)} out",
         "cost": cost,
+        **_spent_for_people(run),
         "latency": f"p50 {_ms(summary.latency_ms(50))}, p95 {_ms(summary.latency_ms(95))}",
     }
+
+
+def _spent_for_people(run: RecordedRun) -> dict[str, str]:
+    """What a run with a spend ceiling has spent of it."""
+    ceiling, spent = ceiling_of(run.run), run.summary.spent
+    if ceiling is None:
+        return {}
+    return {"spent": spent_text(spent.known_usd, spent.unpriced, ceiling)}
 
 
 def _evaluations_for_people(summary: RunSummary) -> str:

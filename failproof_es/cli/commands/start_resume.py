@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, nullcontext
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -15,6 +16,7 @@ from uuid import UUID
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.amounts import usd_argument
 from failproof_es.cli.app.chosen_run import with_warning
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
 from failproof_es.cli.app.options import (
@@ -147,6 +149,13 @@ def start(
     is_flag=True,
     help="Start a new run that asks again what RUN abandoned and carries over what it scored.",
 )
+@click.option(
+    "--max-spend",
+    type=usd_argument,
+    metavar="USD",
+    help="The spend ceiling of RUN from now on, in US dollars. With --at or --retry-abandoned use "
+    "--set execution.max_spend_usd=USD, which is that of the new run.",
+)
 @connections_option
 @workers_option
 @detach_option
@@ -157,6 +166,7 @@ def resume(
     run: str,
     position: int | None,
     retry_abandoned: bool,
+    max_spend: Decimal | None,
     settings: tuple[str, ...],
     workers: int,
     detach: bool,
@@ -178,6 +188,8 @@ def resume(
 
     --retry-abandoned carries over the evaluations that were scored, by now or at that position.
     It asks the abandoned ones again: those that ended without a score.
+
+    --max-spend goes on with a run that its spend ceiling paused. It is recorded who set it.
     """
     branching = position is not None or retry_abandoned
     require_one_way(workers, detach=detach, branching=branching)
@@ -185,6 +197,11 @@ def resume(
         raise InvalidInput.because(
             "--set cannot change a run that has begun: its configuration is on record",
             remedy="with --retry-abandoned or --at it changes that of the new run",
+        )
+    if max_spend is not None and branching:
+        raise InvalidInput.because(
+            "--max-spend is for RUN itself, which --at and --retry-abandoned do not change",
+            remedy=f"use --set execution.max_spend_usd={max_spend}: it is that of the new run",
         )
     with session().open_store() as store:
         state = ProgressState()
@@ -209,7 +226,7 @@ def resume(
             if branching:
                 again: Literal["abandoned"] | None = "abandoned" if retry_abandoned else None
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
-            return resume_run(run_id, store, **how)
+            return resume_run(run_id, store, max_spend_usd=max_spend, **how)
 
         _carry_out(
             store, drive, state, junit, quiet, output_format, None if branching else str(run_id)

@@ -42,6 +42,7 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
             "failed_attempts": state.asking.errors,
             "tokens": _tokens(state.spent),
             "cost_usd": _sum_or_none([row["cost_usd"] for row in rows]),
+            "max_spend_usd": None if state.max_spend_usd is None else float(state.max_spend_usd),
             "seconds_left": state.seconds_left,
             "models": rows,
             "error_groups": [asdict(group) for group in state.errors.most_frequent(ERROR_GROUPS)],

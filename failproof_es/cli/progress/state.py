@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Literal
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.costs import Prices, Spent, answer_cost, priced
 from failproof_es.core.evaluation import Evaluation, JudgeVerdict, awaits_review
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
+from failproof_es.core.spend import written_usd
 from failproof_es.core.summary import RequestStats, RunSummary, group_of
 from failproof_es.core.tally import Group
 from failproof_es.engine.history import RecordedEvaluation
@@ -44,6 +46,7 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
     Scored,
+    SpendCeilingChanged,
 )
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
@@ -150,6 +153,8 @@ class ProgressState:
         self._clock = clock
         self._now = now
         self._ceiling: int | None = None
+        self.max_spend_usd: Decimal | None = None
+        """The run's spend ceiling; `None` without one."""
         self._limits: dict[str, LimitChanged] = {}
         """By the key of each model and judge that the server serves."""
         self._samples: dict[str, deque[tuple[float, int]]] = {}
@@ -198,6 +203,8 @@ class ProgressState:
             case LimitChanged():
                 # a new object, because another thread displays the old one
                 self._limits = {**self._limits, **dict.fromkeys(event.models, event)}
+            case SpendCeilingChanged():
+                self.max_spend_usd = event.max_spend_usd
             case RunStarted():
                 self._begin(event)
             case RunResumed():
@@ -360,7 +367,10 @@ class ProgressState:
     def _begin(self, event: RunStarted) -> None:
         self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
         self._phase = "evaluating"
-        self._ceiling = recorded_configuration(event).execution.parallel_workers
+        execution = recorded_configuration(event).execution
+        self._ceiling = execution.parallel_workers
+        if execution.max_spend_usd is not None:
+            self.max_spend_usd = written_usd(execution.max_spend_usd)
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)
 

@@ -6,6 +6,7 @@ import math
 
 from failproof_es.cli.progress.state import ModelProgress, Phase, ProgressState, RateLimit
 from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.core.spend import spent_text
 from failproof_es.report.data import wording
 
 LONGEST_NAME = 60
@@ -30,6 +31,9 @@ def heading(state: ProgressState) -> str:
         done = f"{state.finished:,} of {state.planned:,}"
         parts.append(f"{done} ({percent_done(state.finished, state.planned)})")
     parts.append(f"{duration(state.elapsed_s)} elapsed")
+    if (ceiling := state.max_spend_usd) is not None:
+        spent = state.spent
+        parts.append(f"spent {spent_text(spent.known_usd, spent.unpriced, ceiling)}")
     if state.phase == "evaluating" and (left := state.seconds_left) is not None:
         parts.append(f"{duration(left)} left")
     return one_line(f"{run}: {', '.join(parts)}")

@@ -25,6 +25,7 @@ from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.drive.work_queue import WorkQueue
 from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.engine.limits.spend_limiter import SpendLimiter
 from failproof_es.support.plurals import plural
 
 _DRAIN_MARGIN_S = 5.0
@@ -65,6 +66,8 @@ class EvaluationDrive:
     stop: asyncio.Event
     cases: range | None = None
     may_send: Callable[[], bool] = lambda: True
+    spending: SpendLimiter | None = None
+    """Holds the run below its spend ceiling, if it has one."""
     trouble: BaseException | None = None
     """The first error that ended it."""
     _turned_away: list[DeferredTooLong] = field(default_factory=list)
@@ -146,6 +149,7 @@ class EvaluationDrive:
             purposes=phase.purposes,
             scorers=scorers_of(manifest.configuration),
             may_send=self.may_send,
+            spending=self.spending,
         )
 
     async def _work(

@@ -43,6 +43,7 @@ from failproof_es.engine.drive.attempt_events import (
 from failproof_es.engine.drive.local_actions import LocalAction, derive_event
 from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.engine.limits.spend_limiter import SpendCeilingReached, SpendLimiter
 from failproof_es.events import (
     ErrorRecorded,
     EvaluationEvent,
@@ -114,6 +115,8 @@ class Interpreter:
     scorers: Sequence[Scorer] = ()
     may_send: Callable[[], bool] = lambda: True
     """Whether a request may be sent now: not, once the lease may be another's."""
+    spending: SpendLimiter | None = None
+    """Holds the run below its spend ceiling, if it has one."""
     _tools: OffersTools | None = field(init=False)
     """The dialect, where it is one: asking it for each request takes longer than preparing it."""
     _judge_schema: HasJudgeSchema | None = field(init=False)
@@ -174,19 +177,29 @@ class Interpreter:
                     if not self.may_send():
                         break
                     request = self._request(header, state, case, action, target)
-                    await self._record([*decided, request])
-                    state = evolve(state, request)
-                    decided = []
-                    patience = patience or WaitBudget(target.limiter.max_wait_s, request.timestamp)
-                    sent_at = await target.limiter.wait_to_send()
-                    events = await self._exchange(key, header, state, request, target, sent_at)
+                    affordable = self._reserve(request)
+                    if affordable:
+                        await self._record([*decided, request])
+                        state = evolve(state, request)
+                        decided = []
+                        patience = patience or WaitBudget(
+                            target.limiter.max_wait_s, request.timestamp
+                        )
+                        sent_at = await target.limiter.wait_to_send()
+                        events = await self._exchange(key, header, state, request, target, sent_at)
                 finally:
                     target.limiter.release(was_sent=sent_at is not None)
+                if not affordable:  # what it waits for may need the slot that it had
+                    await self._record(decided)
+                    decided = []
+                    await self._wait_for_room(request)
+                    continue
             else:
                 events = [await self._derive(header, state, case, action)]
             decided.extend(events)
             state = fold(events, state)
-            if (trouble := self._halting_error(events[-1])) is not None:
+            trouble = self._halting_error(events[-1]) or self._broken_ceiling(events[0])
+            if trouble is not None:
                 await self._record(decided)
                 raise Halted(trouble)
         await self._record(decided)
@@ -224,6 +237,25 @@ class Interpreter:
             f"{error.judge or error.model_key}: {gate.server} turned it away for the "
             f"{gate.max_wait_s:g} s of `execution.rate_limit_wait_ms`: {error.message}"
         )
+
+    # -- spending --------------------------------------------------------------------------
+
+    def _reserve(self, request: RequestSent) -> bool:
+        """Whether the request may be sent below the spend ceiling; if so, what it may cost is
+        reserved."""
+        return self.spending is None or self.spending.reserve(request)
+
+    async def _wait_for_room(self, request: RequestSent) -> None:
+        """Wait until requests in flight have ended. Raises `Halted` if that cannot be enough."""
+        assert self.spending is not None
+        try:
+            await self.spending.wait_for_room(request, self.stop)
+        except SpendCeilingReached as reached:
+            raise Halted(str(reached)) from None
+
+    def _broken_ceiling(self, outcome: EvaluationEvent) -> str | None:
+        """The reason to stop the whole run if this answer cost more than was reserved for it."""
+        return None if self.spending is None else self.spending.broken_by(outcome)
 
     # -- asking ----------------------------------------------------------------------------
 
@@ -358,6 +390,8 @@ class Interpreter:
             return
         await self.journal.append(*events)
         for event in events:
+            if self.spending is not None:
+                self.spending.recorded(event)
             self.observe(event)
 
 

@@ -99,6 +99,7 @@ def _check_cases(
     except InvalidInput as error:
         problems.extend(error.problems)
     estimates = Estimates(source.dialect, loaded.configuration, targets)
+    problems.extend(map(loaded.placed, estimates.ceiling_problems()))
 
     def look(case: Case) -> None:
         estimates.add(case)
@@ -110,4 +111,5 @@ def _check_cases(
         raise InvalidInput([*problems, *error.problems]) from None
     if problems:
         raise InvalidInput(problems)
-    return source, reading, estimates, (*judges, *reading.found)
+    ceiling = map(loaded.placed, estimates.warnings())
+    return source, reading, estimates, (*judges, *ceiling, *reading.found)

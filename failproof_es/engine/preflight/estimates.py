@@ -15,8 +15,10 @@ from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.protocol import Dialect, HasFixedOutcomes
 from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.preflight.spend_checks import ceiling_problems, estimate_warnings
 from failproof_es.events import ModelPrices, Usage
 from failproof_es.models.catalog.prices import PriceBook
+from failproof_es.problems import Problem
 
 CHARACTERS_PER_TOKEN = (6, 2)
 """A token holds at most and at least so many characters, nearly always: the two ends of an
@@ -87,6 +89,8 @@ class Estimates:
     def __init__(self, dialect: Dialect, configuration: Configuration, targets: Targets) -> None:
         self._dialect = dialect
         models, self._judges = targets.snapshots(), targets.judge_snapshots()
+        self._configuration = configuration
+        self._models = (*models, *self._judges)
         self._everything = dict.fromkeys(
             (model.key for model in models), configuration.execution.repetitions
         )
@@ -94,7 +98,7 @@ class Estimates:
         now = datetime.now(UTC)
         self._of = {
             model.key: _Asked(book.prices(model, now), now, int(model.parameters["max_tokens"]))
-            for model in (*models, *self._judges)
+            for model in self._models
         }
         self.fixed_outcome = FixedOutcomeCounts()
         self._fixing = dialect if isinstance(dialect, HasFixedOutcomes) else None
@@ -118,6 +122,15 @@ class Estimates:
         judged = self._dialect.judge_messages(case, Transcript(tuple(replies)))
         if judged is not None:
             self._count(((judge.key, evaluations) for judge in self._judges), judged)
+
+    def ceiling_problems(self) -> list[Problem]:
+        """Why the run's spend ceiling cannot be kept: models and judges without a price."""
+        prices = {key: asked.prices for key, asked in self._of.items()}
+        return list(ceiling_problems(self._configuration, self._models, prices))
+
+    def warnings(self) -> list[Problem]:
+        """A warning where what was counted so far may exceed the run's spend ceiling."""
+        return list(estimate_warnings(self._configuration, self.as_json()["models"]))
 
     def as_json(self) -> dict[str, Any]:
         """The whole estimate as events and `--json` carry it."""

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.core.run import Run
+from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.engine.history import Connection, read_run
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
@@ -25,6 +26,7 @@ from failproof_es.report.data.content import (
     Report,
     RetriedCase,
     Skipped,
+    SpendCeiling,
 )
 from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.report.data.observations import Observation, observations
@@ -68,6 +70,7 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
         ),
         agreement=agreements(connection, runs),
         costs=tuple(cost for each in recorded for cost in _costs(each)),
+        spend_ceilings=tuple(each for run in recorded for each in _ceiling(run)),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
         pairings=compared,
         comparisons=comparisons(series),
@@ -179,6 +182,16 @@ def _described(model: ModelSnapshot) -> str:
     place = model.settings.get("base_url") or model.settings.get("class") or model.provider
     parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
     return f"{model.model}{describe_version(model)} at {place}: {parameters}"
+
+
+def _ceiling(recorded: RecordedRun) -> Iterator[SpendCeiling]:
+    """What the run has spent of its ceiling, if it has one."""
+    ceiling, spent = ceiling_of(recorded.run), recorded.summary.spent
+    if ceiling is not None:
+        yield SpendCeiling(
+            recorded.started.run_number, float(ceiling), float(spent.known_usd), spent.unpriced,
+            spent_text(spent.known_usd, spent.unpriced, ceiling),
+        )  # fmt: skip
 
 
 def _costs(recorded: RecordedRun) -> Iterator[Cost]:

@@ -260,6 +260,19 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class SpendCeiling:
+    """What a run with a spend ceiling has spent of it, in US dollars."""
+
+    run_number: int
+    max_spend_usd: float
+    spent_usd: float
+    """The answers with a known cost."""
+    unpriced_answers: int
+    spent: str
+    """In words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Distribution:
     """All latencies of a series, ascending, in milliseconds."""
 
@@ -329,6 +342,7 @@ class Report:
     judged: tuple[Judged, ...]
     agreement: tuple[JudgeAgreement, ...]
     costs: tuple[Cost, ...]
+    spend_ceilings: tuple[SpendCeiling, ...]
     latencies: tuple[Distribution, ...]
     pairings: tuple[Compared, ...]
     comparisons: tuple[Comparison, ...]

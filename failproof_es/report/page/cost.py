@@ -18,6 +18,8 @@ def cost_and_latency(report: Report) -> Iterator[Block]:
     """The cost of each model and judge, and how long answers took."""
     yield Heading("Cost")
     yield from _costs(report.costs)
+    for ceiling in report.spend_ceilings:
+        yield Paragraph(f"Run {ceiling.run_number} spent {ceiling.spent} (its spend ceiling).")
     yield Heading("Latency")
     yield from _latencies(report.latencies)
     measured = [each for each in report.measures if each.unit != "score"]

@@ -39,6 +39,7 @@ from failproof_es.events import (
     RunStarted,
     RunValidated,
     Scored,
+    SpendCeilingChanged,
     ToolCall,
     Usage,
 )
@@ -190,6 +191,8 @@ class Life:
                 limit_after=self.chance.randint(1, 4), reason="rate_limited", retry_after_s=None,
                 held_until=None,
             )  # fmt: skip
+            if self.chance.random() < 0.3:
+                add(SpendCeilingChanged, max_spend_usd=Decimal("1.5"), who="w", where="h")
             if self.chance.random() < 0.5:
                 add(RunPaused, reason=self.chance.choice(ODD), counts=counts)
                 if self.chance.random() < 0.2:

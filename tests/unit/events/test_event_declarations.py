@@ -60,7 +60,7 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
     assert set(OBSERVED) == {
         "RunStarted", "CarriedOver", "RequestSent", "ResponseReceived", "ErrorRecorded",
         "AttemptLost", "Classified", "Judged", "Scored", "EvaluationAbandoned", "LimitChanged",
-        "PricesRecorded", "RunCompleted", "RunFailed",
+        "PricesRecorded", "RunCompleted", "RunFailed", "SpendCeilingChanged",
     }  # fmt: skip
     assert set(FINAL) == {"Scored", "EvaluationAbandoned", "CarriedOver"}
     assert AuditTrail.topics == {kind.__name__ for kind in AUDITED.values()}
@@ -70,6 +70,7 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
         "WorkerLeft",
+        "SpendCeilingChanged",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
 

@@ -86,6 +86,7 @@ def empty_report() -> Report:
         judged=(),
         agreement=(),
         costs=(),
+        spend_ceilings=(),
         latencies=(),
         pairings=(),
         comparisons=(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from decimal import Decimal
 from itertools import count
 from types import SimpleNamespace
 
@@ -12,7 +13,10 @@ import pytest
 from failproof_es.cli.progress import display as progress
 from failproof_es.cli.progress.display import LineProgress, progress_for
 from failproof_es.cli.progress.state import ProgressState
-from tests.unit.cli.samples import started
+from failproof_es.cli.progress.text import heading
+from failproof_es.core.spend import usd_text
+from failproof_es.events import SpendCeilingChanged
+from tests.unit.cli.samples import answered, priced, sent, started
 
 STEP_S = 4
 """So much later it is each time that the clock is read."""
@@ -66,3 +70,25 @@ def test_who_wants_no_progress_gets_none(capsys: pytest.CaptureFixture[str]) -> 
     with progress_for(a_run(), quiet=True, as_json=True):
         pass
     assert capsys.readouterr().err == ""
+
+
+def test_what_was_spent_stands_beside_the_ceiling(capsys: pytest.CaptureFixture[str]) -> None:
+    state, manifest = ProgressState(), started("a", planned=4)
+    state.observe(
+        manifest.model_copy(update={"configuration": {"execution": {"max_spend_usd": 0.5}}})
+    )
+    state.observe(priced("a"))
+    state.observe(sent(1))
+    state.observe(answered(1))
+    spent = usd_text(state.spent.known_usd)
+    assert f"spent {spent} of $0.50" in heading(state)
+    state.observe(
+        SpendCeilingChanged(
+            originator_id=manifest.originator_id, originator_version=9, run_id=manifest.run_id,
+            timestamp=manifest.timestamp, max_spend_usd=Decimal("1.25"), who="w", where="h",
+        )
+    )  # fmt: skip
+    assert f"spent {spent} of $1.25" in heading(state)
+    with progress_for(state, quiet=False, as_json=True):
+        pass
+    assert orjson.loads(capsys.readouterr().err)["details"]["max_spend_usd"] == 1.25

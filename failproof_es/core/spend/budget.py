@@ -1,0 +1,118 @@
+"""What a run may still spend below its ceiling. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Protocol
+
+from failproof_es.core.exact_numbers import UNROUNDED
+from failproof_es.core.run import Run
+from failproof_es.core.spend.charges import Charge
+from failproof_es.support.plurals import plural
+
+_NOTHING = Decimal(0)
+
+
+def ceiling_of(run: Run) -> Decimal | None:
+    """The spend ceiling of a run in US dollars: the last that was set; `None` without one."""
+    if run.spend_ceiling is not None:
+        return run.spend_ceiling.max_spend_usd
+    execution = run.started.configuration.get("execution")
+    written = execution.get("max_spend_usd") if isinstance(execution, dict) else None
+    return written_usd(written) if isinstance(written, int | float) else None
+
+
+def written_usd(number: float) -> Decimal:
+    """The decimal number as it was written, not its nearest binary fraction."""
+    return Decimal(str(number))
+
+
+class SpendBudget(Protocol):
+    """What a run may still spend, shared by whatever sends its requests. Amounts are US dollars."""
+
+    def reserve(self, amount: Decimal) -> bool:
+        """Reserve the worst case of a request; false if that would exceed the ceiling."""
+
+    def settle(self, reserved: Decimal, charge: Charge) -> None:
+        """Replace a reservation, once its outcome is durable, by what that is charged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a run has spent, may have spent, and has in flight. In US dollars; never changed."""
+
+    known: Decimal = _NOTHING
+    """The costs of recorded answers: what `show` prints."""
+    unknown: Decimal = _NOTHING
+    """The worst cases of requests whose cost nobody knows."""
+    unknown_requests: int = 0
+    reserved: Decimal = _NOTHING
+    """The worst cases of requests in flight."""
+
+    @property
+    def spent(self) -> Decimal:
+        """What counts as spent for good."""
+        return UNROUNDED.add(self.known, self.unknown)
+
+    @property
+    def committed(self) -> Decimal:
+        """What is spent, and what may be once everything in flight has ended."""
+        return UNROUNDED.add(self.spent, self.reserved)
+
+    def reserving(self, amount: Decimal) -> Spending:
+        """With one more request in flight."""
+        return replace(self, reserved=UNROUNDED.add(self.reserved, amount))
+
+    def settling(self, reserved: Decimal, charge: Charge) -> Spending:
+        """With one request less in flight, and its charge."""
+        rest = UNROUNDED.subtract(self.reserved, reserved)
+        return replace(self, reserved=rest).charging(charge)
+
+    def charging(self, charge: Charge) -> Spending:
+        """With one more outcome that was not reserved here: it stood on record already."""
+        if charge.known:
+            return replace(self, known=UNROUNDED.add(self.known, charge.usd))
+        unknown = UNROUNDED.add(self.unknown, charge.usd)
+        return replace(self, unknown=unknown, unknown_requests=self.unknown_requests + 1)
+
+
+class RunBudget:
+    """A `SpendBudget` in the memory of one process."""
+
+    def __init__(self, ceiling: Decimal, spending: Spending) -> None:
+        self.ceiling = ceiling
+        self.spending = spending
+
+    def reserve(self, amount: Decimal) -> bool:
+        """See `SpendBudget`."""
+        if not self.fits(amount):
+            return False
+        self.spending = self.spending.reserving(amount)
+        return True
+
+    def settle(self, reserved: Decimal, charge: Charge) -> None:
+        """See `SpendBudget`."""
+        self.spending = self.spending.settling(reserved, charge)
+
+    def fits(self, amount: Decimal) -> bool:
+        """Whether the amount fits beside everything that is in flight."""
+        return self.spending.reserving(amount).committed <= self.ceiling
+
+    def may_fit_later(self, amount: Decimal) -> bool:
+        """Whether the amount would fit if everything in flight cost nothing."""
+        return UNROUNDED.add(self.spending.spent, amount) <= self.ceiling
+
+
+def spent_text(known: Decimal, unpriced: int, ceiling: Decimal) -> str:
+    """What answers cost, of a ceiling: `$0.25 of $1.00`; `unpriced` answers are of unknown cost."""
+    unknown = f", and {plural(unpriced, 'answer')} of unknown cost" if unpriced else ""
+    return f"{usd_text(known)} of {usd_text(ceiling)}{unknown}"
+
+
+def usd_text(amount: Decimal) -> str:
+    """An amount for people, exact, with at least two decimals: `$0.50`, `$0.00012`."""
+    text = f"{amount:f}"
+    whole, _, decimals = text.partition(".")
+    decimals = decimals.rstrip("0").ljust(2, "0")
+    return f"${int(whole):,}.{decimals}"

@@ -1,0 +1,49 @@
+"""What a request counts as spent, by its outcome. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from failproof_es.core.costs import Prices, answer_cost
+from failproof_es.events import AttemptLost, ErrorRecorded, ResponseReceived
+
+Outcome = ResponseReceived | ErrorRecorded | AttemptLost
+
+_NOTHING = Decimal(0)
+_TIMED_OUT = (408, 499)
+"""Statuses of the 400s after which the server may have answered all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a request with an outcome counts as spent, in US dollars."""
+
+    usd: Decimal
+    known: bool
+    """Whether that is what it cost; else it is the worst case, because nobody knows."""
+    beyond: bool = False
+    """Whether it cost more than its worst case."""
+
+
+def charge_of(prices: Prices, worst: Decimal, outcome: Outcome) -> Charge:
+    """What a request with this worst case and this outcome is charged.
+
+    An answer without usage and a lost attempt keep the worst case: a server may have charged it.
+    So does an error, unless it says that nothing was answered.
+    """
+    if isinstance(outcome, ResponseReceived):
+        cost = answer_cost(prices, outcome)
+        if cost is not None:
+            return Charge(cost, known=True, beyond=cost > worst)
+    elif isinstance(outcome, ErrorRecorded) and costs_nothing(outcome):
+        return Charge(_NOTHING, known=True)
+    return Charge(worst, known=False)
+
+
+def costs_nothing(error: ErrorRecorded) -> bool:
+    """Whether the error says that the server did not answer: it refused, or was not reached."""
+    if error.status is None:
+        return error.kind == "connection" and error.latency_ms is None  # nothing was written to it
+    refused = 400 <= error.status < 500 and error.status not in _TIMED_OUT
+    return refused or error.disposition == "deferred"

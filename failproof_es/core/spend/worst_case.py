@@ -1,0 +1,118 @@
+"""The most that a request may cost: a bound of its tokens, at the dearest of its prices. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from failproof_es.core.costs import Prices
+from failproof_es.core.exact_numbers import UNROUNDED
+from failproof_es.events import ModelPrices, Rate, RequestSent
+
+HIDDEN_INPUT_TOKENS = 1_024
+"""Tokens that a server may add to a request and charge: its own system prompt, its text about
+tools, the marks between messages."""
+TOKENS_BOUND = (
+    "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "num_predict",
+    "n_predict",
+)  # fmt: skip
+"""Parameters that bound the tokens of an answer. Of several the largest counts."""
+THOUGHTS_BOUND = ("budget_tokens", "thinking_budget", "max_reasoning_tokens", "max_tokens")
+"""Keys inside another parameter (`thinking`, `reasoning`) that bound the thoughts. Most servers
+count thoughts as part of the answer; they are added in case one does not."""
+ANSWERS_ASKED = ("n", "best_of", "num_return_sequences", "candidate_count")
+"""Parameters that ask for several answers to one request."""
+NOT_BOUNDED = frozenset(
+    {
+        "audio", "container", "conversation", "documents", "mcp_servers", "modalities", "models",
+        "plugins", "prediction", "previous_response_id", "search_parameters", "tools",
+        "web_search_options",
+    }
+)  # fmt: skip
+"""Parameters with which a server may charge for more than the text of the request and the tokens of
+the answer: searches, files it keeps, other models."""
+
+_ONE_MILLIONTH = Decimal("0.000001")
+_NOTHING = Decimal(0)
+
+
+def worst_case(prices: Prices, request: RequestSent) -> Decimal | None:
+    """The most that a request may cost at its run's prices; `None` where nothing bounds it."""
+    asked = prices.get(request.judge or request.model_key)
+    written = most_output_tokens(request.parameters)
+    if asked is None or written is None:
+        return None
+    return most_usd(asked, most_input_tokens(len(request.body.encode())), written)
+
+
+def most_input_tokens(body_bytes: int) -> int:
+    """The most tokens that a server may read of a body of so many bytes.
+
+    A token of text stands for at least one byte of it, and the text of every message, tool and
+    schema stands in the body whole: JSON only makes it longer. A case holds text alone, and no
+    image or file by its address. `HIDDEN_INPUT_TOKENS` are what a server adds.
+    """
+    return body_bytes + HIDDEN_INPUT_TOKENS
+
+
+def most_output_tokens(parameters: Mapping[str, Any]) -> int | None:
+    """The most tokens that a request with these parameters lets a server write, thoughts included.
+
+    `None` where nothing bounds them.
+    """
+    if not NOT_BOUNDED.isdisjoint(parameters):
+        return None
+    bounds = [parameters[name] for name in TOKENS_BOUND if name in parameters]
+    thoughts = [
+        inside[name]
+        for inside in parameters.values()
+        if isinstance(inside, Mapping)
+        for name in THOUGHTS_BOUND
+        if inside.get(name) is not None
+    ]
+    answers = [parameters[name] for name in ANSWERS_ASKED if parameters.get(name) is not None]
+    numbers = [*bounds, *thoughts, *answers]
+    if not bounds or not all(type(number) is int and number >= 0 for number in numbers):
+        return None
+    most: int = (max(bounds) + sum(thoughts)) * max([1, *answers])
+    return most
+
+
+def most_usd(prices: ModelPrices, input_tokens: int, output_tokens: int) -> Decimal | None:
+    """The most that one request may cost with at most so many tokens, in US dollars.
+
+    Every rate that may hold counts, at whatever time the answer comes, and every token read counts
+    at the dearest of its prices: fresh, from a cache or into one. `None` without such prices.
+    """
+    if not is_bounded(prices):
+        return None
+    reached = (
+        rate
+        for rate in prices.rates
+        if rate.over_input_tokens is None or rate.over_input_tokens < input_tokens
+    )
+    return max((_most_at(rate, input_tokens, output_tokens) for rate in reached), default=None)
+
+
+def is_bounded(prices: ModelPrices | None) -> bool:
+    """Whether the prices say what every token costs, read or written, at any time."""
+    return (
+        prices is not None
+        and any(_always_holds(rate) for rate in prices.rates)
+        and all(rate.input is not None and rate.output is not None for rate in prices.rates)
+    )
+
+
+def _always_holds(rate: Rate) -> bool:
+    return rate.over_input_tokens is None
+
+
+def _most_at(rate: Rate, input_tokens: int, output_tokens: int) -> Decimal:
+    read = (rate.input, rate.cached_input, rate.cache_write, rate.cache_write_1h)
+    dearest = max(price for price in read if price is not None)
+    cost = rate.request
+    for tokens, per_million in ((input_tokens, dearest), (output_tokens, rate.output)):
+        price = UNROUNDED.multiply(per_million or _NOTHING, _ONE_MILLIONTH)
+        cost = UNROUNDED.add(cost, UNROUNDED.multiply(price, Decimal(tokens)))
+    return cost

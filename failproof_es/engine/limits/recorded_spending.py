@@ -1,0 +1,95 @@
+"""Reads from the log what a run has spent, and may have spent, so that a resume goes on from there.
+
+Only what is on record of this run is read, a few events at a time. What a worst case depends on is
+read again where it counts: of answers without a known cost, errors, lost attempts, and requests
+that nobody recorded an outcome of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import TypeVar
+from uuid import UUID
+
+from failproof_es.core.costs import Prices
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.run import Run
+from failproof_es.core.spend import Charge, Outcome, Spending, charge_of, worst_case
+from failproof_es.events import (
+    VOIDS_ANSWER,
+    AttemptLost,
+    ErrorRecorded,
+    RequestSent,
+    ResponseReceived,
+)
+from failproof_es.store.mapper import decode
+from failproof_es.store.reading.reader import Connection, find
+from failproof_es.store.writing.recorder import query
+
+T = TypeVar("T")
+_AT_ONCE = 500
+_OUTCOMES = (ResponseReceived.__name__, ErrorRecorded.__name__, AttemptLost.__name__)
+_UNPRICED = Decimal(0)
+
+
+def recorded_spending(connection: Connection, run: Run) -> Spending:
+    """What the run's requests count as spent by now, those of a process that died included.
+
+    Nothing is in flight: whoever calls this holds the run's lease. Memory does not grow with the
+    run. Raises `ImpossibleHistory` or `UnreadableState` where the record is damaged.
+    """
+    run_id, prices = run.started.originator_id, run.prices or {}
+    spending = Spending()
+    for outcomes in _batches(_outcomes(connection, run_id)):
+        unknown: list[Outcome] = []
+        for outcome in outcomes:
+            charge = charge_of(prices, _UNPRICED, outcome)
+            if charge.known:
+                spending = spending.charging(charge)
+            else:
+                unknown.append(outcome)
+        asked = [(each.originator_id, each.originator_version - 1) for each in unknown]
+        for worst in _worst_cases(connection, prices, asked):
+            spending = spending.charging(Charge(worst, known=False))
+    waiting = connection.execute(query("requests_without_outcome"), {"run": run_id})
+    for places in _batches((stream, version) for stream, version in waiting):
+        for worst in _worst_cases(connection, prices, places):
+            spending = spending.charging(Charge(worst, known=False))
+    return spending
+
+
+def _outcomes(connection: Connection, run_id: UUID) -> Iterator[Outcome]:
+    """What came of each request. An error that voids an answer is none: the answer is."""
+    for row in find(connection, run_id=run_id, topics=_OUTCOMES):
+        event = row.event()
+        assert isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost)
+        if not (isinstance(event, ErrorRecorded) and event.kind == VOIDS_ANSWER):
+            yield event
+
+
+def _worst_cases(
+    connection: Connection, prices: Prices, places: Sequence[tuple[UUID, int]]
+) -> Iterator[Decimal]:
+    """The worst cases of the requests at these places, streams and versions, in any order."""
+    if not places:
+        return
+    streams, versions = [stream for stream, _ in places], [version for _, version in places]
+    rows = connection.execute(
+        query("events_at"), {"streams": streams, "versions": versions}
+    ).fetchall()
+    if len(rows) != len(places):
+        raise ImpossibleHistory("an outcome is recorded of a request that is not")
+    for stream, version, topic, state in rows:
+        request = decode(topic, bytes(state), stream, version)
+        if not isinstance(request, RequestSent):
+            raise ImpossibleHistory("an outcome follows what is no request", request)
+        worst = worst_case(prices, request)
+        yield _UNPRICED if worst is None else worst
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, _AT_ONCE)):
+        yield batch

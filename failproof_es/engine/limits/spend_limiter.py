@@ -1,0 +1,142 @@
+"""Holds the requests of a drive below the run's spend ceiling.
+
+Each request reserves its worst case before it is recorded. Its reservation is replaced by its
+charge once its outcome is durable, not before: a process that dies in between leaves a request
+without an outcome, which then counts with its worst case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from uuid import UUID
+
+from failproof_es.core.costs import Prices
+from failproof_es.core.spend import (
+    RunBudget,
+    Spending,
+    charge_of,
+    most_input_tokens,
+    most_output_tokens,
+    usd_text,
+    worst_case,
+)
+from failproof_es.events import (
+    AttemptLost,
+    ErrorRecorded,
+    EvaluationEvent,
+    RequestSent,
+    ResponseReceived,
+)
+from failproof_es.problems import InvalidInput
+from failproof_es.support.plurals import plural
+
+
+class SpendCeilingReached(Exception):
+    """A request is not sent, because it might exceed the ceiling, whatever else is in flight."""
+
+
+class SpendLimiter:
+    """The budget of one drive, in its event loop. Not for several threads."""
+
+    def __init__(self, budget: RunBudget, prices: Prices, run_number: int) -> None:
+        self._run_number = run_number
+        self._budget = budget
+        self._prices = prices
+        self._reserved: dict[tuple[UUID, int], tuple[RequestSent, Decimal]] = {}
+        """By stream and version of the request: the request, and its worst case."""
+        self._settled = asyncio.Event()
+
+    def reserve(self, request: RequestSent) -> bool:
+        """Reserve the worst case of a request that is about to be recorded; false if it does not
+        fit now: `wait_for_room`."""
+        worst = worst_case(self._prices, request)
+        if worst is None or not self._budget.reserve(worst):
+            return False
+        self._reserved[request.originator_id, request.originator_version] = request, worst
+        return True
+
+    async def wait_for_room(self, request: RequestSent, stop: asyncio.Event) -> None:
+        """Wait until something in flight has ended, or the run stops.
+
+        Raises `SpendCeilingReached` if the request would not fit even if all of that cost nothing,
+        or if nothing says what it may cost.
+        """
+        worst = worst_case(self._prices, request)
+        if worst is None:
+            raise SpendCeilingReached(
+                f"nothing bounds what a request to {_asked(request)} may cost, so the spend "
+                f"ceiling of {usd_text(self._budget.ceiling)} cannot be kept"
+            )
+        if not self._budget.may_fit_later(worst):
+            raise SpendCeilingReached(self._reached(request, worst))
+        if self._budget.fits(worst):  # something ended meanwhile
+            return
+        self._settled.clear()
+        waits = [asyncio.ensure_future(each.wait()) for each in (self._settled, stop)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+
+    def recorded(self, event: EvaluationEvent) -> None:
+        """Note an event that is durable: an outcome replaces its request's reservation."""
+        if not isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost):
+            return
+        found = self._reserved.pop((event.originator_id, event.originator_version - 1), None)
+        if found is not None:
+            _, worst = found
+            self._budget.settle(worst, charge_of(self._prices, worst, event))
+            self._settled.set()
+
+    def broken_by(self, outcome: EvaluationEvent) -> str | None:
+        """Why no more may be sent after this outcome, which is not durable yet: it cost more than
+        its request could."""
+        found = self._reserved.get((outcome.originator_id, outcome.originator_version - 1))
+        if found is None or not isinstance(outcome, ResponseReceived):
+            return None
+        request, worst = found
+        charge = charge_of(self._prices, worst, outcome)
+        if not charge.beyond:
+            return None
+        usage = outcome.usage
+        return (
+            f"the spend ceiling of {usd_text(self._budget.ceiling)} cannot be kept: an answer of "
+            f"{_asked(request)} cost {usd_text(charge.usd)}, and could cost {usd_text(worst)} at "
+            f"most. It read {usage.input_tokens:,} tokens of at most "
+            f"{most_input_tokens(len(request.body.encode())):,}, and wrote "
+            f"{usage.output_tokens:,} of at most {most_output_tokens(request.parameters):,}: "
+            "raise its `max_tokens` in a new run, if the server does not keep to it"
+        )
+
+    def _reached(self, request: RequestSent, worst: Decimal) -> str:
+        spending = self._budget.spending
+        return (
+            f"the spend ceiling of {usd_text(self._budget.ceiling)} is reached: "
+            f"{usd_text(spending.known)} spent{_unknown(spending)}; the next request to "
+            f"{_asked(request)} may cost {usd_text(worst)}. "
+            f"`failproof-es resume {self._run_number} --max-spend USD` goes on with a higher one"
+        )
+
+
+def require_ceiling_above(spending: Spending, ceiling: Decimal) -> None:
+    """Raise `InvalidInput` if the run has spent more than its new ceiling already."""
+    if spending.spent > ceiling:
+        raise InvalidInput.because(
+            f"the run has spent {usd_text(spending.known)}"
+            + _unknown(spending)
+            + f", more than {usd_text(ceiling)}",
+            remedy=f"give a ceiling of at least {usd_text(spending.spent)}",
+        )
+
+
+def _unknown(spending: Spending) -> str:
+    if not spending.unknown_requests:
+        return ""
+    requests = plural(spending.unknown_requests, "request")
+    return f", and up to {usd_text(spending.unknown)} for {requests} without a known cost"
+
+
+def _asked(request: RequestSent) -> str:
+    return request.judge or request.model_key

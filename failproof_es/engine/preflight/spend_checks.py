@@ -1,0 +1,120 @@
+"""Checks whether a spend ceiling can be kept, and whether a run is likely to reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.core.costs import Prices
+from failproof_es.core.spend import (
+    NOT_BOUNDED,
+    is_bounded,
+    most_output_tokens,
+    usd_text,
+    written_usd,
+)
+from failproof_es.events import ModelSnapshot, RunStarted
+from failproof_es.problems import InvalidInput, Problem
+
+CEILING = "execution.max_spend_usd"
+
+
+def ceiling_problems(
+    configuration: Configuration, models: Sequence[ModelSnapshot], prices: Prices
+) -> Iterator[Problem]:
+    """Why the spend ceiling of a configuration cannot be kept; nothing without a ceiling.
+
+    `models` are its models and judges, as they are recorded, in their order.
+    """
+    if configuration.execution.max_spend_usd is not None:
+        yield from unbounded_models(configuration, models, prices)
+
+
+def unbounded_models(
+    configuration: Configuration, models: Sequence[ModelSnapshot], prices: Prices
+) -> Iterator[Problem]:
+    """The models and judges that a spend ceiling cannot be kept with, each with its place."""
+    for (field, model), snapshot in zip(_placed(configuration), models, strict=True):
+        if not is_bounded(prices.get(snapshot.key)):
+            yield Problem(
+                f"the price of {model.model} is not known, so the spend ceiling "
+                f"`{CEILING}` cannot be kept",
+                field=f"{field}.model",
+                remedy=_give_prices(model),
+            )
+        if most_output_tokens(snapshot.parameters) is None:
+            unbounded = sorted(NOT_BOUNDED.intersection(snapshot.parameters))
+            names = ", ".join(f"`{name}`" for name in unbounded) or "its limits of tokens"
+            yield Problem(
+                f"nothing bounds what a request may cost with {names}, so the spend ceiling "
+                f"`{CEILING}` cannot be kept",
+                field=f"{field}.parameters",
+                remedy="remove the parameter, or the ceiling",
+            )
+
+
+def require_priced(configuration: Configuration, started: RunStarted, prices: Prices) -> None:
+    """Raise `InvalidInput` unless a ceiling can be kept with the prices that a run recorded."""
+    models = (*started.models, *started.judges)
+    problems = list(unbounded_models(configuration, models, prices))
+    if problems:
+        raise InvalidInput(
+            [
+                *problems,
+                Problem(
+                    "a run keeps the prices that it began with",
+                    field="--max-spend",
+                    remedy="start a new run with prices, or resume without a ceiling",
+                ),
+            ]
+        )
+
+
+def estimate_warnings(
+    configuration: Configuration, estimates: Sequence[Mapping[str, Any]]
+) -> Iterator[Problem]:
+    """A warning where the estimate of a run's costs exceeds its ceiling.
+
+    `estimates` are those of its models and judges: `cost_usd` is the least and the most.
+    """
+    written = configuration.execution.max_spend_usd
+    ranges = [each["cost_usd"] for each in estimates]
+    if written is None or None in ranges:
+        return
+    ceiling = written_usd(written)
+    least, most = (sum(Decimal(repr(each[end])) for each in ranges) for end in (0, 1))
+    if most <= ceiling:
+        return
+    costs = (
+        f"the run costs at least {_about(least)} by the estimate"
+        if least > ceiling
+        else f"the run may cost up to {_about(most)} by the estimate"
+    )
+    yield Problem(
+        f"{costs}, more than the ceiling of {usd_text(ceiling)}: it pauses before that",
+        field=CEILING,
+        remedy="raise the ceiling, ask fewer cases, or lower `max_tokens`",
+        severity="warning",
+    )
+
+
+def _about(amount: Decimal | int) -> str:
+    return f"${amount:,.4f}"
+
+
+def _give_prices(model: Model) -> str:
+    return (
+        "give its prices: `prices: {version: YYYY-MM-DD, models: [{model: "
+        f"{model.model}, input_usd_per_million: ..., output_usd_per_million: ...}}]}}` "
+        "(0 for what costs nothing)"
+    )
+
+
+def _placed(configuration: Configuration) -> Iterator[tuple[str, Model]]:
+    """Every model and judge with its place, in the order in which they are recorded."""
+    for number, model in enumerate(configuration.models):
+        yield f"models[{number}]", model
+    for number, judge in enumerate(configuration.asked_judges):
+        yield "judge" if configuration.judges is None else f"judges[{number}]", judge
