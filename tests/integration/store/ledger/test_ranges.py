@@ -74,13 +74,13 @@ def recorded(postgres_server: EmbeddedServer, migrated_database: str) -> Iterato
     """Written and signed once; a test has a copy of it."""
     name, before = f"ranges_{uuid4().hex}", 0
     create_database(postgres_server, name, migrated_database)
-    with Store.open(database_url_as(postgres_server, name, WRITER)) as store:
-        with store.connect() as connection:
-            key = SigningKey.generate(ledger.origin(connection))
-            for size in SIZES:
-                append(store, before, size)
-                before = size
-                sign_checkpoint(connection, key, None)
+    url = database_url_as(postgres_server, name, WRITER)
+    with Store.open(url) as store, store.connect() as connection:
+        key = SigningKey.generate(ledger.origin(connection))
+        for size in SIZES:
+            append(store, before, size)
+            before = size
+            sign_checkpoint(connection, key, None)
     yield Recorded(name, key)
     drop_database(postgres_server, name)
 
