@@ -61,7 +61,7 @@ def postgres_server() -> Iterator[EmbeddedServer]:
 
 def _execute(server: EmbeddedServer, statement: LiteralString, *names: str) -> None:
     identifiers = [sql.Identifier(name) for name in names]
-    with psycopg.connect(server.url, autocommit=True) as connection:
+    with psycopg.connect(database_url_as(server, "postgres"), autocommit=True) as connection:
         connection.execute(sql.SQL(statement).format(*identifiers))
 
 

@@ -34,6 +34,7 @@ from failproof_es.store.store import Store
 from projections.follower import Follower
 from projections.runner import status
 from tests.benchmarks.servers import benchmark_store
+from tests.benchmarks.watch import exact_processor_s
 
 RUN = uuid4()
 MODELS = (ModelSnapshot(key="model", provider="openai", model="m"),)
@@ -171,16 +172,11 @@ def following(evaluations: int, events_per_s: int) -> tuple[float, float]:
             while any(s.behind or s.updated_at is None for s in status(connection)):
                 time.sleep(0.1)
             (server,) = _server_processes(connection) - others
-            ours = [psutil.Process().children()[-1], psutil.Process(server)]
-            before = [_processor_s(process) for process in ours]
+            ours = [psutil.Process().children()[-1].pid, server]
+            before = [exact_processor_s(pid) for pid in ours]
             events = _write_at_pace(store, evaluations, events_per_s)
             while any(s.behind for s in status(connection)):
                 time.sleep(0.1)
-            spent = [_processor_s(p) - b for p, b in zip(ours, before, strict=True)]
+            spent = [exact_processor_s(p) - b for p, b in zip(ours, before, strict=True)]
     follower, backend = (seconds * 100_000 / events for seconds in spent)
     return follower, backend
-
-
-def _processor_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
