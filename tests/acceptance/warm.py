@@ -126,7 +126,9 @@ class Begun:
 class WarmProcess:
     """The process that forks; started when it is first asked, gone with this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: str = sys.executable, preloaded: Sequence[str] = PRELOADED) -> None:
+        """Run by that interpreter; it has imported those modules."""
+        self._python, self._preloaded = python, preloaded
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = ""
@@ -141,7 +143,7 @@ class WarmProcess:
         self._folder = tempfile.mkdtemp(prefix="failproof-es-warm-")
         variables = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, f"{self._folder}/socket"],
+            [self._python, "-m", __name__, f"{self._folder}/socket", *self._preloaded],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=variables,
@@ -245,9 +247,9 @@ def _text(raw: bytes) -> str:
     return raw.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _serve(place: str) -> dict[str, Any]:
+def _serve(place: str, preloaded: Sequence[str]) -> dict[str, Any]:
     """Fork for each request. Returns in the forked process, with what it is to do."""
-    for name in PRELOADED:
+    for name in preloaded:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
@@ -299,12 +301,15 @@ def _serve(place: str) -> dict[str, Any]:
                 with asking, contextlib.suppress(OSError):  # whoever asked may have gone
                     asking.send(b"%d" % code)
             else:  # standard input has ended, and with it whoever asks
+                for pid, _ in running.values():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
                 sys.exit()
 
 
 def main() -> None:
     """Be the process that forks, and in each that it forks, the program."""
-    request = _serve(sys.argv[1])
+    request = _serve(sys.argv[1], sys.argv[2:])
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["cwd"])
