@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -33,10 +34,22 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for each test in turn.
+
+    Not by `mktemp`, which reads the names of all folders before it makes one: of thousands of tests
+    each would wait longer.
+    """
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of the test's own: databases made from one template are one log to its keys."""
-    folder = tmp_path_factory.mktemp("home")
+    folder = next(homes)
+    folder.mkdir(mode=0o700)
     monkeypatch.setenv("FAILPROOF_ES_HOME", str(folder))
     return folder
 
