@@ -24,9 +24,9 @@ def case_files(
     for `suffixes`, in sorted order; hidden ones are left out), or a glob (`**` crosses
     folders). A relative path is looked for in each of `folders` in turn - the current
     directory when there are none - and the first one that has it wins.
-    Raises `InvalidInput` with every path that is missing, every match that is empty and every
-    file whose path is not UTF-8; its field is the configuration's, which is where paths come
-    from that have folders.
+    Raises `InvalidInput` with every path that is missing, every match that is empty, every
+    file whose path is not UTF-8 and every pipe or device; its field is the configuration's, which
+    is where paths come from that have folders.
     """
     problems = Problems()
     bases = list(dict.fromkeys(folders)) or [Path.cwd()]
@@ -41,6 +41,10 @@ def case_files(
             if _NO_UTF_8.search(str(file)):
                 said = "the path is not UTF-8: so it cannot be recorded"
                 problems.error(said, path=file, field=field, remedy="rename it")
+            if not file.is_file():
+                said = "this is no regular file: suites are read more than once"
+                remedy = "write the cases to a file"
+                problems.error(said, path=file, field=field, remedy=remedy)
             found.setdefault(os.path.realpath(file), file)
     problems.raise_errors()
     return list(found.values())

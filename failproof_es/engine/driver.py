@@ -15,11 +15,11 @@ from failproof_es.core.run import Run
 from failproof_es.core.tally import Tally
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
-from failproof_es.engine.drive.gc_tuning import tuned_gc
 from failproof_es.engine.drive.interpreter import DeferredTooLong, Halted, Interpreter, OnText
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.passes import Phase, phases_of
 from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver, PendingEvaluations
+from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets
@@ -93,7 +93,7 @@ class Driver:
         )
         stream = RunStream(run, journal, self._observe)
         try:
-            with tuned_gc():
+            with tuned_python():
                 reading = None
                 if not run.ended:
                     reading = await self._carry_on(journal, stream, checks, resumed=resumed)

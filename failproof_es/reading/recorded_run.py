@@ -53,6 +53,15 @@ class RecordedRun:
         feeder = feeder_for(connection, up_to)
         return cls(connection, feeder.run(run_id), feeder)
 
+    @classmethod
+    def read_events(cls, connection: Connection, run_id: UUID) -> RecordedRun:
+        """The run as its events tell it: the projections are neither read nor brought up.
+
+        For who needs its evaluations, and no counts. Raises as `read` does.
+        """
+        feeder = LogFeeder(connection)
+        return cls(connection, feeder.run(run_id), feeder)
+
     @property
     def started(self) -> RunStarted:
         """The `RunStarted` event of the run."""

@@ -134,7 +134,8 @@ class PartialResultsWriter:
             return
         try:
             with self._store.connect() as connection:
-                partial = PartialResults(self._store, RecordedRun.read(connection, self._run_id))
+                run = RecordedRun.read_events(connection, self._run_id)
+                partial = PartialResults(self._store, run)
                 while partial.every is not None and self._woken():
                     partial.write_due()
                     self._stop.wait(_BREATH_S)

@@ -49,6 +49,7 @@ from failproof_es.dialects.kit.refusal_judgement import (
 from failproof_es.dialects.kit.refusal_phrases import (
     ADVOCACY_ASKED,
     ASCII_SIGNALS,
+    ASCII_WORDS,
     DECLINING,
     DISTRESS_MET,
     EXHORTATION,
@@ -190,6 +191,9 @@ def _possible_languages(sentence: str) -> Iterable[str]:
             if signal in text:
                 languages.append(language)
                 break
+        else:
+            if language in ASCII_WORDS and ASCII_WORDS[language].search(text):
+                languages.append(language)
     return languages
 
 

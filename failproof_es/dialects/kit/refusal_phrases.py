@@ -7,6 +7,8 @@ whose word order puts the verb apart, a short gap is allowed, never across a sen
 
 from __future__ import annotations
 
+import re
+
 from failproof_es.dialects.kit import patterns_when_used as regex
 from failproof_es.dialects.kit.refusal_english import DECLINING as ENGLISH
 
@@ -100,7 +102,6 @@ ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
             "remind",
             "inform",
             "point out",
-            "not",
             "never",
             "n't",
             "cant",
@@ -147,10 +148,14 @@ ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
     "hr": ("mogu", "smijem", "nisam", "odbijam", "moram"),
     "tr": ("yard", "yan", "cevap", "bilgi", "yap", "sun", "destek", "getir", "redde"),
 }
-"""Languages that an ASCII sentence can decline in, and letters of which it then holds some.
+"""Languages that an ASCII sentence can decline in, and letters of which it then holds some, or
+what `ASCII_WORDS` finds.
 
 Looking for these costs a fraction of searching the phrases, and most sentences hold none.
 """
+
+ASCII_WORDS = {"en": re.compile(r"not(?:\b|to)", re.ASCII)}
+"""Of a language: words that are also parts of common words ("nothing", "another")."""
 
 PREAMBLE = regex.compile(
     r"""^\W*(?:

@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Generic, TypeVar
 
-from failproof_es.support.cores import usable_cores
-
 Answer = TypeVar("Answer")
+
+CORES = os.cpu_count() or 1
 
 MOST = 64
 """Texts in one batch: starting a process is a tenth of what it costs, and a text that ends its
@@ -59,7 +59,7 @@ class Batcher(Generic[Answer]):
     ) -> None:
         self._run = run
         self._size = size
-        self._cores = usable_cores()
+        self._cores = CORES
         self._reset()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._reset)

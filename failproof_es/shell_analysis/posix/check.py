@@ -17,13 +17,12 @@ from typing import Any
 
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse import shell
-from failproof_es.shell_analysis.parse.batching import MOST
+from failproof_es.shell_analysis.parse.batching import CORES, MOST
 from failproof_es.shell_analysis.parse.shell import Script
 from failproof_es.shell_analysis.parse.syntax import walk
 from failproof_es.shell_analysis.posix import rules, shellcheck
 from failproof_es.shell_analysis.posix.rules import Edition
 from failproof_es.shell_analysis.posix.shellcheck import Finding
-from failproof_es.support.cores import usable_cores
 
 VERSION = "3"
 _DEEPEST = 10
@@ -69,7 +68,7 @@ def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list
     if len(parts) < 2:
         found: Iterable[list[tuple[str, ...]]] = [_reasons(part, edition) for part in parts]
     else:
-        with ThreadPoolExecutor(1 + usable_cores()) as pool:
+        with ThreadPoolExecutor(1 + CORES) as pool:
             found = list(pool.map(lambda part: _reasons(part, edition), parts))
     return [PosixVerdict(not reasons, reasons, version) for reasons in chain(*found)]
 

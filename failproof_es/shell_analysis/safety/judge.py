@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 from failproof_es.shell_analysis.parse import shell
-from failproof_es.shell_analysis.parse.batching import MOST
+from failproof_es.shell_analysis.parse.batching import CORES, MOST
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.reader import Reader
 from failproof_es.shell_analysis.safety.rules.data_stores import destroys_data
@@ -41,7 +41,6 @@ from failproof_es.shell_analysis.safety.rules.writing import (
 )
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import SafetyReason, SafetyVerdict
-from failproof_es.support.cores import usable_cores
 
 VERSION = "5"
 
@@ -83,7 +82,7 @@ def judge_safety_many(commands: Iterable[str]) -> list[SafetyVerdict]:
     """`judge_safety` for each command, in order: the parser reads many in one process."""
     asked = list(commands)
     parts = [asked[at : at + MOST] for at in range(0, len(asked), MOST)]
-    with ThreadPoolExecutor(1 + usable_cores()) as pool:
+    with ThreadPoolExecutor(1 + CORES) as pool:
         return list(chain.from_iterable(pool.map(_judge_part, parts)))
 
 

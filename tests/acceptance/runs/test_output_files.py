@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 import time
@@ -11,6 +12,9 @@ from typing import Any
 import orjson
 import pytest
 
+from failproof_es.cli.rendering.partial_results import PartialResultsWriter
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.engine import start
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     begin,
@@ -71,6 +75,30 @@ def test_checkpoint_files_hold_each_finished_evaluation_once(
     assert len(seen) == len(set(seen)) == 30
     assert sorted(check(results, 35)) == sorted({*seen, *check(results, 35)})
     assert [lines(file)[0]["checkpoint"]["finished_before"] for file in checkpoints] == [0, 10, 20]
+
+
+def test_checkpoint_files_are_written_without_bringing_up_the_projections(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is work for another process: it would slow down the run, and take its memory."""
+    monkeypatch.chdir(tmp_path)
+    write_suite(tmp_path, 12)
+    output = {"file": {"path": "out/{timestamp}_{test_name}.jsonl", "checkpoint_every": EVERY}}
+    write_configuration(tmp_path, mock_url, output=output)
+    loaded = load_configuration(tmp_path / "run.yaml")
+    out = tmp_path / "out"
+    with PartialResultsWriter(store) as writer:
+        asyncio.run(
+            start(
+                loaded, store, observe=writer.observe, stop=asyncio.Event(), say=lambda line: None
+            )
+        )
+        while not out.exists() or not visible(out):
+            time.sleep(0.01)
+    assert len(check(visible(out)[0], 12)) == EVERY
+    with store.connect() as connection:
+        row = connection.execute("SELECT to_regclass('projections.evaluations')").fetchone()
+    assert row == (None,)
 
 
 def test_no_checkpoint_file_is_written_where_none_is_wanted(

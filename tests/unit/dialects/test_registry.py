@@ -75,6 +75,17 @@ def test_every_missing_path_and_empty_match_is_a_problem(folder: Path) -> None:
     assert fields == [f"prompts.path[{index}]" for index in (0, 1, 2, 4)]
 
 
+def test_a_pipe_or_a_device_is_a_problem_and_is_not_opened(folder: Path) -> None:
+    """A pipe would be waited for, a device may have no end, and neither can be read twice."""
+    os.mkfifo(folder / "pipe.jsonl")
+    with pytest.raises(InvalidInput) as raised:
+        case_files([".", "/dev/zero"], [".jsonl"], [folder])
+    assert [problem.path for problem in raised.value.problems] == [
+        folder / "pipe.jsonl", Path("/dev/zero")
+    ]  # fmt: skip
+    assert "no regular file" in str(raised.value)
+
+
 def test_a_file_whose_name_no_record_can_hold_is_a_problem_that_one_can(folder: Path) -> None:
     (folder / os.fsdecode(b"odd\xff.jsonl")).touch()
     with pytest.raises(InvalidInput) as raised:
