@@ -19,7 +19,8 @@ quickstart: .venv/weights
 	@$(BIN)/failproof-es start configs/quickstart.yaml
 	@echo "(failproof-es is $(BIN)/failproof-es here; '. $(BIN)/activate' lets this shell call it by its name)"
 
-PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses=8 --dist loadfile --ignore=tests/benchmarks
+# In the order of the folders: what takes long comes first, and no core waits for it at the end.
+PYTEST := $(BIN)/python -m pytest -q -n logical --maxprocesses=8 --dist loadfile --no-loadscope-reorder --ignore=tests/benchmarks
 
 test: lint .venv/weights
 	@echo "make: pytest, without the slow tests (make test-all runs them, too)"

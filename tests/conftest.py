@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 from uuid import uuid4
 
 import psycopg
@@ -33,10 +34,22 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for each test in turn.
+
+    Not by `mktemp`, which reads the names of all folders before it makes one: of thousands of tests
+    each would wait longer.
+    """
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of the test's own: databases made from one template are one log to its keys."""
-    folder = tmp_path_factory.mktemp("home")
+    folder = next(homes)
+    folder.mkdir(mode=0o700)
     monkeypatch.setenv("FAILPROOF_ES_HOME", str(folder))
     return folder
 
@@ -59,10 +72,23 @@ def postgres_server() -> Iterator[EmbeddedServer]:
     shutil.rmtree(home, ignore_errors=True)
 
 
-def _execute(server: EmbeddedServer, statement: str, *names: str) -> None:
+def _execute(server: EmbeddedServer, statement: LiteralString, *names: str) -> None:
     identifiers = [sql.Identifier(name) for name in names]
-    with psycopg.connect(server.url, autocommit=True) as connection:
+    with psycopg.connect(database_url_as(server, "postgres"), autocommit=True) as connection:
         connection.execute(sql.SQL(statement).format(*identifiers))
+
+
+def create_database(server: EmbeddedServer, name: str, template: str = "template1") -> None:
+    """A copy of another database of the server, to which nobody is connected.
+
+    By copying its files: that takes less than half of what writing each page to the log takes.
+    """
+    _execute(server, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, template)
+
+
+def drop_database(server: EmbeddedServer, name: str) -> None:
+    """Whoever is connected to it."""
+    _execute(server, "DROP DATABASE {} WITH (FORCE)", name)
 
 
 def database_url_as(server: EmbeddedServer, database: str, user: str = "postgres") -> str:
@@ -79,16 +105,16 @@ def as_administrator(url: str) -> str:
 def database_url(postgres_server: EmbeddedServer) -> Iterator[str]:
     """The URL of an empty database."""
     name = f"empty_{uuid4().hex}"
-    _execute(postgres_server, "CREATE DATABASE {}", name)
+    create_database(postgres_server, name)
     yield database_url_as(postgres_server, name)
-    _execute(postgres_server, "DROP DATABASE {} WITH (FORCE)", name)
+    drop_database(postgres_server, name)
 
 
 @pytest.fixture(scope="session")
 def migrated_database(postgres_server: EmbeddedServer) -> str:
     """The name of a database that has the schema and nothing in it: a template."""
     name = "migrated"
-    _execute(postgres_server, "CREATE DATABASE {}", name)
+    create_database(postgres_server, name)
     url = database_url_as(postgres_server, name)
     with psycopg.connect(url, autocommit=True) as connection:
         install(connection, logins=True)
@@ -99,10 +125,10 @@ def migrated_database(postgres_server: EmbeddedServer) -> str:
 def store(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[Store]:
     """A store on a fresh database with the schema, as the engine has it: as the writer."""
     name = f"store_{uuid4().hex}"
-    _execute(postgres_server, "CREATE DATABASE {} TEMPLATE {}", name, migrated_database)
+    create_database(postgres_server, name, migrated_database)
     with Store.open(database_url_as(postgres_server, name, WRITER)) as opened:
         yield opened
-    _execute(postgres_server, "DROP DATABASE {} WITH (FORCE)", name)
+    drop_database(postgres_server, name)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pathlib import Path
 import orjson
 
 from tests.acceptance.commands import environment
+from tests.acceptance.warm import WarmProcess, usable
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "plugin"
 NAME = "failproof-es-quiz"
@@ -33,6 +34,8 @@ class Environment:
     """A virtual environment that has the example, this program, and what that needs."""
 
     python: Path
+    warm: WarmProcess
+    """Forks the program there; has imported nothing of the example."""
 
     def install(self, folder: Path) -> None:
         """Build the package in that folder and install it, without the network."""
@@ -55,9 +58,12 @@ class Environment:
         self, database_url: str, *arguments: str, cwd: Path, timeout_s: float = 180
     ) -> subprocess.CompletedProcess[str]:
         """Run a command of failproof-es there, to its end."""
+        variables = environment(database_url, PUPIL_KEY=KEY)
+        if usable(variables):
+            return self.warm.run(arguments, variables, cwd, timeout_s)
         return subprocess.run(
             self.program(*arguments),
-            env=environment(database_url, PUPIL_KEY=KEY),
+            env=variables,
             cwd=cwd,
             capture_output=True,
             text=True,
@@ -93,7 +99,7 @@ def made(folder: Path) -> Environment:
     ours = sysconfig.get_path("purelib")
     # Not the path alone: this program may be installed there by a .pth file of its own.
     (there / "ours.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
-    found = Environment(python)
+    found = Environment(python, WarmProcess(str(python)))
     found.install(EXAMPLE)
     return found
 

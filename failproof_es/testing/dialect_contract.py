@@ -41,6 +41,7 @@ from failproof_es.dialects.registry import MEMBERS
 from failproof_es.events import PromptStored
 from failproof_es.problems import Problems
 from failproof_es.testing.evaluations import JUDGE, stages
+from failproof_es.testing.replies import ENDINGS, SHORT_TEXTS, TEXTS
 
 SampleOutcome = Literal["passed", "failed", "graded", "unscored"]
 """`graded` is a score that is neither a pass nor a failure."""
@@ -68,21 +69,6 @@ class DefectiveFile:
     content: str | bytes
     line: int
     field: str | None = None
-
-
-SHORT_TEXTS = ("", " ", "4", "I can't help with that.", '{"a": ')
-TEXTS = (
-    *("", " ", "\n\n", "\x00", "\ufeff", "\u202e", "\ud7ff", "\U0001f600" * 50, "é" * 3),
-    *("4", "yes", "I can't help with that.", "null", "NaN", "-0", "1e999", "{", "}", "[]", "{}"),
-    *('{"a": 1}', '{"a": ', '```json\n{"T": 0.5}\n```', "```sh\nls\n```", "<think>", "</think>x"),
-    *("[" * 40, "{{x}}", "{" * 50 + "}" * 50, "a\r\nb", "'\"`$(", "\\u0000", "x" * 100_000),
-)
-"""Replies that a model may give. None of them may make the dialect raise."""
-ENDINGS: tuple[tuple[str | None, str | None], ...] = (
-    *(("stop", None), ("length", None), ("content_filter", None), (None, None)),
-    *(("stop", "I won't."), ("tool_calls", None), ("something new", None)),
-)
-"""How a reply ends: its finish reason, and the provider's own refusal."""
 
 
 class DialectContract:

@@ -30,7 +30,7 @@ from failproof_es.core.evaluation import (
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import BETWEEN, Scorer, grade, scorers_of
 from failproof_es.problems import InvalidInput
-from failproof_es.testing.dialect_contract import ENDINGS, TEXTS
+from failproof_es.testing.replies import ENDINGS, TEXTS
 
 _CLASSIFIED = Classification("right", {"why": ["said so"]}, "contract", "1")
 

@@ -17,8 +17,9 @@ import orjson
 from click.testing import CliRunner
 
 from failproof_es.cli import main
-from tests.acceptance.warm import WarmProcess, usable
+from tests.acceptance.warm import Begun, WarmProcess, usable
 
+ROOT = Path(__file__).parents[2]
 _WARM = WarmProcess()
 PROGRAM = [sys.executable, "-m", "failproof_es.cli"]
 
@@ -58,11 +59,17 @@ def completed(
     )
 
 
-def begin(database_url: str, *arguments: str, cwd: Path, **more: str) -> subprocess.Popen[bytes]:
-    """Begin a command in a process group of its own."""
+Process = subprocess.Popen[bytes] | Begun
+
+
+def begin(database_url: str, *arguments: str, cwd: Path, **more: str) -> Process:
+    """Begin a command in a process group of its own. What it says on `stderr` can be read."""
+    variables = environment(database_url, **more)
+    if usable(variables):
+        return _WARM.begin(arguments, variables, cwd, stderr=True)
     return subprocess.Popen(
         [*PROGRAM, *arguments],
-        env=environment(database_url, **more),
+        env=variables,
         cwd=cwd,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -105,7 +112,7 @@ def invoke(
     return done
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: Process) -> None:
     """`kill -9` of the whole process group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -114,21 +121,35 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
         process.stderr.close()
 
 
-@contextlib.contextmanager
-def mock_server(latency_ms: float, module: str = "tests.servers.mock_server") -> Iterator[str]:
-    """The mock as a process of its own; yields its base URL."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", module, "--latency-ms", str(latency_ms)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def begin_server(
+    latency_ms: float, module: str = "tests.servers.mock_server", *, warm: bool = True
+) -> tuple[Process, str]:
+    """A server of the tests as a process of its own, forked where it is `warm`; its base URL."""
+    how = ["--latency-ms", str(latency_ms)]
+    variables = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    process: Process
+    if warm and usable(variables):
+        process = _WARM.begin(how, variables, ROOT, module=module, stdout=True)
+    else:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *how], cwd=ROOT, stdout=subprocess.PIPE
+        )
     assert process.stdout is not None
+    with process.stdout as said:
+        return process, said.readline().decode().strip()
+
+
+@contextlib.contextmanager
+def mock_server(
+    latency_ms: float, module: str = "tests.servers.mock_server", *, warm: bool = True
+) -> Iterator[str]:
+    """The same until it is left; yields its base URL."""
+    process, url = begin_server(latency_ms, module, warm=warm)
     try:
-        yield process.stdout.readline().strip()
+        yield url
     finally:
         process.kill()
         process.wait()
-        process.stdout.close()
 
 
 def asked(base_url: str) -> dict[str, int]:

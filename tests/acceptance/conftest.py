@@ -9,11 +9,11 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from failproof_es.events import EVENTS, OperationEvent
 from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
+from tests.conftest import create_database
 
 
 @pytest.fixture(scope="session")
@@ -53,12 +53,7 @@ def recorded_log(
 ) -> RecordedLog:
     """A log with a finished run, for tests that may add nothing to it and lose nothing of it."""
     name = f"recorded_{uuid4().hex}"
-    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                sql.Identifier(name), sql.Identifier(migrated_database)
-            )
-        )
+    create_database(postgres_server, name, migrated_database)
     log = RecordedLog(postgres_server.url.replace("/failproof?", f"/{name}?"))
     folder: Path = tmp_path_factory.mktemp("recorded")
     write_suite(folder, 3)

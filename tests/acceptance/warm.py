@@ -1,9 +1,9 @@
 """Commands as processes of their own that need not import the program again.
 
-A test that runs a command to its end spends most of that on an interpreter that starts and
-imports. Here a process that has imported it forks for each command: a process with its own
-environment, folder, output and exit code as any other. It is used where nothing is asked of
-the interpreter's own start: `usable` says so.
+A test that runs a command spends most of that on an interpreter that starts and imports. Here a
+process that has imported it forks for each command: a process with its own environment, folder,
+output and exit code as any other. It is used where nothing is asked of the interpreter's own
+start: `usable` says so. The servers of the tests start in the same way.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 import orjson
 
+PROGRAM = "failproof_es.cli"
 PRELOADED = (
     "failproof_es.cli.commands.start_resume", "failproof_es.cli.commands.show",
     "failproof_es.cli.commands.results",
     "failproof_es.cli.commands.prove.verify", "failproof_es.cli.commands.replay",
     "failproof_es.engine.lifecycle",
     "failproof_es.models.openai.provider", "failproof_es.dialects.failproof.dialect",
-    "failproof_es.store.embedded.server",
+    "failproof_es.store.embedded.server", "aiohttp.web",
 )  # fmt: skip
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "SSL_")
 """How variables begin that an interpreter or a library reads once."""
@@ -48,10 +49,86 @@ def usable(environment: Mapping[str, str]) -> bool:
     )
 
 
+class Begun:
+    """A process that was forked, in a process group of its own: what is used of `Popen`."""
+
+    stdin = None
+
+    def __init__(
+        self, pid: int, asking: socket.socket, stdout: BinaryIO | None, stderr: BinaryIO | None
+    ) -> None:
+        self.pid = pid
+        self.stdout, self.stderr = stdout, stderr
+        self.returncode: int | None = None
+        self._asking = asking
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait()
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+
+    def __del__(self) -> None:
+        self._asking.close()
+
+    def poll(self) -> int | None:
+        """The exit code, `None` while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code. Raises `subprocess.TimeoutExpired`."""
+        if self.returncode is None:
+            self._asking.settimeout(timeout)
+            try:
+                self.returncode = int(self._asking.recv(64))
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0) from None
+            self._asking.close()
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
+        """What it said until its end. Raises `subprocess.TimeoutExpired`."""
+        said: dict[BinaryIO | None, bytes] = {}
+        threads = []
+        for stream in (self.stdout, self.stderr):
+            if stream is not None and not stream.closed:
+
+                def read(stream: BinaryIO = stream) -> None:
+                    said[stream] = stream.read()
+
+                threads.append(threading.Thread(target=read, daemon=True))
+                threads[-1].start()
+        self.wait(timeout)
+        for thread in threads:
+            thread.join(timeout)
+            if thread.is_alive():
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        for stream in (self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()
+        return said.get(self.stdout, b""), said.get(self.stderr, b"")
+
+    def send_signal(self, number: int) -> None:
+        """Nothing where it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """At once."""
+        self.send_signal(signal.SIGKILL)
+
+
 class WarmProcess:
     """The process that forks; started when it is first asked, gone with this one."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: str = sys.executable, preloaded: Sequence[str] = PRELOADED) -> None:
+        """Run by that interpreter; it has imported those modules."""
+        self._python, self._preloaded = python, preloaded
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = ""
@@ -66,7 +143,7 @@ class WarmProcess:
         self._folder = tempfile.mkdtemp(prefix="failproof-es-warm-")
         variables = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, f"{self._folder}/socket"],
+            [self._python, "-m", __name__, f"{self._folder}/socket", *self._preloaded],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=variables,
@@ -91,45 +168,88 @@ class WarmProcess:
         timeout_s: float,
     ) -> subprocess.CompletedProcess[str]:
         """As `subprocess.run` with captured text. Raises `subprocess.TimeoutExpired`."""
-        request = {
-            "arguments": [os.fsencode(each).hex() for each in arguments],
-            "environment": dict(environment),
-            "cwd": str(Path.cwd() if cwd is None else cwd),
-        }
-        with (
-            tempfile.TemporaryFile("w+b") as out,
-            tempfile.TemporaryFile("w+b") as err,
-            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asking,
-        ):
-            asking.settimeout(timeout_s)
-            asking.connect(self._place())
-            with Path(os.devnull).open("rb") as nothing:
-                socket.send_fds(
-                    asking,
-                    [orjson.dumps(request)],
-                    [nothing.fileno(), out.fileno(), err.fileno()],
-                )
-            pid = int(asking.recv(64))
+        with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
+            pid, asking = self._asked(arguments, environment, cwd, out.fileno(), err.fileno())
+            process = Begun(pid, asking, None, None)
             try:
-                code = int(asking.recv(64))
-            except TimeoutError:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                raise subprocess.TimeoutExpired(list(arguments), timeout_s) from None
+                code = process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
             out.seek(0)
             err.seek(0)
             return subprocess.CompletedProcess(
                 list(arguments), code, _text(out.read()), _text(err.read())
             )
 
+    def begin(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        cwd: Path | None,
+        *,
+        module: str = PROGRAM,
+        stdout: bool = False,
+        stderr: bool = False,
+    ) -> Begun:
+        """As `subprocess.Popen`, in a process group of its own, with these streams as pipes."""
+        ours: list[BinaryIO | None] = []
+        theirs: list[int] = []
+        for piped in (stdout, stderr):
+            if piped:
+                reading, writing = os.pipe()
+                ours.append(os.fdopen(reading, "rb"))
+            else:
+                writing = os.open(os.devnull, os.O_WRONLY)
+                ours.append(None)
+            theirs.append(writing)
+        try:
+            pid, asking = self._asked(
+                arguments, environment, cwd, *theirs, module=module, grouped=True
+            )
+        finally:
+            for each in theirs:
+                os.close(each)
+        return Begun(pid, asking, *ours)
+
+    def _asked(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        cwd: Path | None,
+        out: int,
+        err: int,
+        *,
+        module: str = PROGRAM,
+        grouped: bool = False,
+    ) -> tuple[int, socket.socket]:
+        """The id of a new process, and where its exit code will come."""
+        request = {
+            "arguments": [os.fsencode(each).hex() for each in arguments],
+            "environment": dict(environment),
+            "cwd": str(Path.cwd() if cwd is None else cwd),
+            "module": module,
+            "grouped": grouped,
+        }
+        asking = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            asking.settimeout(60)
+            asking.connect(self._place())
+            with Path(os.devnull).open("rb") as nothing:
+                socket.send_fds(asking, [orjson.dumps(request)], [nothing.fileno(), out, err])
+            return int(asking.recv(64)), asking
+        except BaseException:
+            asking.close()
+            raise
+
 
 def _text(raw: bytes) -> str:
     return raw.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _serve(place: str) -> dict[str, Any]:
+def _serve(place: str, preloaded: Sequence[str]) -> dict[str, Any]:
     """Fork for each request. Returns in the forked process, with what it is to do."""
-    for name in PRELOADED:
+    for name in preloaded:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
@@ -149,7 +269,10 @@ def _serve(place: str) -> dict[str, Any]:
                 if not raw:
                     asking.close()
                     continue
+                request: dict[str, Any] = orjson.loads(raw)
                 if (pid := os.fork()) == 0:
+                    if request["grouped"]:
+                        os.setpgid(0, 0)
                     listening.close()
                     asking.close()
                     selector.close()
@@ -159,8 +282,10 @@ def _serve(place: str) -> dict[str, Any]:
                     for number, descriptor in enumerate(handed):
                         os.dup2(descriptor, number)
                         os.close(descriptor)
-                    request: dict[str, Any] = orjson.loads(raw)
                     return request
+                if request["grouped"]:  # before anybody kills the group
+                    with contextlib.suppress(OSError):  # it has done so, and more
+                        os.setpgid(pid, pid)
                 for descriptor in handed:
                     os.close(descriptor)
                 with contextlib.suppress(OSError):  # whoever asked may have gone
@@ -176,12 +301,15 @@ def _serve(place: str) -> dict[str, Any]:
                 with asking, contextlib.suppress(OSError):  # whoever asked may have gone
                     asking.send(b"%d" % code)
             else:  # standard input has ended, and with it whoever asks
+                for pid, _ in running.values():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
                 sys.exit()
 
 
 def main() -> None:
     """Be the process that forks, and in each that it forks, the program."""
-    request = _serve(sys.argv[1])
+    request = _serve(sys.argv[1], sys.argv[2:])
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["cwd"])
@@ -189,7 +317,7 @@ def main() -> None:
     importlib.invalidate_caches()
     gc.unfreeze()
     sys.argv[1:] = [os.fsdecode(bytes.fromhex(each)) for each in request["arguments"]]
-    runpy.run_module("failproof_es.cli", run_name="__main__", alter_sys=True)
+    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ from tests.benchmarks.filling import Filler
 from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken
 from tests.benchmarks.rebuild import asked_of, begun
 from tests.benchmarks.servers import benchmark_server
+from tests.benchmarks.watch import exact_processor_s
 
 PAGE = 20
 ROUNDS = 11
@@ -84,13 +85,8 @@ class Servers:
         for each in main.children():
             with contextlib.suppress(psutil.Error, OSError):
                 if "[local]" in " ".join(each.cmdline()):
-                    spent += _ran_ms(each.pid)
+                    spent += exact_processor_s(each.pid) * 1000
         return spent
-
-
-def _ran_ms(process: int) -> float:
-    """Of one process, exactly: the scheduler counts nanoseconds."""
-    return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e6
 
 
 @contextlib.contextmanager

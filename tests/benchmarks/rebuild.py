@@ -34,6 +34,7 @@ from failproof_es.store.store import Store
 from projections.follower import Follower
 from projections.runner import status
 from tests.benchmarks.servers import benchmark_store
+from tests.benchmarks.watch import exact_processor_s
 
 RUN = uuid4()
 MODELS = (ModelSnapshot(key="model", provider="openai", model="m"),)
@@ -167,20 +168,21 @@ def following(evaluations: int, events_per_s: int) -> tuple[float, float]:
     with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
         store.log.events.put(list(history(uuid4(), uuid4())))
         others = _server_processes(connection)
+        children = _children()
         with Follower(url, 0):
+            (follower,) = _children() - children
             while any(s.behind or s.updated_at is None for s in status(connection)):
                 time.sleep(0.1)
             (server,) = _server_processes(connection) - others
-            ours = [psutil.Process().children()[-1], psutil.Process(server)]
-            before = [_processor_s(process) for process in ours]
+            ours = [follower, server]
+            before = [exact_processor_s(pid) for pid in ours]
             events = _write_at_pace(store, evaluations, events_per_s)
             while any(s.behind for s in status(connection)):
                 time.sleep(0.1)
-            spent = [_processor_s(p) - b for p, b in zip(ours, before, strict=True)]
-    follower, backend = (seconds * 100_000 / events for seconds in spent)
-    return follower, backend
+            spent = [exact_processor_s(p) - b for p, b in zip(ours, before, strict=True)]
+    following, serving = (seconds * 100_000 / events for seconds in spent)
+    return following, serving
 
 
-def _processor_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+def _children() -> set[int]:
+    return {process.pid for process in psutil.Process().children()}

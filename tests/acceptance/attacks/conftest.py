@@ -12,7 +12,6 @@ from uuid import UUID, uuid4
 import click.testing
 import psycopg
 import pytest
-from psycopg import sql
 
 from failproof_es.assurance.checking.findings import Finding, Verification
 from failproof_es.assurance.checking.verification import verify_log
@@ -31,7 +30,7 @@ from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.attacks.world import Author, Sizes, begin, go_on
 from tests.acceptance.commands import invoke
-from tests.conftest import database_url_as
+from tests.conftest import create_database, database_url_as, drop_database
 
 Prove = Callable[[psycopg.Connection[Any]], Verdict | Judgement]
 
@@ -174,15 +173,6 @@ def first(result: Verification, kind: str) -> Finding:
     return next(each for each in result.findings if each.kind == kind)
 
 
-def create_database(server: EmbeddedServer, name: str, template: str) -> None:
-    with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
-                sql.Identifier(name), sql.Identifier(template)
-            )
-        )
-
-
 @pytest.fixture(scope="session")
 def recorded(
     postgres_server: EmbeddedServer,
@@ -228,11 +218,8 @@ def copy(postgres_server: EmbeddedServer, recorded: Recorded, tmp_path: Path) ->
             return Attacked(url, recorded, tmp_path, superuser, [kept])
 
         yield make
-    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
-        for name in names:
-            connection.execute(
-                sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
-            )
+    for name in names:
+        drop_database(postgres_server, name)
 
 
 @pytest.fixture

@@ -29,10 +29,10 @@ from failproof_es.store import ledger
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import AUDITOR, WRITER, install
 from failproof_es.store.store import Store
-from tests.acceptance.attacks.conftest import create_database, first, found
+from tests.acceptance.attacks.conftest import first, found
 from tests.acceptance.attacks.world import Author, begin
 from tests.acceptance.commands import invoke
-from tests.conftest import database_url_as
+from tests.conftest import create_database, database_url_as
 
 PAGE = 8192
 LINE_POINTERS = 24

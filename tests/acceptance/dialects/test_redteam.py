@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from jsonschema import Draft202012Validator
 
 from failproof_es.dialects.redteam import grading
 from failproof_es.store.store import Store
-from tests.acceptance.commands import begin, invoke, kill_group
+from tests.acceptance.commands import begin, invoke, kill_group, mock_server
 from tests.acceptance.faults.test_worst_replies import peak_mib
 from tests.servers.judging_server import FORBIDDEN
 
@@ -34,20 +32,8 @@ SHIPPED = Path(__file__).parents[3] / "suites" / "redteam"
 SCHEMAS = files("failproof_es.dialects.redteam")
 
 
-@contextlib.contextmanager
-def judging_server(latency_ms: float = 0) -> Iterator[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.servers.judging_server", "--latency-ms", str(latency_ms)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+def judging_server(latency_ms: float = 0) -> AbstractContextManager[str]:
+    return mock_server(latency_ms, "tests.servers.judging_server")
 
 
 @pytest.fixture(scope="module")

@@ -95,7 +95,7 @@ def check_the_record(store: Store, *urls: str) -> None:
 def test_killed_at_twenty_random_moments_and_resumed(store: Store, tmp_path: Path) -> None:
     """With two servers, so that two lanes of evaluations are taken up again each time."""
     moments = random.Random(SEED)
-    with mock_server(latency_ms=50) as url, mock_server(latency_ms=50) as other:
+    with mock_server(latency_ms=100) as url, mock_server(latency_ms=100) as other:
         write_suite(tmp_path, CASES // 2)
         execution = {"parallel_workers": 4, "retry_attempts": 2, "retry_delay_ms": 10}
         models = [
@@ -107,7 +107,7 @@ def test_killed_at_twenty_random_moments_and_resumed(store: Store, tmp_path: Pat
         wait_for_a_run(store)
         for kill in range(KILLS):
             if kill % 4 == 0:
-                time.sleep(moments.uniform(0.0, 1.0))  # anywhere, also while it starts
+                time.sleep(moments.uniform(0.0, 0.4))  # anywhere, also while it starts
             else:
                 wait_for_requests(url)
                 time.sleep(moments.uniform(0.0, 0.15))

@@ -57,7 +57,7 @@ def working_folder() -> Iterator[Path]:
 @contextlib.contextmanager
 def server(latency_ms: float = 0.0) -> Iterator[str]:
     """The counting mock, in a process of its own."""
-    with mock_server(latency_ms, SERVER) as base_url:
+    with mock_server(latency_ms, SERVER, warm=False) as base_url:
         yield base_url
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,13 @@ import orjson
 import pytest
 
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from tests.acceptance.commands import Process, begin_server
 
 
 class Server:
     """The scripted server of `tests.servers.benchmark_server`, in a process of its own."""
 
-    def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
+    def __init__(self, url: str, process: Process) -> None:
         self.url = url
         self._process = process
 
@@ -48,14 +47,10 @@ class Server:
 @pytest.fixture
 def server() -> Iterator[Server]:
     """A server that has been asked nothing yet."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.servers.benchmark_server"], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    yield Server(process.stdout.readline().strip(), process)
+    process, url = begin_server(0, "tests.servers.benchmark_server")
+    yield Server(url, process)
     process.kill()
     process.wait()
-    process.stdout.close()
 
 
 def task(task_id: str, question: str, **changes: Any) -> dict[str, Any]:

@@ -5,8 +5,7 @@ Each is asked for through the real client, in a process of its own that says wha
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +14,34 @@ import pytest
 
 from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.models.http import LONGEST_REPLY_BYTES
+from tests.acceptance.warm import WarmProcess
 from tests.machine import slowness
 from tests.servers.worst_server import ENDLESS, KINDS, WorstServer
 
 ROOT = Path(__file__).parents[3]
+CLIENT = "tests.servers.worst_client"
+CLIENTS = WarmProcess(
+    preloaded=(
+        "failproof_es.engine.drive.attempt_events", "failproof_es.models.openai.provider",
+        "failproof_es.store.mapper",
+    )
+)  # fmt: skip
+"""Has imported what the client imports, and nothing else: memory is measured."""
 PEAK_MIB = 300
 LATE_S = 2.0
 
 
 def asked(kind: str, timeout_s: float) -> dict[str, Any]:
-    with WorstServer(kind) as server:
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.servers.worst_client", server.url, str(timeout_s)],
-            cwd=ROOT, capture_output=True, check=False, timeout=timeout_s + 60,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
-    found: dict[str, Any] = orjson.loads(done.stdout)
+    variables = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    with (
+        WorstServer(kind) as server,
+        CLIENTS.begin(
+            [server.url, str(timeout_s)], variables, ROOT, module=CLIENT, stdout=True, stderr=True
+        ) as process,
+    ):
+        out, err = process.communicate(timeout_s + 60)
+    assert process.returncode == 0, err.decode()
+    found: dict[str, Any] = orjson.loads(out)
     return found
 
 

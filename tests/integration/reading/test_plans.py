@@ -24,7 +24,7 @@ from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.benchmarks.filling import Filler
 from tests.benchmarks.rebuild import history, planned, stored_prompt
-from tests.conftest import database_url_as
+from tests.conftest import create_database, database_url_as, drop_database
 from tests.documented import PAGES, Block, blocks
 
 SETTINGS = ("SET random_page_cost = 4", "SET random_page_cost = 1.1")
@@ -122,8 +122,7 @@ def log(
     request: pytest.FixtureRequest, postgres_server: EmbeddedServer, migrated_database: str
 ) -> Iterator[Log]:
     name = f"plans_{uuid4().hex}"
-    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE {migrated_database}".encode())
+    create_database(postgres_server, name, migrated_database)
 
     def url(user: str = "postgres") -> str:
         return database_url_as(postgres_server, name, user)
@@ -145,8 +144,7 @@ def log(
         assert row is not None
         with psycopg.connect(url(AUDITOR), autocommit=True) as auditor:
             yield Log(auditor, row[0], small, large, guarded)
-    with psycopg.connect(postgres_server.url, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+    drop_database(postgres_server, name)
 
 
 def begin_promptguard(store: Store, connection: psycopg.Connection[Any], number: int) -> UUID:

@@ -1,7 +1,8 @@
-"""One log of 70,000 events, written and signed in small steps, beyond every boundary of its tiles.
+"""One log of 70,000 events, written and signed in steps, beyond every boundary of its tiles.
 
 Tiles of 256 are full at each 256 events, tiles of tiles at each 65,536, and the integrator takes
-50,000 events at a time. What is read here is held to the definition of the tree.
+50,000 events at a time. The steps are small where the first tiles fill and around 65,536, and
+larger in between. What is read here is held to the definition of the tree.
 """
 
 from __future__ import annotations
@@ -40,10 +41,9 @@ from failproof_es.store import ledger
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
-from tests.acceptance.attacks.conftest import create_database
 from tests.acceptance.attacks.statements import LEAF_OF
 from tests.acceptance.attacks.world import CASES, FAILED, PASSED, Author, begin, cases
-from tests.conftest import as_administrator, database_url_as
+from tests.conftest import as_administrator, create_database, database_url_as, drop_database
 from tests.integration.store.ledger.test_ledger import leaf_data
 from tests.unit.ledger import naive
 from tests.unit.ledger.bundle.test_bundle import second_verifier
@@ -54,6 +54,10 @@ EVENTS = 70_000
 BOUNDARY = 65_536
 EXACTLY = (255, 256, 257, 511, 512, 513, 65_791, 65_792, 65_793)
 """Sizes at which a step ends, whatever its length would be. 65,536 comes in the middle of a run."""
+SMALL, LARGE = (60, 140), (1_000, 3_000)
+"""Events of a step: at least and at most."""
+SMALL_STEPS = (range(4_000), range(BOUNDARY - 1_000, BOUNDARY + 1_000))
+"""Sizes at which the steps are small: tiles fill in the middle of one, at its end, and in none."""
 
 
 def write(administrator: psycopg.Connection[Any], events: int) -> None:
@@ -86,23 +90,25 @@ class Large:
     before: Verified | None = None
 
     def fill(self, size: int) -> None:
-        """Write and sign steps of about 100 events up to that size."""
+        """Write and sign steps up to that size."""
         steps = random.Random(12)
         self.size = ledger.count_events(self.connection)
         while self.size < size:
-            stops = [at for at in (*EXACTLY, size) if at > self.size]
-            step = min(self.size + steps.randint(60, 140), *stops) - self.size
+            small = any(self.size in sizes for sizes in SMALL_STEPS)
+            begins = [sizes.start for sizes in SMALL_STEPS]
+            stops = [at for at in (*EXACTLY, *begins, size) if at > self.size]
+            step = min(self.size + steps.randint(*(SMALL if small else LARGE)), *stops) - self.size
             write(self.administrator, step)
             self.signed()
 
     def signed(self) -> None:
         """Sign what is there and verify it: what came since the step before.
 
-        Near the boundaries, and at every fiftieth step, everything at once.
+        Near the boundaries, and at every twentieth step, everything at once.
         """
         sign_checkpoint(self.connection, self.key, None)
         self.size = ledger.count_events(self.connection)
-        near = abs(self.size - BOUNDARY) < 300 or self.size in EXACTLY or not len(self.steps) % 50
+        near = abs(self.size - BOUNDARY) < 300 or self.size in EXACTLY or not len(self.steps) % 20
         before = None if near else self.before
         result = verify_log(self.connection, self.key.public, (), before)
         read = self.size - (before.size if before else 0)
@@ -134,8 +140,7 @@ def large(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[L
         log = Large(store, administrator, connection, key)
         write_all(log)
         yield log
-    with psycopg.connect(postgres_server.url, autocommit=True) as server:
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+    drop_database(postgres_server, name)
 
 
 def write_all(log: Large) -> None:
@@ -174,12 +179,14 @@ def roots(rows: list[ledger.LeafRow]) -> list[bytes]:
 # -- it grew ---------------------------------------------------------------------------------
 
 
-def test_a_log_of_70000_events_written_in_signed_steps_of_about_100_verifies_at_each_step(
+def test_a_log_of_70000_events_written_in_signed_steps_verifies_at_each_step(
     large: Large,
 ) -> None:
     """At each step what came since the one before, near 65,536 and at the end everything."""
     assert large.size == EVENTS
-    assert len(large.steps) > EVENTS // 120
+    for sizes in SMALL_STEPS:
+        assert sum(size in sizes for size in large.steps) > len(sizes) // 120
+    assert len(large.steps) > 75
     assert {*EXACTLY, BOUNDARY, BOUNDARY - 4, BOUNDARY + 4} <= large.steps.keys()
     assert BOUNDARY in large.whole
     assert len(large.whole) > 7
@@ -259,7 +266,7 @@ def test_the_tree_as_of_a_position_is_found_on_both_sides_of_the_boundaries(
 def test_the_newest_tree_continues_every_checkpoint_that_was_signed(large: Large) -> None:
     stored = ledger.checkpoints(large.connection)
     opened = [checkpoints.parse(note.parse(each.note).text) for each in stored]
-    for old in [*opened[::40], *(each for each in opened if abs(each.size - BOUNDARY) < 300)]:
+    for old in [*opened[::5], *(each for each in opened if abs(each.size - BOUNDARY) < 300)]:
         check_continues(large.connection, old, opened[-1])
 
 

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -21,8 +23,10 @@ from failproof_es.ledger.note import SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
+from tests.conftest import create_database, database_url_as, drop_database
 from tests.integration.store.ledger.test_ledger import append, tamper
 
 SIZES = (300, 1024, 1034)
@@ -32,6 +36,14 @@ PLACES = (1, 255, 256, 257, 511, 512, 513, 514, 767, 768, 1023, 1024, 1025, 1034
 """The first and the last event of tiles and of parts, those beside them, and the last of all."""
 
 QUICK = (1, 512, 513, 1034)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The name of a database with the log, to which nobody is connected, and its key."""
+
+    database: str
+    key: SigningKey
 
 
 class InThisProcess:
@@ -57,19 +69,40 @@ class InThisProcess:
                 yield part, found
 
 
+@pytest.fixture(scope="module")
+def recorded(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[Recorded]:
+    """Written and signed once; a test has a copy of it."""
+    name, before = f"ranges_{uuid4().hex}", 0
+    create_database(postgres_server, name, migrated_database)
+    url = database_url_as(postgres_server, name, WRITER)
+    with Store.open(url) as store, store.connect() as connection:
+        key = SigningKey.generate(ledger.origin(connection))
+        for size in SIZES:
+            append(store, before, size)
+            before = size
+            sign_checkpoint(connection, key, None)
+    yield Recorded(name, key)
+    drop_database(postgres_server, name)
+
+
+@pytest.fixture
+def store(postgres_server: EmbeddedServer, recorded: Recorded) -> Iterator[Store]:
+    name = f"store_{uuid4().hex}"
+    create_database(postgres_server, name, recorded.database)
+    with Store.open(database_url_as(postgres_server, name, WRITER)) as opened:
+        yield opened
+    drop_database(postgres_server, name)
+
+
 class Log:
     """A log of 1,034 events under three checkpoints."""
 
-    def __init__(self, store: Store, administrator: psycopg.Connection[Any]) -> None:
+    def __init__(
+        self, store: Store, administrator: psycopg.Connection[Any], key: SigningKey
+    ) -> None:
         self.administrator = administrator
+        self.key = key
         self.url = store.url.replace(f"//{WRITER}@", f"//{AUDITOR}@")
-        with store.connect() as connection:
-            self.key = SigningKey.generate(ledger.origin(connection))
-            before = 0
-            for size in SIZES:
-                append(store, before, size)
-                before = size
-                sign_checkpoint(connection, self.key, None)
         rows = administrator.execute("SELECT notification_id FROM failproof.events ORDER BY 1")
         self.positions = [position for (position,) in rows]
 
@@ -89,13 +122,18 @@ class Log:
 
 
 @pytest.fixture
-def log(
-    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
-) -> Log:
+def whole(store: Store, administrator: psycopg.Connection[Any], recorded: Recorded) -> Log:
+    """Checked in parts as it is without a test."""
+    return Log(store, administrator, recorded.key)
+
+
+@pytest.fixture
+def log(whole: Log, monkeypatch: pytest.MonkeyPatch) -> Log:
+    """Checked in parts of two tiles, in this process."""
     monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
     monkeypatch.setattr(ranges, "TILES_AT_ONCE", TILES_AT_ONCE)
     monkeypatch.setattr(ranges, "Checkers", InThisProcess)
-    return Log(store, administrator)
+    return whole
 
 
 ROW = {
@@ -227,15 +265,12 @@ def test_what_was_verified_before_is_not_read_again(log: Log, store: Store) -> N
 # -- processes -----------------------------------------------------------------------------------
 
 
-def test_processes_find_what_one_walk_finds(
-    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_find_what_one_walk_finds(whole: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
     monkeypatch.setattr(ranges, "TILES_AT_ONCE", 1)
-    log = Log(store, administrator)
-    assert log.both().genuine
-    tamper(administrator, ROW["state"].format(at=log.position(600)))
-    assert [each.kind for each in log.both().findings] == ["row changed"]
+    assert whole.both().genuine
+    tamper(whole.administrator, ROW["state"].format(at=whole.position(600)))
+    assert [each.kind for each in whole.both().findings] == ["row changed"]
 
 
 def killing(place: int) -> type[ranges.Checkers]:
@@ -254,18 +289,14 @@ def killing(place: int) -> type[ranges.Checkers]:
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_killed_process_verifies_nothing(
-    store: Store,
-    administrator: psycopg.Connection[Any],
-    monkeypatch: pytest.MonkeyPatch,
-    place: int,
+    whole: Log, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
     monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
     monkeypatch.setattr(ranges, "TILES_AT_ONCE", 1)
     monkeypatch.setattr(ranges, "processes", lambda: 2)
     monkeypatch.setattr(ranges, "Checkers", killing(place))
-    log = Log(store, administrator)
     with pytest.raises(InvalidInput, match=r"ended \(by signal 9\): nothing is verified"):
-        log.verify(log.url)
+        whole.verify(whole.url)
 
 
 def test_a_process_ends_with_the_one_that_it_works_for(store: Store) -> None:
@@ -279,14 +310,13 @@ def test_a_process_ends_with_the_one_that_it_works_for(store: Store) -> None:
 
 
 def test_without_more_connections_one_process_verifies(
-    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+    whole: Log, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
-    log = Log(store, administrator)
     limit = sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}")
-    with connect(log.url) as connection:
+    with connect(whole.url) as connection:
         administrator.execute(limit.format(sql.Identifier(AUDITOR), 1))
         try:
-            assert verify_log(connection, log.key.public, url=log.url).genuine
+            assert verify_log(connection, whole.key.public, url=whole.url).genuine
         finally:
             administrator.execute(limit.format(sql.Identifier(AUDITOR), -1))
