@@ -22,8 +22,10 @@ def begin_new(store: Store, loaded: LoadedConfiguration) -> Begin:
 
     async def begin(say: Callable[[str], None]) -> UUID:
         from failproof_es.engine.lifecycle import create
+        from failproof_es.engine.limits.spend_limiter import require_one_process
         from failproof_es.engine.workers.shard_queue import begin_run
 
+        require_one_process(loaded.configuration.execution.max_spend_usd)
         return (await create(loaded, store, say=say, also=begin_run)).originator_id
 
     return begin

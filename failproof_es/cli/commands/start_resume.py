@@ -57,6 +57,7 @@ from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
 from failproof_es.engine.history import WINDOW, iterate_evaluations
+from failproof_es.engine.limits.spend_limiter import require_one_process
 from failproof_es.events import CarriedOver, ErrorRecorded, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
@@ -203,6 +204,8 @@ def resume(
             "--max-spend is for RUN itself, which --at and --retry-abandoned do not change",
             remedy=f"use --set execution.max_spend_usd={max_spend}: it is that of the new run",
         )
+    if detach or workers > 1:
+        require_one_process(max_spend)
     with session().open_store() as store:
         state = ProgressState()
         with store.connect() as connection:

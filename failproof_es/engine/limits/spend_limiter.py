@@ -131,6 +131,16 @@ def require_ceiling_above(spending: Spending, ceiling: Decimal) -> None:
         )
 
 
+def require_one_process(ceiling: Decimal | float | None) -> None:
+    """Raise `InvalidInput` for a run with a spend ceiling that several workers are to drive."""
+    if ceiling is not None:
+        raise InvalidInput.because(
+            "several workers do not share a spend ceiling yet: one process alone keeps it",
+            field="execution.max_spend_usd",
+            remedy="leave out --workers and --detach, or the ceiling",
+        )
+
+
 def _unknown(spending: Spending) -> str:
     if not spending.unknown_requests:
         return ""

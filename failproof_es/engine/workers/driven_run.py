@@ -12,6 +12,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import may_send
+from failproof_es.core.spend import ceiling_of
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of
@@ -22,6 +23,7 @@ from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.lifecycle import require_models
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
+from failproof_es.engine.limits.spend_limiter import require_one_process
 from failproof_es.engine.preflight.record import Say, open_models
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.workers.leased_journal import LeasedJournal
@@ -73,6 +75,7 @@ class DrivenRun:
         Raises `InvalidInput`, which is on record then, where something is missing.
         """
         run = await RetryingReader(store).read(read_run, run_id)
+        require_one_process(ceiling_of(run))
         require_plugins(run.started)
         configuration = configuration_from_resolved(run.started.configuration)
         scorers_of(run.started.configuration)  # raises where they are broken by now

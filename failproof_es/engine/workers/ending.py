@@ -17,6 +17,7 @@ from failproof_es.configuration.loading import configuration_from_resolved
 from failproof_es.core.evaluation import Evaluation, EvaluationKey
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import ShardId, shard_cases, shard_count
+from failproof_es.core.spend import ceiling_of
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
@@ -29,6 +30,7 @@ from failproof_es.engine.identity import (
     current_user,
     package_versions,
 )
+from failproof_es.engine.limits.spend_limiter import require_one_process
 from failproof_es.engine.workers.shard_queue import close_run, enqueue, reopen_run
 from failproof_es.events import Counts, RunPaused, RunResumed
 from failproof_es.store.reading.reader import Connection
@@ -85,7 +87,8 @@ class Coordinator:
     async def resume(self, run_id: UUID) -> Run:
         """Open a run for workers that was begun before. One that is over is not changed.
 
-        Raises `RunBusy` where another process drives it alone, or ends it.
+        Raises `RunBusy` where another process drives it alone, or ends it, `InvalidInput` where it
+        has a spend ceiling.
         """
         async with self._stream(run_id) as stream:
             if stream is None:
@@ -95,6 +98,7 @@ class Coordinator:
                 return stream.run
             started = stream.run.started
             if not stream.run.ended:
+                require_one_process(ceiling_of(stream.run))
                 configuration = configuration_from_resolved(started.configuration)
                 await stream.record(
                     RunResumed,
