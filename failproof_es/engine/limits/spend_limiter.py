@@ -28,7 +28,7 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
 )
-from failproof_es.problems import InvalidInput
+from failproof_es.problems import InvalidInput, Problem
 from failproof_es.support.plurals import plural
 
 
@@ -134,11 +134,9 @@ def require_ceiling_above(spending: Spending, ceiling: Decimal) -> None:
 def require_one_process(ceiling: Decimal | float | None) -> None:
     """Raise `InvalidInput` for a run with a spend ceiling that several workers are to drive."""
     if ceiling is not None:
-        raise InvalidInput.because(
-            "several workers do not share a spend ceiling yet: one process alone keeps it",
-            field="execution.max_spend_usd",
-            remedy="leave out --workers and --detach, or the ceiling",
-        )
+        reason = "several workers do not share a spend ceiling yet: one process alone keeps it"
+        remedy = "leave out --workers and --detach, or the ceiling"
+        raise InvalidInput([Problem(reason, field="execution.max_spend_usd", remedy=remedy)])
 
 
 def _unknown(spending: Spending) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +15,7 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
+    Process,
     asked,
     begin,
     kill_group,
@@ -97,7 +97,7 @@ def configured(folder: Path, url: str, ceiling: Decimal, read: Decimal) -> None:
     )
 
 
-def wait_for_requests(process: subprocess.Popen[bytes], url: str, more: int) -> None:
+def wait_for_requests(process: Process, url: str, more: int) -> None:
     """Until the server was asked so many times more, or the run has paused by itself."""
     before = sum(asked(url).values())
     deadline = time.monotonic() + 60

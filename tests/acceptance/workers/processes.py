@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from failproof_es.store.store import Store
-from tests.acceptance.commands import asked, begin, run, write_configuration, write_suite
+from tests.acceptance.commands import Process, asked, begin, run, write_configuration, write_suite
 
 CASES = 300
 
@@ -49,9 +48,7 @@ def require_exactly_once(store: Store, url: str, cases: int = CASES) -> None:
     assert sum(asked(url).values()) >= cases
 
 
-def begin_worker(
-    stack: ExitStack, store: Store, folder: Path, *options: str
-) -> subprocess.Popen[bytes]:
+def begin_worker(stack: ExitStack, store: Store, folder: Path, *options: str) -> Process:
     process = begin(store.url, "worker", *options, cwd=folder)
 
     def end() -> None:
@@ -79,7 +76,7 @@ def slowly(folder: Path, url: str) -> None:
     write_configuration(folder, url, execution=execution)
 
 
-def end_of(process: subprocess.Popen[bytes], seconds: float = 90) -> str:
+def end_of(process: Process, seconds: float = 90) -> str:
     """What it said until it left. It must leave without an error."""
     _, said = process.communicate(timeout=seconds)
     assert process.returncode == 0, said.decode()
