@@ -174,6 +174,7 @@ async def resume(
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
             leased(lease)
+            shared = await asyncio.to_thread(_take_from_workers, store, run_id)
             if not run.ended:
                 announce(configuration, say)
                 await require_models(run_id, store, targets, run.started.dialect, say)
@@ -183,15 +184,23 @@ async def resume(
                 observe=observe, on_text=on_text, on_carried_over=on_carried_over,
                 on_begun=on_begun, stop=stop, phases=phases, max_spend_usd=max_spend_usd,
             )  # fmt: skip
-            return await driver.drive(resumed=_driven_before(run.started, lease))
+            return await driver.drive(resumed=shared or _driven_before(run.started, lease))
     finally:
         await targets.close()
 
 
-def _take_from_workers(store: Store, run_id: UUID) -> None:
-    """Workers leave the run alone: this process drives all of it, under its lease."""
+def _take_from_workers(store: Store, run_id: UUID) -> bool:
+    """Workers leave the run alone: this process drives all of it, under its lease.
+
+    Returns whether any of them has driven a part of it.
+    """
     with store.connect() as connection:
         connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
+        row = connection.execute(
+            "SELECT EXISTS (SELECT FROM failproof.lease_list WHERE run_id = %s AND shard >= 0)",
+            (run_id,),
+        ).fetchone()
+    return row == (True,)
 
 
 async def require_models(

@@ -13,6 +13,7 @@ import pytest
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
+from tests.acceptance.runs.test_gates import PRICE
 from tests.acceptance.workers.processes import (
     CASES,
     begin_worker,
@@ -128,6 +129,43 @@ def test_a_run_is_driven_by_workers_or_by_one_process_alone(
         end_of(worker)
         require_exactly_once(store, url, cases=80)
         assert count(store, "AttemptLost") == 0
+
+
+def test_one_process_that_resumes_a_run_takes_it_from_workers(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    """Who drove it before is on record, and no worker takes it up again when that process stops."""
+    with mock_server(latency_ms=100) as url:
+        plan(store, tmp_path, url, cases=60)
+        worker = begin_worker(workers, store, tmp_path, "--drain")
+        wait_until(store, "Scored", 3)
+        os.killpg(worker.pid, signal.SIGKILL)
+        resumed = begin(store.url, "resume", "1", cwd=tmp_path)
+        workers.callback(resumed.wait)
+        wait_until(store, "RunResumed", 1)
+        wait_until(store, "Scored", count(store, "Scored") + 1)
+        os.kill(resumed.pid, signal.SIGINT)
+        resumed.communicate(timeout=60)
+        joined = run(store.url, "worker", "--run", "1", "--drain", cwd=tmp_path)
+        assert (joined.returncode, "not open for workers" in joined.stderr) == (2, True)
+        assert run(store.url, "resume", "1", "--quiet", cwd=tmp_path).returncode == 0
+        require_exactly_once(store, url, cases=60)
+
+
+@pytest.mark.parametrize("how", [("--workers", "2"), ("--detach",)], ids=str)
+def test_a_spend_ceiling_is_refused_that_workers_would_have_to_share(
+    store: Store, tmp_path: Path, mock_url: str, how: tuple[str, ...]
+) -> None:
+    write_suite(tmp_path, 2)
+    execution = {"max_spend_usd": 1.0}
+    prices = {"version": "2026-11-01", "models": [{"model": "mock", **PRICE}]}
+    write_configuration(tmp_path, mock_url, execution=execution, prices=prices)
+    refused = run(store.url, "start", "run.yaml", *how, cwd=tmp_path)
+    assert (refused.returncode, "do not share a spend ceiling" in refused.stderr) == (2, True)
+    assert count(store, "RunStarted") == 0
+    assert run(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).returncode == 0
+    refused = run(store.url, "resume", "1", "--max-spend", "2", *how, cwd=tmp_path)
+    assert (refused.returncode, "do not share a spend ceiling" in refused.stderr) == (2, True)
 
 
 def test_a_worker_leaves_a_run_whose_models_it_cannot_reach_to_others(
