@@ -34,6 +34,7 @@ _POLL_S = 0.5
 _PAUSE_S = 1.0
 """Between two batches. An evaluation that is under way at the end of a batch is read again with the
 next one: the fewer batches, the less of that. Readers do not wait: they catch up themselves."""
+_CUT_OFF = (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout)
 _NICENESS = 5
 _DRAIN_S = 60.0
 BEGIN_AFTER_S = 2.0
@@ -136,7 +137,7 @@ def _caught_up(url: str, stopping: threading.Event) -> bool:
 def follow(url: str, stopping: threading.Event) -> None:
     """Follow until `stopping` is set, then once more to the end of the log."""
     retrying = Retrying(
-        retry=retry_if_exception_type(psycopg.OperationalError),
+        retry=retry_if_exception_type(_CUT_OFF),
         wait=wait_exponential(multiplier=0.2, max=5),
         stop=stop_when_event_set(stopping),
         reraise=True,
@@ -174,7 +175,7 @@ def _follows(connection: psycopg.Connection[Any], guest: Projection) -> bool:
         prepare(connection, [guest])
         while catch_up(connection, [guest]):
             pass
-    except psycopg.OperationalError:  # the server is away: nobody can follow
+    except _CUT_OFF:  # the server is away: nobody can follow
         raise
     except Exception:
         return False

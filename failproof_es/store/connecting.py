@@ -23,11 +23,14 @@ FROM pg_settings
 JOIN (VALUES
     ('bytea_output', 'hex'), ('client_encoding', 'UTF8'), ('DateStyle', 'ISO'),
     ('statement_timeout', '0'), ('transaction_timeout', '0'), ('lock_timeout', '0'),
-    ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0')
+    ('idle_in_transaction_session_timeout', '0'), ('idle_session_timeout', '0'),
+    ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'),
+    ('tcp_user_timeout', '15000')
 ) AS own (name, value) USING (name)
 """
 """A role can have settings, and set them itself, that change how answers are written or delay
-them. `verify` names them; they change nothing on a connection of ours."""
+them. `verify` names them; they change nothing on a connection of ours. And the server ends a
+session, with the locks that it holds, within 20 s of its client's host going silent."""
 _TIME_LIMITS = (
     "statement_timeout",
     "transaction_timeout",

@@ -277,7 +277,6 @@ class ShardLeases:
         session = secrets.randbits(63)
         try:
             require_sessions(connection, self._url)
-            connection.execute(query("session_keepalive"))
             connection.execute("SELECT pg_catalog.pg_advisory_lock(%s)", (session,))
         except BaseException:
             _let_go(connection)

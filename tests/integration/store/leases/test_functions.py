@@ -17,6 +17,7 @@ from failproof_es.events import Scored
 from failproof_es.store.schema.installation import AUDITOR, MIGRATOR, PROJECTOR, WRITER
 from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import append_parameters, query
+from projections import runner
 from tests.integration.store.roles.test_append_only import scored
 
 RUN = UUID(int=17)
@@ -50,9 +51,7 @@ def claim(
     return epoch
 
 
-def renew(
-    connection: Connection, *named: tuple[int, int], seconds: float = 600
-) -> list[tuple[int, ...]]:
+def renew(connection: Connection, *named: tuple[int, int], seconds: float = 600) -> list[int]:
     """The shards of the run that were renewed, of these with their epochs."""
     rows = connection.execute(
         "SELECT renewed_shard FROM failproof.renew_leases(%s, %s, %s, %s) ORDER BY 1",
@@ -501,3 +500,22 @@ def test_within_an_epoch_nobody_changes_whose_it_is(
         administrator.execute(f"UPDATE failproof.leases SET {CHANGES[name]}".encode())
     assert refused.value.sqlstate == "FP002", refused.value
     assert lease(connection, -1) == (1, "me", True, False)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"SELECT failproof.number_run('{RUN}')",
+        "SELECT failproof.lock_ledger()",
+        runner._LOCK,
+    ],
+    ids=["who begins a run", "who signs", "who follows"],
+)
+def test_who_is_paused_while_others_wait_for_its_transaction_is_cut_off(
+    statement: str, connection: Connection
+) -> None:
+    limit = "SELECT current_setting('idle_in_transaction_session_timeout')"
+    with connection.transaction():
+        connection.execute(statement.encode())
+        assert connection.execute(limit).fetchall() == [("1min",)]
+    assert connection.execute(limit).fetchall() == [("0",)]

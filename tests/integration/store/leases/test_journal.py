@@ -9,17 +9,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from eventsourcing.persistence import OperationalError
 
 from failproof_es.store.reading.reader import max_position, read_after
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import Lease, ShardLease, ShardLeases
-from failproof_es.store.writing.recorder import (
-    EventRecorder,
-    LeaseLost,
-    Named,
-    OperationalError,
-)
+from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, Named
 from tests.integration.store.test_journal import an_event, with_journal
 
 RUN = UUID(int=22)
@@ -91,7 +87,7 @@ def test_a_lost_lease_fails_its_own_appends_alone(
     held = shards(leases)
     take_over(store, held[2], held[5])
     streams = [uuid4() for _ in held]
-    appends = [
+    appends: list[tuple[Any, Any]] = [
         (an_event(streams[n % SHARDS], n // SHARDS + 1), held[n % SHARDS]) for n in range(600)
     ]
     appends.insert(300, (an_event(), None))

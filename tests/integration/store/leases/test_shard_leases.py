@@ -193,3 +193,15 @@ def test_a_driver_and_workers_keep_each_other_out(
         assert workers.claim(RUN) is None
         assert expect(workers.claim(uuid4(), 5)).epoch == 1
     assert expect(workers.claim(RUN, 5)).epoch == 3, "who drove it alone took this shard over, too"
+
+
+def test_what_others_had_in_between_is_lost_though_it_is_free_again(
+    store: Store, own: Callable[..., ShardLeases]
+) -> None:
+    first, second = own("first", SHORT_S), own("second")
+    lease = expect(first.claim(RUN, 0))
+    time.sleep(SHORT_S + 0.05)
+    second.release(expect(second.claim(RUN, 0)))
+    assert first.renew() == [lease]
+    assert lease.epoch == 1
+    assert expect(first.claim(RUN, 0)).epoch == 3, "as anybody may, who then reads what it holds"
