@@ -258,8 +258,8 @@ class Worker:
             await asyncio.to_thread(self._leases.release, lease, finished=done)
         if driven.trouble is not None:
             await self._give_up(shard.run_id, driven.trouble)
-        elif done:
-            self._wake.set()
+        elif done and not driven.active:
+            self._wake.set()  # perhaps it was the last one of the run
 
     async def _joined(self, run_id: UUID) -> DrivenRun | None:
         """The run, opened here now if it was not; `None` if it cannot be driven on this host."""
