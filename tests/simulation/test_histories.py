@@ -1,4 +1,4 @@
-"""Ten thousand histories of the engine under faults, each made by its seed.
+"""Thousands of histories of the engine under faults, each made by its seed.
 
 `python -m tests.simulation --seed N` shows one, `--histories 100000` runs more.
 """
@@ -14,7 +14,7 @@ import pytest
 from tests.simulation.__main__ import broken_in
 from tests.simulation.workers import history_of
 
-_HISTORIES = 10_000
+_HISTORIES = 5_000
 _BLOCK = 250
 
 

@@ -86,6 +86,8 @@ class Journal:
         self._closing = False
         self._failure: BaseException | None = None
         self._notified_at = 0.0
+        self._unacknowledged = False
+        """Whether the present batch may have been committed already."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._flusher = asyncio.create_task(self._flush(), name="journal")
 
@@ -181,9 +183,17 @@ class Journal:
     # -- in the journal's own thread ---------------------------------------------------
 
     def _write(self, batch: Sequence[_Append]) -> list[_Outcome]:
-        outcomes = self._outage.retry(partial(self._insert, batch), CONNECTION_ERRORS)
+        outcomes = self._outage.retry(partial(self._try_to_insert, batch), CONNECTION_ERRORS)
+        self._unacknowledged = False
         self._notify(outcomes)
         return outcomes
+
+    def _try_to_insert(self, batch: Sequence[_Append]) -> list[_Outcome]:
+        try:
+            return self._insert(batch)
+        except CONNECTION_ERRORS:
+            self._unacknowledged = True
+            raise
 
     def _insert(self, batch: Sequence[_Append]) -> list[_Outcome]:
         """Insert the batch in one transaction. On a conflict halve it, until the append at fault is
@@ -192,7 +202,7 @@ class Journal:
         leases = list(dict.fromkeys(append.lease for append in batch))
         named = [(lease.run_id, lease.shard, lease.epoch) for lease in leases if lease is not None]
         try:
-            if len(batch) == 1:
+            if len(batch) == 1 and self._unacknowledged:
                 return [self._recorder.insert_or_find(entries, leases=named, notify=False)]
             positions = self._recorder.insert_events(entries, leases=named, notify=False) or []
         except StreamConflict as conflict:
@@ -206,7 +216,7 @@ class Journal:
             if any(moved):  # this process claimed it again, after it had ended
                 return self._insert(batch)
             if len(leases) == 1:
-                return [self._recorder.found(append.entries) or lost for append in batch]
+                return [self._found(append) or lost for append in batch]
             return self._insert_apart(batch, set(leases[: len(leases) // 2]))
         outcomes: list[_Outcome] = []
         at = 0
@@ -215,6 +225,13 @@ class Journal:
             outcomes.append(positions[at:end])
             at = end
         return outcomes
+
+    def _found(self, append: _Append) -> Sequence[int] | None:
+        """Where the append stands, if a commit of it that nobody acknowledged has succeeded.
+
+        Only then: two processes that wait for the same moment may write the same bytes.
+        """
+        return self._recorder.found(append.entries) if self._unacknowledged else None
 
     def _insert_apart(
         self, batch: Sequence[_Append], leases: set[HeldLease | None]

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 import pytest
+from eventsourcing.persistence import OperationalError
 
 from failproof_es.events import Counts, ErrorRecorded, Event, RunFailed
 from failproof_es.store.errors import StreamConflict
@@ -17,7 +18,7 @@ from failproof_es.store.reading.reader import max_position, read_after, read_str
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal, JournalClosed, JournalLimits
 from failproof_es.store.writing.lease import Lease
-from failproof_es.store.writing.recorder import LeaseLost
+from failproof_es.store.writing.recorder import EventRecorder, LeaseLost
 
 
 def an_event(stream: UUID | None = None, version: int = 1, message: str = "m") -> ErrorRecorded:
@@ -108,11 +109,39 @@ def test_of_a_group_only_the_append_that_conflicts_fails(store: Store) -> None:
         assert len(read_after(connection, 0, 100)) == 21
 
 
-def test_an_append_that_meets_itself_in_the_log_has_succeeded(store: Store) -> None:
+def test_an_append_whose_acknowledgement_was_lost_has_succeeded(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = an_event()
+    insert, tries = EventRecorder._inserted, []
+
+    def inserted(self: EventRecorder, *given: Any) -> list[int]:
+        tries.append(given)
+        positions = insert(self, *given)
+        if len(tries) == 1:
+            raise OperationalError("the connection was cut after the commit")
+        return positions
+
+    monkeypatch.setattr(EventRecorder, "_inserted", inserted)
+
+    async def work(journal: Journal) -> None:
+        [position] = await journal.append(event)
+        with store.connect() as connection:
+            [row] = read_after(connection, 0, 100)
+        assert row.position == position
+
+    with_journal(store, work)
+    assert len(tries) == 2
+
+
+def test_the_same_bytes_of_another_writer_are_a_conflict(store: Store) -> None:
+    """Two processes that wait for one moment may say the same at it: only one of them said it."""
     event = an_event()
 
     async def work(journal: Journal) -> None:
-        assert await journal.append(event) == await journal.append(event)
+        await journal.append(event)
+        with pytest.raises(StreamConflict):
+            await journal.append(event)
 
     with_journal(store, work)
 
