@@ -365,8 +365,12 @@ class Lease:
 
     def _busy(self) -> RunBusy:
         """Who has it instead. Nothing is left open."""
+        holder: str | None = None
+        left_s = 0.0
         try:
-            holder, left_s = self._leases.holder_of(self.run_id)
+            # Away again, the server says no name: that the lease is lost is known all the same.
+            with contextlib.suppress(psycopg.Error):
+                holder, left_s = self._leases.holder_of(self.run_id)
         finally:
             self._leases.close()
         return RunBusy(self.run_id, holder, left_s=left_s)

@@ -46,7 +46,6 @@ def test_what_is_done_about_a_run(standing: Standing, finished: int, step: Step)
         (Choice(providers=frozenset({"openai", "ollama"})), {"ollama"}, True),
         (Choice(RUN, frozenset({"ollama"})), {"openai"}, False),
     ],
-    ids=str,
 )
 def test_a_worker_takes_only_runs_that_it_can_ask_everybody_of(
     choice: Choice, providers: set[str], taken: bool

@@ -13,7 +13,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.store import Store
-from failproof_es.store.writing.lease import Lease, RunBusy
+from failproof_es.store.writing.lease import Lease, RunBusy, ShardLeases
 from tests.servers.postgres_proxy import HalfOpenProxy, TransactionPooler
 
 
@@ -145,8 +145,9 @@ def test_two_drivers_at_once_get_one_lease(store: Store) -> None:
 def test_a_lease_lasts_whatever_its_process_does_meanwhile(store: Store) -> None:
     """Nobody calls `keep` while models are loaded, or at a run's end; another thread does."""
     run_id = uuid4()
-    with Lease(store.url, run_id, "this process", seconds=0.6).acquire() as lease:
-        time.sleep(1.5)
+    seconds = 3.0  # a machine may stall for a second or two
+    with Lease(store.url, run_id, "this process", seconds=seconds).acquire() as lease:
+        time.sleep(1.5 * seconds)
         with pytest.raises(RunBusy, match="this process"):
             Lease(store.url, run_id, "another process").acquire()
         assert (lease.lost, lease.epoch) == (None, 1)
@@ -165,6 +166,23 @@ def test_a_lease_that_was_lost_is_known_to_be(store: Store) -> None:
         assert lease.lost.holder == "a worker"
         with pytest.raises(RunBusy, match="a worker"):
             lease.keep()
+
+
+def test_a_lease_is_known_to_be_lost_although_the_server_does_not_say_to_whom(
+    store: Store, postgres_server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise psycopg.OperationalError("the server is away again")
+
+    run_id = uuid4()
+    with HalfOpenProxy(postgres_server) as proxy:
+        lease = Lease(proxy.url_of(store.url), run_id, "first").acquire()
+        proxy.cut(both_ends=True)
+        with Lease(store.url, run_id, "second").acquire():
+            monkeypatch.setattr(ShardLeases, "holder_of", away)
+            with pytest.raises(RunBusy):
+                lease.keep()
+            assert lease.lost is not None and lease.lost.holder is None
 
 
 def test_a_drive_that_was_cut_off_for_longer_than_its_lease_goes_on(
