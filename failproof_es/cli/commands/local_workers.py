@@ -94,9 +94,8 @@ class LocalWorkers:
         arguments = [*safe, "-m", "failproof_es.cli", "worker", "--run", str(run_id), "--drain"]
         variables = dict(os.environ)
         if (url := session().database_url) is not None:
-            variables[DATABASE_URL] = (
-                url  # every user can read arguments, and it may hold a password
-            )
+            # Not as an argument: every user can read arguments, and it may hold a password.
+            variables[DATABASE_URL] = url
         return await asyncio.create_subprocess_exec(
             sys.executable,
             *arguments,

@@ -15,6 +15,7 @@ from tests.acceptance.cli.conftest import ModelServer, Program
 
 TRACE = "planted-trace"
 STARTERS = {
+    "failproof_es/cli/commands/local_workers.py": "this program itself, as workers of this host",
     "failproof_es/cli/commands/manage/database.py": "psql, for a person",
     "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/models/local/process.py": "the embedded model's server",
