@@ -42,6 +42,7 @@ _KEEPALIVE: dict[str, Any] = {
     "tcp_user_timeout": 15_000,
 }  # fmt: skip
 """A dead server is noticed within 20 s. A Unix socket needs none of it."""
+_STATEMENTS = ("claim_lease", "renew_leases", "release_lease", "lease_holder")
 _AWAY = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction)
 
 
@@ -273,6 +274,8 @@ class ShardLeases:
             raise psycopg.OperationalError(str(error)) from error
 
     def _connected(self) -> psycopg.Connection[Any]:
+        for name in _STATEMENTS:
+            query(name)  # read now: a process without a descriptor left can still release
         connection = connect(self._url, **_KEEPALIVE)
         session = secrets.randbits(63)
         try:
