@@ -21,3 +21,14 @@ SELECT
     shard_cases,
     is_open
 FROM failproof.run_shards;
+
+-- The index of rare topics again, with those that are new.
+DROP INDEX failproof.events_topic_idx;
+CREATE INDEX events_topic_idx ON failproof.events (topic, originator_id)
+WHERE topic IN (
+    'AttemptLost', 'CarriedOver', 'CaseSkipped', 'CasesPlanned', 'ConfigurationResolved',
+    'ErrorRecorded', 'EvaluationAbandoned', 'FileWritten', 'Judged', 'LedgerRepaired',
+    'LimitChanged', 'PricesRecorded', 'PromptsImported', 'Reviewed', 'RunCompleted', 'RunFailed',
+    'RunPaused', 'RunResumed', 'RunSealed', 'RunStarted', 'RunValidated', 'SpendCeilingChanged',
+    'ValidationFailed', 'ValidationPassed', 'ValidationStarted', 'WorkerJoined', 'WorkerLeft'
+);

@@ -1,0 +1,1 @@
+SELECT pg_catalog.set_config('role', 'none', true)

@@ -1,0 +1,1 @@
+DROP SCHEMA IF EXISTS failproof_queue CASCADE

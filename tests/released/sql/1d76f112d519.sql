@@ -1,0 +1,1 @@
+CREATE SCHEMA failproof_queue AUTHORIZATION failproof_migrator

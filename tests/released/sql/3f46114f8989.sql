@@ -1,0 +1,1 @@
+SELECT pg_catalog.current_setting('search_path')

@@ -1,0 +1,1 @@
+SELECT pg_catalog.obj_description(pg_catalog.to_regnamespace('failproof_queue')::oid, 'pg_namespace')

@@ -1,0 +1,1 @@
+SELECT pg_catalog.set_config('search_path', '"$user", public', true)
