@@ -84,7 +84,8 @@ def _make(connection: psycopg.Connection[Any], *, has_roles: bool) -> None:
     connection.execute(_SET, (next(iter(_values(before))),))
     connection.execute(_own("own_parts"))
     version = sql.Literal(_version())
-    connection.execute(sql.SQL("COMMENT ON SCHEMA failproof_queue IS {}").format(version))
+    comment = sql.SQL("COMMENT ON SCHEMA failproof_queue IS {}").format(version)
+    connection.execute(comment.as_bytes(connection))
     if has_roles:
         connection.execute("SELECT pg_catalog.set_config('role', 'none', true)")
 
