@@ -11,7 +11,6 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
-from uuid import UUID
 
 import click
 
@@ -37,8 +36,9 @@ from failproof_es.cli.commands.several_workers import (
 )
 from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.progress.display import Progress, progress_for
+from failproof_es.cli.progress.recorded_progress import catch_up_with
 from failproof_es.cli.progress.slow_step import slow_step
-from failproof_es.cli.progress.state import OBSERVED, ProgressState
+from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.rendering.findings import finding_lines
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
@@ -50,21 +50,17 @@ from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.suite_table import gate_line, print_suites
 from failproof_es.cli.rendering.summary_rows import describe_messages
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
-from failproof_es.engine.history import WINDOW, iterate_evaluations
 from failproof_es.engine.limits.spend_limiter import require_one_process
-from failproof_es.events import CarriedOver, ErrorRecorded, Event, PricesRecorded, RunStarted
+from failproof_es.events import Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import (
-    Connection,
     find,
-    iterate_stream,
     max_position,
     resolve_run,
 )
@@ -234,34 +230,6 @@ def resume(
         _carry_out(
             store, drive, state, junit, quiet, output_format, None if branching else str(run_id)
         )
-
-
-def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """Count what the run has done so far: from the projections where they tell all of it."""
-    recorded = RecordedRun.read(connection, run_id)
-    state.use_prices(recorded.run.prices or {})
-    if recorded.feeder.source != "projections" or recorded.started.judges:
-        _count_events(state, connection, run_id)
-        return
-    for row in iterate_stream(connection, run_id):
-        state.observe(row.event())
-    state.restore(recorded.summary)
-    for row in find(connection, run_id=run_id, topics=[ErrorRecorded.__name__]):
-        if isinstance(error := row.event(), ErrorRecorded):
-            state.errors.add(error)
-
-
-def _count_events(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """The same, from every event."""
-    carried_over = []
-    for row in find(connection, run_id=run_id, topics=OBSERVED):
-        state.observe(event := row.event())
-        if isinstance(event, CarriedOver):
-            key = EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
-            carried_over.append(key)
-    for begin in range(0, len(carried_over), WINDOW):
-        for recorded in iterate_evaluations(connection, carried_over[begin : begin + WINDOW]):
-            state.carry_over(recorded)
 
 
 def _carry_out(

@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from failproof_es.assurance.signing.signing_key import log_key
-from failproof_es.cli.commands.start_resume import catch_up_with
+from failproof_es.cli.progress.recorded_progress import catch_up_with
 from failproof_es.cli.progress.state import ProgressState
 from failproof_es.engine.drive import pending as unfinished
 from failproof_es.reading.recorded_run import RecordedRun

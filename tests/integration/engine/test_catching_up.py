@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from failproof_es.cli.commands.start_resume import _count_events, catch_up_with
+from failproof_es.cli.progress.recorded_progress import catch_up_with, count_events
 from failproof_es.cli.progress.state import ProgressState
 from failproof_es.engine.history import read_run, recorded_evaluations
 from failproof_es.events import ErrorRecorded, Event, PricesRecorded, RequestSent
@@ -54,9 +54,9 @@ def test_it_is_the_same_from_rows_as_from_every_event(
     counted, restored = ProgressState(), ProgressState()
     with store.connect() as connection:
         counted.use_prices(read_run(connection, run_id).prices or {})
-        _count_events(counted, connection, run_id)
+        count_events(counted, connection, run_id)
         monkeypatch.setattr(
-            "failproof_es.cli.commands.start_resume._count_events",
+            "failproof_es.cli.progress.recorded_progress.count_events",
             lambda *_: pytest.fail("every event was read"),
         )
         catch_up_with(restored, connection, run_id)

@@ -1,0 +1,40 @@
+"""The progress of a run until now, counted from what is recorded of it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from failproof_es.cli.progress.state import OBSERVED, ProgressState
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.engine.history import WINDOW, iterate_evaluations
+from failproof_es.events import CarriedOver, ErrorRecorded
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reading.reader import Connection, find, iterate_stream
+
+
+def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
+    """Count what the run has done so far: from the projections where they tell all of it."""
+    recorded = RecordedRun.read(connection, run_id)
+    state.use_prices(recorded.run.prices or {})
+    if recorded.feeder.source != "projections" or recorded.started.judges:
+        count_events(state, connection, run_id)
+        return
+    for row in iterate_stream(connection, run_id):
+        state.observe(row.event())
+    state.restore(recorded.summary)
+    for row in find(connection, run_id=run_id, topics=[ErrorRecorded.__name__]):
+        if isinstance(error := row.event(), ErrorRecorded):
+            state.errors.add(error)
+
+
+def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> None:
+    """The same, from every event."""
+    carried_over = []
+    for row in find(connection, run_id=run_id, topics=OBSERVED):
+        state.observe(event := row.event())
+        if isinstance(event, CarriedOver):
+            key = EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
+            carried_over.append(key)
+    for begin in range(0, len(carried_over), WINDOW):
+        for recorded in iterate_evaluations(connection, carried_over[begin : begin + WINDOW]):
+            state.carry_over(recorded)
