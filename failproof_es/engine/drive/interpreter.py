@@ -318,14 +318,15 @@ class Interpreter:
         """Send one attempt, and return its outcome. The request is on record already.
 
         An answer of another model than was asked is recorded whole, as an error. If the run stops
-        while its server holds a request back, the request is not sent and is recorded as lost.
+        while its server holds a request back, or the lease may have ended, the request is not sent and
+        is recorded as lost.
         """
-        if sent_at is None or not self.may_send():
-            return [
-                attempt_lost(
-                    header, state, request, "not sent: stopped while the server held it back"
-                )
-            ]
+        if sent_at is None:
+            reason = "not sent: stopped while the server held it back"
+            return [attempt_lost(header, state, request, reason)]
+        if not self.may_send():
+            reason = "not sent: the lease under which it was recorded may have ended"
+            return [attempt_lost(header, state, request, reason)]
         events = await self._attempt(key, header, state, request, target)
         _tell(target.limiter, sent_at, events)
         return events
