@@ -318,8 +318,8 @@ class Interpreter:
         """Send one attempt, and return its outcome. The request is on record already.
 
         An answer of another model than was asked is recorded whole, as an error. If the run stops
-        while its server holds a request back, or the lease may have ended, the request is not sent and
-        is recorded as lost.
+        while its server holds a request back, or the lease may have ended, the request is not sent
+        and is recorded as lost.
         """
         if sent_at is None:
             reason = "not sent: stopped while the server held it back"
