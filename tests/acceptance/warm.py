@@ -24,7 +24,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NoReturn, Self
 
 import orjson
 
@@ -35,7 +35,7 @@ PRELOADED = (
     "failproof_es.cli.commands.prove.verify", "failproof_es.cli.commands.replay",
     "failproof_es.engine.lifecycle",
     "failproof_es.models.openai.provider", "failproof_es.dialects.failproof.dialect",
-    "failproof_es.store.embedded.server", "aiohttp.web",
+    "failproof_es.store.embedded.server", "aiohttp.web", "tests.acceptance.used_early",
 )  # fmt: skip
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "SSL_")
 """How variables begin that an interpreter or a library reads once."""
@@ -315,9 +315,26 @@ def main() -> None:
     os.chdir(request["cwd"])
     sys.path[0] = request["cwd"]
     importlib.invalidate_caches()
-    gc.unfreeze()
     sys.argv[1:] = [os.fsdecode(bytes.fromhex(each)) for each in request["arguments"]]
-    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            with contextlib.suppress(OSError):  # nobody reads: the interpreter says so
+                _leave(end.code or 0)
+        raise
+
+
+def _leave(code: int) -> NoReturn:
+    """End as an interpreter does, but for freeing one by one what the operating system frees.
+
+    That writes to every page that is shared with the process that forks, and each is copied first.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code & 0xFF)
 
 
 if __name__ == "__main__":

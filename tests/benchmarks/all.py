@@ -7,7 +7,18 @@ on labelled data.
 from __future__ import annotations
 
 from tests.benchmarks import append, ledger, ledger_hashing, peers, reading
-from tests.benchmarks.reach import follow, large, live, log, replies, shell, starting, whole
+from tests.benchmarks.reach import (
+    follow,
+    large,
+    live,
+    log,
+    parts,
+    replies,
+    sending,
+    shell,
+    starting,
+    whole,
+)
 
 BENCHMARKS = (
     *whole.BENCHMARKS,
@@ -17,6 +28,8 @@ BENCHMARKS = (
     *starting.BENCHMARKS,
     *replies.BENCHMARKS,
     *shell.BENCHMARKS,
+    *sending.BENCHMARKS,
+    *parts.BENCHMARKS,
     *append.BENCHMARKS,
     *follow.BENCHMARKS,
     *ledger.BENCHMARKS,
