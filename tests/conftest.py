@@ -122,10 +122,16 @@ def migrated_database(postgres_server: EmbeddedServer) -> str:
 
 
 @pytest.fixture
-def store(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[Store]:
+def template(migrated_database: str) -> str:
+    """The name of the database that `store` is on a copy of."""
+    return migrated_database
+
+
+@pytest.fixture
+def store(postgres_server: EmbeddedServer, template: str) -> Iterator[Store]:
     """A store on a fresh database with the schema, as the engine has it: as the writer."""
     name = f"store_{uuid4().hex}"
-    create_database(postgres_server, name, migrated_database)
+    create_database(postgres_server, name, template)
     with Store.open(database_url_as(postgres_server, name, WRITER)) as opened:
         yield opened
     drop_database(postgres_server, name)
