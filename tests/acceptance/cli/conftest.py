@@ -9,7 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -39,9 +41,9 @@ class ModelServer:
         return self.answers.get(prompt, "ok")
 
 
-@pytest.fixture
-def model_server() -> Iterator[ModelServer]:
-    """A real HTTP server on loopback."""
+@contextmanager
+def served() -> Iterator[ModelServer]:
+    """A real HTTP server on loopback, until it is left."""
     state = ModelServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -84,9 +86,18 @@ def model_server() -> Iterator[ModelServer]:
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     state.base_url = f"http://127.0.0.1:{server.server_port}/v1"
-    yield state
-    server.shutdown()
-    server.server_close()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    """A real HTTP server on loopback."""
+    with served() as state:
+        yield state
 
 
 @pytest.fixture
@@ -114,37 +125,40 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "failproof_es.cli", *map(str, arguments)]
 
 
+def write_configuration(
+    folder: Path,
+    server: ModelServer,
+    cases: list[tuple[str, str, str]],
+    *,
+    gates: dict[str, float] | None = None,
+    output: dict[str, Any] | None = None,
+    workers: int = 4,
+) -> Path:
+    """Write a configuration and its suite; the cases are (id, prompt, expected response)."""
+    suite = folder / "suite.jsonl"
+    with suite.open("w") as file:
+        for case_id, prompt, expected in cases:
+            case = {
+                "case_id": case_id,
+                "suite_id": case_id.split("-")[0],
+                "prompt": prompt,
+                "expected_response": expected,
+            }
+            file.write(json.dumps(case) + "\n")
+    document = {
+        "test_run": {"name": "smoke"},
+        "models": [{"provider": "openai", "base_url": server.base_url, "model": "tiny"}],
+        "prompts": {"path": str(suite)},
+        "execution": {"parallel_workers": workers, "retry_delay_ms": 10},
+        "gates": gates or {},
+        **({"output": output} if output else {}),
+    }
+    path = folder / "run.yaml"
+    path.write_text(json.dumps(document))  # JSON is YAML
+    return path
+
+
 @pytest.fixture
 def configuration(model_server: ModelServer, tmp_path: Path) -> Callable[..., Path]:
-    """Write a configuration and its suite; the cases are (id, prompt, expected response)."""
-
-    def write(
-        cases: list[tuple[str, str, str]],
-        *,
-        gates: dict[str, float] | None = None,
-        output: dict[str, Any] | None = None,
-        workers: int = 4,
-    ) -> Path:
-        suite = tmp_path / "suite.jsonl"
-        with suite.open("w") as file:
-            for case_id, prompt, expected in cases:
-                case = {
-                    "case_id": case_id,
-                    "suite_id": case_id.split("-")[0],
-                    "prompt": prompt,
-                    "expected_response": expected,
-                }
-                file.write(json.dumps(case) + "\n")
-        document = {
-            "test_run": {"name": "smoke"},
-            "models": [{"provider": "openai", "base_url": model_server.base_url, "model": "tiny"}],
-            "prompts": {"path": str(suite)},
-            "execution": {"parallel_workers": workers, "retry_delay_ms": 10},
-            "gates": gates or {},
-            **({"output": output} if output else {}),
-        }
-        path = tmp_path / "run.yaml"
-        path.write_text(json.dumps(document))  # JSON is YAML
-        return path
-
-    return write
+    """`write_configuration` for the test's own folder and server."""
+    return partial(write_configuration, tmp_path, model_server)

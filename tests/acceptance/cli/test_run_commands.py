@@ -17,8 +17,18 @@ from typing import Any
 import psycopg
 import pytest
 
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
-from tests.acceptance.cli.conftest import HOSTILE, ModelServer, Program, command
+from tests.acceptance.cli.conftest import (
+    HOSTILE,
+    ModelServer,
+    Program,
+    command,
+    served,
+    write_configuration,
+)
+from tests.acceptance.commands import run
+from tests.acceptance.recording import Recording, recorded_once
 
 CASES = [("greet-1", "say ok", "ok"), ("greet-2", "say no", "no"), ("sum-1", "1+1", "2")]
 Write = Callable[..., Path]
@@ -28,6 +38,37 @@ Write = Callable[..., Path]
 def database_url(store: Store) -> str:
     """A database that has the schema already."""
     return store.url
+
+
+@pytest.fixture(scope="module")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """A run of `CASES`, whose model answers `ok` to everything."""
+
+    def record(url: str, folder: Path) -> None:
+        with served() as model_server:
+            write_configuration(folder, model_server, CASES)
+            done = run(url, "start", "run.yaml", cwd=folder)
+            assert done.returncode == 0, done.stderr
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "recorded" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recording")
+    return recording.database
+
+
+@pytest.fixture
+def recorded(recording: Recording, environment: dict[str, str], tmp_path: Path) -> None:
+    """The test's log holds the run of `recording`."""
+    recording.copy_files(Path(environment["FAILPROOF_ES_HOME"]), tmp_path)
 
 
 def last_line(text: str) -> dict[str, Any]:
@@ -77,10 +118,8 @@ def test_a_suite_with_a_defect_is_exit_code_2_and_nothing_is_sent(
     assert model_server.requests == []
 
 
-def test_results_are_in_plan_order_and_in_the_shape_of_the_specification(
-    program: Program, configuration: Write
-) -> None:
-    program("start", configuration(CASES))
+@pytest.mark.usefixtures("recorded")
+def test_results_are_in_plan_order_and_in_the_shape_of_the_specification(program: Program) -> None:
     lines = program("results", "latest", "--format", "jsonl").stdout.splitlines()
     assert [json.loads(line)["case_id"] for line in lines] == ["greet-1", "greet-2", "sum-1"]
     as_list = json.loads(program("results", "1", "--json").stdout)
@@ -89,10 +128,10 @@ def test_results_are_in_plan_order_and_in_the_shape_of_the_specification(
     assert as_list[0]["classification"]["primary"] == "pass"
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_shape_that_the_dialect_has_not_is_refused_however_it_is_printed(
-    program: Program, configuration: Write, tmp_path: Path
+    program: Program, tmp_path: Path
 ) -> None:
-    program("start", configuration(CASES))
     for how in ((), ("--json",), ("--junit", tmp_path / "out.xml")):
         done = program("results", "latest", "--shape", "agreement", *how)
         assert (done.returncode, done.stdout) == (2, "")
@@ -125,8 +164,8 @@ def test_what_a_model_says_cannot_steer_the_terminal(
     assert json.loads(program("results", 1, "--json").stdout)[0]["raw_response"] == HOSTILE
 
 
-def test_show_tells_the_facts_of_a_run(program: Program, configuration: Write) -> None:
-    program("start", configuration(CASES))
+@pytest.mark.usefixtures("recorded")
+def test_show_tells_the_facts_of_a_run(program: Program) -> None:
     facts = json.loads(program("show", "latest", "--json").stdout)
     counts = {
         "planned": 3, "finished": 3, "scored": 3, "passed": 1, "failed": 2, "abandoned": 0,
@@ -144,10 +183,8 @@ def test_show_tells_the_facts_of_a_run(program: Program, configuration: Write) -
     assert facts["suites"][0]["sha256"] in shown
 
 
-def test_replay_agrees_with_the_record_and_shows_the_run_as_it_stood(
-    program: Program, configuration: Write
-) -> None:
-    program("start", configuration(CASES))
+@pytest.mark.usefixtures("recorded")
+def test_replay_agrees_with_the_record_and_shows_the_run_as_it_stood(program: Program) -> None:
     done = program("replay", 1)
     assert done.returncode == 0
     assert "3 of 3 evaluations agree" in done.stdout
@@ -220,10 +257,8 @@ def test_the_log_carries_every_payload_exactly_as_stored(
         assert line.endswith(',"payload":' + state.decode() + "}")
 
 
-def test_the_log_is_filtered_by_type_stream_and_position(
-    program: Program, configuration: Write
-) -> None:
-    program("start", configuration(CASES))
+@pytest.mark.usefixtures("recorded")
+def test_the_log_is_filtered_by_type_stream_and_position(program: Program) -> None:
     everything = [json.loads(line) for line in log_lines(program)]
     scored = [json.loads(line) for line in log_lines(program, "1", "--type", "Scored")]
     assert [row["event_type"] for row in scored] == ["Scored"] * 3
@@ -388,10 +423,8 @@ def test_on_a_terminal_progress_is_live_and_stdout_stays_data(
     assert b"\x1b[" in shown and b"in flight" in shown and b"3/3" in shown
 
 
-def test_the_projections_have_followed_the_run_and_can_be_rebuilt(
-    program: Program, configuration: Write
-) -> None:
-    program("start", configuration(CASES))
+@pytest.mark.usefixtures("recorded")
+def test_the_projections_have_followed_the_run_and_can_be_rebuilt(program: Program) -> None:
     followed = json.loads(program("projections", "status", "--json").stdout)
     assert {row["behind"] for row in followed} == {0}
     done = program("projections", "rebuild", "cost")

@@ -22,21 +22,42 @@ from failproof_es.events import (
     Scored,
     ValidationPassed,
 )
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.mapper import encode
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.attacks.deadline import within_seconds
 from tests.acceptance.commands import invoke
+from tests.acceptance.recording import Recording, recorded_once
 from tests.acceptance.runs.test_finishing import alter
 from tests.acceptance.runs.test_gates import CASES, configured, model, start
 
 
-@pytest.fixture
-def run_id(store: Store, tmp_path: Path) -> UUID:
+@pytest.fixture(scope="module")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
     """A run that has ended, one of its evaluations without a score."""
-    configured(tmp_path, model("m", breaks_at=[3]))
-    done = start(store, tmp_path)
-    assert done.exit_code == 0, done.output
+
+    def record(url: str, folder: Path) -> None:
+        configured(folder, model("m", breaks_at=[3]))
+        done = invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
+        assert done.exit_code == 0, done.output
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
+@pytest.fixture
+def template(recording: Recording) -> str:
+    return recording.database
+
+
+@pytest.fixture
+def run_id(recording: Recording, store: Store, home: Path, tmp_path: Path) -> UUID:
+    """The run, in a log of the test's own."""
+    recording.copy_files(home, tmp_path)
     with store.connect() as connection:
         return resolve_run(connection, "1")
 

@@ -18,9 +18,11 @@ from xml.etree import ElementTree as ET
 import orjson
 import pytest
 
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, mock_server
 from tests.acceptance.dialects.test_redteam import judging_server, written_case
+from tests.acceptance.recording import Recording, recorded_once
 from tests.servers.benchmark_server import judge_says
 
 PRICES: dict[str, Any] = {
@@ -154,29 +156,56 @@ class Ran:
         return json.loads(done.stdout)
 
 
-@pytest.fixture(params=DIALECTS, ids=[each.__name__ for each in DIALECTS])
-def ran(
-    request: pytest.FixtureRequest, servers: dict[str, str], store: Store, tmp_path: Path
-) -> Ran:
+@pytest.fixture(scope="module", params=DIALECTS, ids=[each.__name__ for each in DIALECTS])
+def recorded(
+    request: pytest.FixtureRequest,
+    servers: dict[str, str],
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Recording, Wanted, str]:
+    """A run of each dialect, how it must stand, and what was said of it at its end."""
     written: Dialect = request.param
-    wanted = written(tmp_path)
-    name = written.__name__
-    model = {"provider": "openai", "base_url": servers[name]}
-    judge = {"judge": {**model, "model": "judge"}} if name in ("benchmark", "redteam") else {}
-    (suite,) = tmp_path.glob("suite.*")
-    configuration = {
-        "test_run": {"name": name},
-        "models": [{**model, "model": "m"}],
-        **judge,
-        "prompts": {"path": suite.name, "dialect": name},
-        "execution": {"parallel_workers": 4, "retry_attempts": 1, "retry_delay_ms": 1},
-        "prices": PRICES,
-        "gates": {"max_lost_rate": 1.0},
-    }
-    (tmp_path / "run.yaml").write_bytes(orjson.dumps(configuration))
-    done = invoke(store.url, "start", "run.yaml", "--junit", "run.xml", cwd=tmp_path)
-    assert done.exit_code == 0, done.output
-    return Ran(store.url, tmp_path, wanted, done.output)
+    found: list[tuple[Wanted, str]] = []
+
+    def record(url: str, folder: Path) -> None:
+        wanted = written(folder)
+        name = written.__name__
+        model = {"provider": "openai", "base_url": servers[name]}
+        judge = {"judge": {**model, "model": "judge"}} if name in ("benchmark", "redteam") else {}
+        (suite,) = folder.glob("suite.*")
+        configuration = {
+            "test_run": {"name": name},
+            "models": [{**model, "model": "m"}],
+            **judge,
+            "prompts": {"path": suite.name, "dialect": name},
+            "execution": {"parallel_workers": 4, "retry_attempts": 1, "retry_delay_ms": 1},
+            "prices": PRICES,
+            "gates": {"max_lost_rate": 1.0},
+        }
+        (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
+        done = invoke(url, "start", "run.yaml", "--junit", "run.xml", cwd=folder)
+        assert done.exit_code == 0, done.output
+        found.append((wanted, done.output))
+
+    recording = recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+    return recording, *found[0]
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "ran" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recorded")[0]
+    return recording.database
+
+
+@pytest.fixture
+def ran(recorded: tuple[Recording, Wanted, str], store: Store, home: Path, tmp_path: Path) -> Ran:
+    """The run, in a log of the test's own."""
+    recording, wanted, output = recorded
+    recording.copy_files(home, tmp_path)
+    return Ran(store.url, tmp_path, wanted, output)
 
 
 def test_every_place_says_the_same_of_what_passed(ran: Ran, store: Store) -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from failproof_es.report.data.builder import build_report
 from failproof_es.report.data.content import Report
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
+from tests.acceptance.recording import Recording, recorded_once
 
 CASES = 40
 MODELS = ("mock", "mock-b")
@@ -54,11 +56,32 @@ def write_run(folder: Path, url: str) -> None:
     (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
 
 
+@pytest.fixture(scope="module")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    def record(url: str, folder: Path) -> None:
+        write_run(folder, mock_url)
+        done = invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
+        assert done.exit_code == 0, done.output
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
 @pytest.fixture
-def reported(store: Store, mock_url: str, tmp_path: Path) -> Report:
-    write_run(tmp_path, mock_url)
-    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
-    assert done.exit_code == 0, done.output
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "reported" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recording")
+    return recording.database
+
+
+@pytest.fixture
+def reported(recording: Recording, store: Store, home: Path, tmp_path: Path) -> Report:
+    recording.copy_files(home, tmp_path)
     with store.connect() as connection:
         return build_report(connection, [resolve_run(connection, "latest")])
 
