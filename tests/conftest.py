@@ -26,6 +26,18 @@ settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("same")
 
 
+FIRST = ("chaos", "simulation")
+"""Folders with single files that take minutes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no core waits for it at the end.
+
+    A file is one process's (`--dist loadfile`), and files are handed out in this order.
+    """
+    items.sort(key=lambda item: not any(folder in item.path.parts for folder in FIRST))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a whole session shares never touches this user's own keys and checkpoints."""
