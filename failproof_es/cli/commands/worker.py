@@ -14,10 +14,11 @@ from uuid import UUID
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
-from failproof_es.cli.rendering.signing_trouble import report_signing_error
+from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
 from failproof_es.configuration.providers import rules_of
 from failproof_es.core.sharding.decisions import Choice
 from failproof_es.engine.history import read_run
@@ -82,7 +83,8 @@ def worker(
         with ExitStack() as beside:
             keeper = None
             if not attached:  # whoever it is attached to does it
-                keeper = beside.enter_context(CheckpointSigner(store))
+                report_missing_key(store)
+                keeper = beside.enter_context(CheckpointSigner(store, only_with_key=True))
                 beside.enter_context(Follower(store.projections_url))
             done = event_loop.run(_work(store, options, quiet=quiet, attached=attached))
     if keeper is not None:
@@ -91,6 +93,8 @@ def worker(
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
     if run_id is not None and (refused := done.refused.get(run_id)) is not None:
         raise refused
+    if keeper is not None and keeper.changed is not None:
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 def _run_to_join(store: Store, run: str) -> UUID | None:
