@@ -106,6 +106,8 @@ class Store:
         """
         url = self.embedded.url if self.embedded else self.url
         with _told(url), connect(url) as connection:
+            if self.embedded is None:
+                require_sessions(connection, url)
             return install(connection, logins=self.embedded is not None)
 
     @property
