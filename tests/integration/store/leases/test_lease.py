@@ -96,7 +96,9 @@ def test_a_pooler_in_transaction_mode_is_recognised_and_refused(
     for sessions in (1, 2, 3):
         with TransactionPooler(postgres_server, store.url, sessions=sessions) as pooler:
             url = pooler.url_of(store.url)
-            with pytest.raises(InvalidInput, match="pooler in transaction or statement mode") as refused:
+            with pytest.raises(
+                InvalidInput, match="pooler in transaction or statement mode"
+            ) as refused:
                 Store.open(url)
             assert "pool in session mode" in str(refused.value)
             run_id = uuid4()
