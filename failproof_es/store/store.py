@@ -108,7 +108,14 @@ class Store:
         with _told(url), connect(url) as connection:
             if self.embedded is None:
                 require_sessions(connection, url)
-            return install(connection, logins=self.embedded is not None)
+            try:
+                return install(connection, logins=self.embedded is not None)
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise InvalidInput.because(
+                    "this database user may not make or upgrade the schema of failproof-es: "
+                    f"{error.diag.message_primary}",
+                    remedy="an administrator does, with `failproof-es db init`",
+                ) from None
 
     @property
     def auditor_url(self) -> str:

@@ -77,6 +77,7 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
     """
     from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
     from failproof_es.cli.rendering.signing_trouble import report_signing_error
+    from failproof_es.configuration.recorded import recorded_configuration
     from failproof_es.engine.history import read_run
     from failproof_es.engine.workers.shard_queue import usable_queue
 
@@ -89,6 +90,11 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
     number = run.started.run_number
     if not run.ended:
         say(f"run {number} waits for workers: `failproof-es worker --run {number} --drain` is one")
+        if (file := recorded_configuration(run.started).output.file) is not None and file.enabled:
+            say(
+                "workers write no results file: once the run is over, `failproof-es resume "
+                f"{number}` writes it, and asks nothing"
+            )
     if output_format is not Format.TABLE:
         print_json({"run_id": str(run_id), "run_number": number, "status": run.status})
     if keeper.changed is not None:

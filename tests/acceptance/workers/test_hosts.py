@@ -8,8 +8,9 @@ from pathlib import Path
 import orjson
 import pytest
 
+from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
-from tests.acceptance.commands import mock_server, run
+from tests.acceptance.commands import mock_server, run, write_configuration, write_suite
 from tests.acceptance.workers.processes import (
     begin_worker,
     count,
@@ -61,3 +62,30 @@ def test_the_host_that_plans_makes_the_key_and_no_worker_takes_it_for_an_attack(
     assert (len(shown["workers"]), len(left)) == (3, 2)
     assert 0 < sum(each["evaluations"] for each in left) <= CASES
     assert count(store, "AttemptLost") == shown["lost_attempts"] > 0
+
+
+def test_who_may_not_make_the_schema_is_told_who_does(
+    database_url: str, store: Store, tmp_path: Path
+) -> None:
+    as_worker = database_url.replace("//postgres@", f"//{WRITER}@")
+    for command in (("worker", "--drain"), ("db", "init")):
+        refused = run(as_worker, *command, cwd=tmp_path)
+        assert refused.returncode == 2, refused.stderr
+        assert "may not make or upgrade the schema" in refused.stderr
+        assert "an administrator does, with `failproof-es db init`" in refused.stderr
+
+
+def test_a_detached_run_says_who_writes_its_results_file(
+    store: Store, tmp_path: Path, mock_url: str
+) -> None:
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url, output={"file": {"path": "results.jsonl"}})
+    planned = run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path)
+    assert "`failproof-es resume 1` writes it" in planned.stderr, planned.stderr
+    assert run(store.url, "worker", "--drain", cwd=tmp_path).returncode == 0
+    assert not (tmp_path / "results.jsonl").exists()
+    sent = count(store, "RequestSent")
+    written = run(store.url, "resume", "1", "--quiet", cwd=tmp_path)
+    assert written.returncode == 0, written.stderr
+    assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 4
+    assert count(store, "RequestSent") == sent == 3
