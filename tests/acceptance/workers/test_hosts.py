@@ -79,13 +79,14 @@ def test_a_detached_run_says_who_writes_its_results_file(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:
     write_suite(tmp_path, 3)
-    write_configuration(tmp_path, mock_url, output={"file": {"path": "results.jsonl"}})
+    write_configuration(tmp_path, mock_url, output={"file": {"path": "{timestamp}.jsonl"}})
     planned = run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path)
     assert "`failproof-es resume 1` writes it" in planned.stderr, planned.stderr
     assert run(store.url, "worker", "--drain", cwd=tmp_path).returncode == 0
-    assert not (tmp_path / "results.jsonl").exists()
+    assert not list(tmp_path.glob("20*.jsonl"))
     sent = count(store, "RequestSent")
     written = run(store.url, "resume", "1", "--quiet", cwd=tmp_path)
     assert written.returncode == 0, written.stderr
-    assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 4
+    [file] = tmp_path.glob("20*.jsonl")
+    assert len(file.read_text().splitlines()) == 4
     assert count(store, "RequestSent") == sent == 3
