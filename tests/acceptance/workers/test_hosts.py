@@ -56,7 +56,13 @@ def test_the_host_that_plans_makes_the_key_and_no_worker_takes_it_for_an_attack(
     assert run(store.url, "verify", "1", cwd=tmp_path).returncode == 0
 
     assert "1 of them ended without saying so" in run(store.url, "show", "1").stdout
+    page = run(store.url, "report", "1", "--format", "md", "-o", "-", cwd=tmp_path).stdout
+    assert "3 workers on " in page
+    report = orjson.loads(
+        run(store.url, "report", "1", "--format", "json", "-o", "-", cwd=tmp_path).stdout
+    )
     shown = orjson.loads(run(store.url, "show", "1", "--json").stdout)
+    assert report["asked"][0]["workers"] == shown["workers"]
     assert shown["counts"]["finished"] == CASES
     left = [each for each in shown["workers"] if each["left_at"] is not None]
     assert (len(shown["workers"]), len(left)) == (3, 2)
