@@ -16,6 +16,8 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
 
 _SESSION = "SELECT pg_catalog.pg_backend_pid()"
+_ROUNDS = 8
+"""While others use the pool, too, it can happen that one client gets the same session twice."""
 
 
 def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
@@ -23,18 +25,19 @@ def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
 
     Without a pooler in between this is one query. A pooler in session mode passes.
     """
-    if _session(connection) == connection.info.backend_pid:
+    own = _session(connection)
+    if own == connection.info.backend_pid:
         return  # poolers give each client a made-up process number
     with connect(url) as other:
-        first, second = _session(connection), _session(other)
-        shared = first == second
-        moved = _session(other) != second or _session(connection) != first
-    if shared or moved:
-        raise InvalidInput.because(
-            "the database URL leads to a connection pooler in transaction mode (PgBouncer?), "
-            "and a run needs a database session of its own",
-            remedy="connect to the PostgreSQL server directly, or to a pool in session mode",
-        )
+        theirs = _session(other)
+        for _ in range(_ROUNDS):
+            if own == theirs or _session(other) != theirs or _session(connection) != own:
+                raise InvalidInput.because(
+                    "the database URL leads to a connection pooler in transaction or statement "
+                    "mode (PgBouncer?), and every command needs a database session of its own",
+                    remedy="connect to the PostgreSQL server directly, or to a pool in session "
+                    "mode (`pool_mode = session`)",
+                )
 
 
 def _session(connection: psycopg.Connection[Any]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -19,6 +18,7 @@ from failproof_es.events import Event, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.environment import DATABASE_URL
+from failproof_es.store.named_database import named_database
 from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.reading.experiments import NewRun, try_index_runs
@@ -58,10 +58,9 @@ class Store:
         """Find the store, and start its server if it is the embedded one.
 
         The argument takes precedence, then `FAILPROOF_ES_DATABASE_URL`, then the embedded
-        server. Raises `InvalidInput` when that cannot be started.
+        server. Raises `InvalidInput` when that cannot be started, as `named_database` does.
         """
-        if url := database_url or os.environ.get(DATABASE_URL):
-            parameters_of(url)
+        if url := named_database(database_url):
             return cls(url)
         from failproof_es.store.embedded.server import EmbeddedServer  # not for a server elsewhere
 
@@ -107,7 +106,16 @@ class Store:
         """
         url = self.embedded.url if self.embedded else self.url
         with _told(url), connect(url) as connection:
-            return install(connection, logins=self.embedded is not None)
+            if self.embedded is None:
+                require_sessions(connection, url)
+            try:
+                return install(connection, logins=self.embedded is not None)
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise InvalidInput.because(
+                    "this database user may not make or upgrade the schema of failproof-es: "
+                    f"{error.diag.message_primary}",
+                    remedy="an administrator does, with `failproof-es db init`",
+                ) from None
 
     @property
     def auditor_url(self) -> str:

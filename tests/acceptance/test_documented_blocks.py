@@ -29,6 +29,7 @@ NOT_EXECUTED = {
     "docs/examples/plugin/README.md": 1,
     "docs/get-started/first-run.md": 2,
     "docs/get-started/install.md": 3,
+    "docs/how-to/deployment.md": 6,
     "docs/how-to/extending.md": 1,
     "docs/how-to/projections.md": 1,
     "docs/how-to/promptguard.md": 4,

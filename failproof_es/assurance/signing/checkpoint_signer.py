@@ -8,12 +8,13 @@ A changed log is not signed, and `changed` says so when the run has ended.
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from types import TracebackType
 from typing import Self
 
 from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import Forked, check_and_keep, default_place
-from failproof_es.assurance.signing.signing_key import log_key
+from failproof_es.assurance.signing.signing_key import has_key, key_path, log_key
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import SigningKey
 from failproof_es.store import ledger
@@ -26,9 +27,13 @@ CHECKPOINT_EVERY_S = 10.0
 class CheckpointSigner:
     """Signs the log of a store for as long as the context lasts."""
 
-    def __init__(self, store: Store, every_s: float = CHECKPOINT_EVERY_S) -> None:
+    def __init__(
+        self, store: Store, every_s: float = CHECKPOINT_EVERY_S, *, only_with_key: bool = False
+    ) -> None:
+        """`only_with_key`: on a host that has no key of the log sign nothing, and make no key."""
         self._store = store
         self._every_s = every_s
+        self._only_with_key = only_with_key
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="ledger", daemon=True)
         self.trouble: Exception | None = None
@@ -55,7 +60,8 @@ class CheckpointSigner:
             ended = self._ending.wait(self._every_s)
             try:
                 with self._store.connect() as connection:
-                    sign_and_keep_checkpoint(connection)
+                    if not self._only_with_key or has_own_key(connection):
+                        sign_and_keep_checkpoint(connection)
                 self.trouble = None
             except Exception as error:  # the run goes on whatever it is, and reports it
                 self.trouble = error
@@ -69,9 +75,13 @@ def sign_and_keep_checkpoint(connection: Connection) -> Checkpoint:
     Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`; then nothing was signed,
     unless it is the keeping that failed.
     """
-    key = own_key(connection)
-    place = str(default_place(key.name))
-    sign_checkpoint(connection, key, place)
+    first = ledger.newest_checkpoint(connection) is None
+    with connection.transaction() if first else nullcontext():
+        if first:  # of two hosts that would make a key at once, one does
+            ledger.lock(connection)
+        key = own_key(connection)
+        place = str(default_place(key.name))
+        sign_checkpoint(connection, key, place)
     newest, _ = check_and_keep(connection, place, key.public)
     return newest
 
@@ -81,3 +91,8 @@ def own_key(connection: Connection) -> SigningKey:
     origin = ledger.origin(connection)
     unsigned = ledger.newest_checkpoint(connection) is None
     return log_key(origin, create=unsigned and not default_place(origin).exists())
+
+
+def has_own_key(connection: Connection) -> bool:
+    """Whether this user has a key of the log on this host. Raises `InvalidInput`."""
+    return has_key(key_path(ledger.origin(connection)))

@@ -43,8 +43,15 @@ detach_option = click.option(
 )
 
 
-def require_one_way(workers: int, *, detach: bool, branching: bool = False) -> None:
-    """Raise `UsageError` unless it is clear who drives the run."""
+def require_one_way(
+    workers: int, *, detach: bool, branching: bool = False, junit: bool = False
+) -> None:
+    """Raise `UsageError` unless it is clear who drives the run, and who writes its files."""
+    if detach and junit:
+        raise click.UsageError(
+            "--detach leaves before there is a result: once the run is over, `failproof-es "
+            "results RUN --junit FILE` writes it"
+        )
     if detach and workers > 1:
         raise click.UsageError(
             "--detach leaves the run to workers, --workers drives it here: give one of them"

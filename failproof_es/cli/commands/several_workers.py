@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 from uuid import UUID
 
+import click
+
+from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine import Outcome
@@ -67,19 +70,35 @@ def drive_locally(
 
 
 def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
-    """Begin the run, and leave it to workers."""
+    """Begin the run, and leave it to workers.
+
+    The plan is signed here: a log that was never signed gets its key on this host, and workers
+    make none.
+    """
+    from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+    from failproof_es.cli.rendering.signing_trouble import report_signing_error
+    from failproof_es.configuration.recorded import recorded_configuration
     from failproof_es.engine.history import read_run
     from failproof_es.engine.workers.shard_queue import usable_queue
 
     usable_queue(store)
-    run_id = event_loop.run(_begun(begin))
+    with CheckpointSigner(store) as keeper:
+        run_id = event_loop.run(_begun(begin))
+    report_signing_error(keeper)
     with store.connect() as connection:
         run = read_run(connection, run_id)
     number = run.started.run_number
     if not run.ended:
         say(f"run {number} waits for workers: `failproof-es worker --run {number} --drain` is one")
+        if (file := recorded_configuration(run.started).output.file) is not None and file.enabled:
+            say(
+                "workers write no results file: once the run is over, `failproof-es resume "
+                f"{number}` writes it, and asks nothing"
+            )
     if output_format is not Format.TABLE:
         print_json({"run_id": str(run_id), "run_number": number, "status": run.status})
+    if keeper.changed is not None:
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 async def _begun(begin: Begin) -> UUID:

@@ -47,6 +47,7 @@ from failproof_es.engine.required_plugins import describe_packages
 from failproof_es.engine.reviews.people import REVIEW_STATUSES, describe_review_statuses
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.workers import RunWorker, describe_workers, workers_of
 from failproof_es.report.data.wording import describe_version
 from failproof_es.support.plurals import plural
 
@@ -101,11 +102,13 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     stands = protection_status(run.connection, sealed=run.run.sealed)
     people = Counter(summary.reviews)
     attempts = attempts_of(run.connection, run.run_id, _NEWEST)
+    workers = workers_of(run.connection, run.run_id, run.up_to)
     if output_format is not Format.TABLE:
         print_json(
             {
                 **as_json(run),
                 "reviews": {name: people[name] for name in ("awaiting", *REVIEW_STATUSES)},
+                "workers": workers,
                 "attempts": attempts,
                 "ledger": stands,
             },
@@ -116,6 +119,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
         {
             **_for_people(run),
             **_people(run, people),
+            **_workers_for_people(workers, over=run.run.ended),
             "attempt": attempts.describe(),
             **_ledger_for_people(stands),
         }
@@ -368,6 +372,11 @@ def _people(run: RecordedRun, counts: Mapping[str, int]) -> dict[str, str]:
     told = describe_review_statuses(counts)
     how = f" (`failproof-es review {run.started.run_number}`)" if counts.get("awaiting") else ""
     return {"left to people": f"{told}{how}"}
+
+
+def _workers_for_people(workers: Sequence[RunWorker], *, over: bool) -> dict[str, str]:
+    """Who drove a run together; nothing of a run that one process drove alone."""
+    return {"driven by": describe_workers(workers, over=over)} if workers else {}
 
 
 def _ms(value: float | None) -> str:

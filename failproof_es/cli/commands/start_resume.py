@@ -113,7 +113,7 @@ def start(
     `validate` does. With --json the last line of stdout is one object: run_id, run_number,
     status, counts, gates, exit_code. Progress is then one JSON object a line on stderr.
     """
-    require_one_way(workers, detach=detach)
+    require_one_way(workers, detach=detach, junit=junit is not None)
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
         if dry_run:
@@ -189,7 +189,7 @@ def resume(
     --max-spend goes on with a run that its spend ceiling paused. It is recorded who set it.
     """
     branching = position is not None or retry_abandoned
-    require_one_way(workers, detach=detach, branching=branching)
+    require_one_way(workers, detach=detach, branching=branching, junit=junit is not None)
     if settings and not branching:
         raise InvalidInput.because(
             "--set cannot change a run that has begun: its configuration is on record",

@@ -9,15 +9,18 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from uuid import UUID
 
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.alive import told_alive
+from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
-from failproof_es.cli.rendering.signing_trouble import report_signing_error
+from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
 from failproof_es.configuration.providers import rules_of
 from failproof_es.core.sharding.decisions import Choice
 from failproof_es.engine.history import read_run
@@ -51,6 +54,12 @@ _LINE_EVERY_S = 10.0
     help="Hold at most N shards at once.",
 )
 @click.option("--drain", is_flag=True, help="Leave when no run is open any more.")
+@click.option(
+    "--alive-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Touch FILE every 5 seconds, for a probe that looks whether this process works.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @click.option("--attached", is_flag=True, hidden=True)
 def worker(
@@ -58,6 +67,7 @@ def worker(
     providers: tuple[str, ...],
     max_shards: int,
     drain: bool,
+    alive_file: Path | None,
     quiet: bool,
     attached: bool,
 ) -> None:
@@ -82,15 +92,19 @@ def worker(
         with ExitStack() as beside:
             keeper = None
             if not attached:  # whoever it is attached to does it
-                keeper = beside.enter_context(CheckpointSigner(store))
+                report_missing_key(store)
+                keeper = beside.enter_context(CheckpointSigner(store, only_with_key=True))
                 beside.enter_context(Follower(store.projections_url))
-            done = event_loop.run(_work(store, options, quiet=quiet, attached=attached))
+            working = _work(store, options, alive_file, quiet=quiet, attached=attached)
+            done = event_loop.run(working)
     if keeper is not None:
         report_signing_error(keeper)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
     if run_id is not None and (refused := done.refused.get(run_id)) is not None:
         raise refused
+    if keeper is not None and keeper.changed is not None:
+        click.get_current_context().exit(ExitCode.FAILED)
 
 
 def _run_to_join(store: Store, run: str) -> UUID | None:
@@ -110,7 +124,9 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
     return run_id
 
 
-async def _work(store: Store, options: WorkerOptions, *, quiet: bool, attached: bool) -> Worker:
+async def _work(
+    store: Store, options: WorkerOptions, alive_file: Path | None, *, quiet: bool, attached: bool
+) -> Worker:
     """Work until there is nothing to do any more, or until a signal."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -128,7 +144,8 @@ async def _work(store: Store, options: WorkerOptions, *, quiet: bool, attached: 
         _watch_parent(lambda: loop.call_soon_threadsafe(stop.set))
     telling = asyncio.create_task(_tell(working)) if not quiet else None
     try:
-        await working.work()
+        async with told_alive(None if attached else alive_file):
+            await working.work()
     finally:
         if telling is not None:
             telling.cancel()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner, has_own_key
 from failproof_es.cli.rendering.output import say
+from failproof_es.store.store import Store
 
 
 def report_signing_error(keeper: CheckpointSigner) -> None:
@@ -16,3 +17,13 @@ def report_signing_error(keeper: CheckpointSigner) -> None:
     elif keeper.trouble is not None:
         trouble = str(keeper.trouble) or type(keeper.trouble).__name__
         say(f"warning: the log could not be signed: {trouble}")
+
+
+def report_missing_key(store: Store) -> None:
+    """Tell who works on a log for a while that this host does not sign it, if it does not."""
+    with store.connect() as connection:
+        if not has_own_key(connection):
+            say(
+                "this host has no key of the log, so it signs nothing: `failproof-es ledger "
+                "checkpoint` does on the host that has it"
+            )

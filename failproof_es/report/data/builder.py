@@ -15,6 +15,7 @@ from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.workers import workers_of
 from failproof_es.report.data import analysis
 from failproof_es.report.data.comparison import comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
@@ -114,6 +115,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Prove
         ended_at=None if validation is None else validation.timestamp,
         who=started.who,
         where=started.where,
+        workers=tuple(workers_of(connection, started.originator_id)),
         dialect=started.dialect,
         code_version=started.code_version,
         configuration_digest=started.configuration_digest,

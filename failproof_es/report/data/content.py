@@ -14,6 +14,7 @@ from uuid import UUID
 from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import Finding
+from failproof_es.reading.workers import RunWorker
 from failproof_es.support.statistics import Interval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]
@@ -93,6 +94,8 @@ class Provenance:
     ended_at: datetime | None
     who: str
     where: str
+    workers: tuple[RunWorker, ...]
+    """The processes that drove it together; none where one process drove it alone."""
     dialect: str
     code_version: str
     configuration_digest: str

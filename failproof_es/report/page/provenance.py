@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
+from failproof_es.reading.workers import describe_workers
 from failproof_es.report.data.content import BranchedFrom, Provenance, Report
 from failproof_es.report.data.wording import moment
 from failproof_es.report.page.blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
@@ -92,6 +93,7 @@ def _facts(asked: Provenance) -> tuple[tuple[str, str], ...]:
         ("run", f"{asked.run_number}, {asked.run_id}"),
         ("status", status),
         ("started", f"{moment(asked.started_at)} by {asked.who} on {asked.where}"),
+        *_workers(asked),
         ("ended", "not yet" if asked.ended_at is None else moment(asked.ended_at)),
         ("dialect", asked.dialect),
         ("version", asked.code_version),
@@ -104,6 +106,13 @@ def _facts(asked: Provenance) -> tuple[tuple[str, str], ...]:
         ("repetitions", str(asked.repetitions)),
         ("seeds", ", ".join(f"{name} {seed}" for name, seed in asked.seeds) or "none"),
     )
+
+
+def _workers(asked: Provenance) -> tuple[tuple[str, str], ...]:
+    if not asked.workers:
+        return ()
+    over = asked.status in ("completed", "failed")
+    return (("driven by", describe_workers(asked.workers, over=over)),)
 
 
 def _branched(branch: BranchedFrom | None) -> tuple[tuple[str, str], ...]:

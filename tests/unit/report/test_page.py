@@ -16,6 +16,7 @@ import pytest
 from failproof_es.core.evaluation import JudgeVerdict, Reply
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
 from failproof_es.engine.reviews.conversation import ConversationTurn
+from failproof_es.reading.workers import RunWorker
 from failproof_es.report.data.content import (
     BranchedFrom,
     Comparison,
@@ -113,6 +114,7 @@ def asked(name: str) -> Provenance:
         ended_at=None,
         who=name,
         where=name,
+        workers=(RunWorker(UUID(int=2), name, name, 7, "1", MOMENT),),
         dialect="redteam",
         code_version="1",
         configuration_digest="ab" * 32,

@@ -26,6 +26,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.environment import DATABASE_URL
+from failproof_es.store.named_database import named_database
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.schema.protection_layers import Layer
 from failproof_es.store.store import Store
@@ -162,7 +163,7 @@ def without_password(url: str) -> tuple[str, dict[str, str]]:
 
 
 def _external_url() -> str | None:
-    return session().database_url or os.environ.get(DATABASE_URL)
+    return named_database(session().database_url)
 
 
 def _require_embedded(verb: str) -> None:

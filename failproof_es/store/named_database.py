@@ -1,0 +1,48 @@
+"""Which database a command works on: its URL, and its password from a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from psycopg.conninfo import make_conninfo
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import parameters_of
+from failproof_es.store.environment import DATABASE_URL, PASSWORD_FILE
+from failproof_es.support.regular_file import read_regular
+
+_MOST_BYTES = 1 << 16
+
+
+def named_database(option: str | None) -> str | None:
+    """The URL of the database that the option or else the environment names; `None` if neither.
+
+    With the password from the file that `FAILPROOF_ES_DATABASE_PASSWORD_FILE` names, if the URL has
+    none. Raises `InvalidInput` where the URL or the file cannot be read.
+    """
+    url = option or os.environ.get(DATABASE_URL)
+    if not url:
+        return None
+    file = os.environ.get(PASSWORD_FILE)
+    if "password" in parameters_of(url) or not file:
+        return url
+    return make_conninfo(url, password=_password_in(Path(file)))
+
+
+def _password_in(file: Path) -> str:
+    """The one line of the file. A line end behind it does not count."""
+    try:
+        password = read_regular(file, _MOST_BYTES).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput.because(
+            f"the password of the database cannot be read: {error}",
+            remedy=f"correct {PASSWORD_FILE}, which names its file",
+        ) from None
+    password = password.removesuffix("\n").removesuffix("\r")
+    if not password or "\n" in password or "\0" in password:
+        raise InvalidInput.because(
+            f"{file}, which {PASSWORD_FILE} names, holds no password",
+            remedy="write the password into it, as its one line",
+        )
+    return password

@@ -1,0 +1,159 @@
+"""What the deployment's files run, run here: against a server of the test's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.environment import DATABASE_URL, PASSWORD_FILE
+from tests.acceptance.commands import mock_server, write_configuration, write_suite
+from tests.conftest import create_database, database_url_as
+from tests.integration.deployment.files import EXAMPLES, compose, documents
+
+NAME = "evaluations"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedServer]:
+    """Logins belong to a whole server, so this one is no other test's."""
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-deployed-"))
+    home.chmod(0o755)
+    own = EmbeddedServer(home)
+    try:
+        own.ensure_running()
+        create_database(own, NAME)
+        yield own
+    finally:
+        own.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> dict[str, Path]:
+    """A file for each login's password."""
+    files = {name: tmp_path / f"{name}_password" for name in ("postgres", "worker", "auditor")}
+    for name, file in files.items():
+        file.write_text(f"the password of '{name}'\n")
+    return files
+
+
+def variables(server: EmbeddedServer, secrets: dict[str, Path], login: str) -> dict[str, str]:
+    programs = sysconfig.get_path("scripts")
+    return {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "HOME": os.environ["FAILPROOF_ES_HOME"],
+        "FAILPROOF_ES_HOME": os.environ["FAILPROOF_ES_HOME"],
+        DATABASE_URL: database_url_as(server, NAME, login),
+        PASSWORD_FILE: str(secrets[login]),
+        "WORKER_PASSWORD_FILE": str(secrets["worker"]),
+        "AUDITOR_PASSWORD_FILE": str(secrets["auditor"]),
+    }
+
+
+def migrating(folder: Path) -> list[list[str]]:
+    """The commands that make the schema and the logins, as Compose and Kubernetes run them."""
+    service = compose(folder)["services"]["migrate"]
+    [job] = documents(EXAMPLES / "kubernetes/migrate.yaml")
+    [container] = job["spec"]["template"]["spec"]["containers"]
+    script = str(EXAMPLES / "logins.sql")
+    return [
+        [part.replace("/etc/failproof-es/logins.sql", script) for part in command]
+        for command in (
+            [*service["entrypoint"], *service["command"]],
+            [*container["command"], *container["args"]],
+        )
+    ]
+
+
+def execute(
+    command: list[str], environment: dict[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+
+
+def ask(server: EmbeddedServer, statement: str) -> Any:
+    with psycopg.connect(database_url_as(server, NAME), autocommit=True) as connection:
+        row = connection.execute(statement.encode()).fetchone()
+    return None if row is None else row[0]
+
+
+def test_the_commands_make_the_logins_and_two_workers_drive_a_run(
+    server: EmbeddedServer, secrets: dict[str, Path], tmp_path: Path
+) -> None:
+    as_administrator = variables(server, secrets, "postgres")
+    for command in migrating(tmp_path):  # the second one finds everything there
+        done = execute(command, as_administrator, tmp_path)
+        assert done.returncode == 0, done.stderr
+    passwords = ask(
+        server,
+        "SELECT count(*) FROM pg_authid WHERE rolname IN ('worker', 'auditor') "
+        "AND rolcanlogin AND NOT rolsuper AND rolpassword LIKE 'SCRAM-SHA-256$%'",
+    )
+    assert passwords == 2
+
+    as_worker = variables(server, secrets, "worker")
+    program = [sys.executable, "-m", "failproof_es.cli"]
+    alive = tmp_path / "alive"
+    with mock_server(latency_ms=20) as url:
+        write_suite(tmp_path, 60)
+        write_configuration(tmp_path, url)
+        planned = execute([*program, "start", "run.yaml", "--detach"], as_worker, tmp_path)
+        assert planned.returncode == 0, planned.stderr
+        service = compose(tmp_path)["services"]["worker"]
+        arguments = [part.replace("/tmp/alive", str(alive)) for part in service["command"]]
+        running = [
+            subprocess.Popen(
+                [*program, *arguments],
+                env=as_worker,
+                cwd=tmp_path,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+            for _ in range(service["deploy"]["replicas"])
+        ]
+        try:
+            sealed = "SELECT count(*) FROM failproof.stored_events WHERE topic = 'RunSealed'"
+            deadline = time.monotonic() + 90
+            while not ask(server, sealed):
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+            assert alive.exists()
+            for process in running:
+                process.send_signal(signal.SIGTERM)
+            said = [process.communicate(timeout=60)[1].decode() for process in running]
+        finally:
+            for process in running:
+                process.kill()
+    assert [process.returncode for process in running] == [0, 0], said
+    assert all("leaving after the requests in flight" in each for each in said)
+    assert not any("warning" in each or "error" in each for each in said), said
+    shown = execute([*program, "show", "1"], variables(server, secrets, "auditor"), tmp_path)
+    assert "60 finished of 60 planned" in shown.stdout, shown.stderr
+    refused = execute([*program, "worker"], variables(server, secrets, "auditor"), tmp_path)
+    assert (refused.returncode, "failproof_writer" in refused.stderr) == (2, True), refused.stderr
+
+
+def test_no_login_is_made_without_a_password(
+    server: EmbeddedServer, secrets: dict[str, Path], tmp_path: Path
+) -> None:
+    secrets["auditor"].write_text("\n")
+    script = ["failproof-es", "db", "shell", "--", f"--file={EXAMPLES / 'logins.sql'}"]
+    refused = execute(script, variables(server, secrets, "postgres"), tmp_path)
+    assert refused.returncode == 3
+    assert "AUDITOR_PASSWORD_FILE" in refused.stderr
