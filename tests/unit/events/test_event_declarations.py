@@ -69,7 +69,7 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
-        "WorkerLeft",
+        "WorkerLeft", "RunArchived", "RunAttached",
         "SpendCeilingChanged",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
