@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import quote
 from uuid import UUID
 
 import psycopg
@@ -40,7 +39,7 @@ from failproof_es.store.reading.archives import (
     ArchivedRow,
     archive_of,
     archived_rows,
-    carried_on_by,
+    branched_from,
 )
 from failproof_es.store.reading.reader import iterate_stream
 from failproof_es.store.store import Store
@@ -175,10 +174,10 @@ def _require_ended(connection: Connection, run_id: UUID) -> Run:
             f"run {number} {how}",
             remedy=f"finish it with `failproof-es resume {number}`",
         )
-    if children := carried_on_by(connection, run_id):
+    if children := branched_from(connection, run_id):
         named = ", ".join(map(str, children))
         raise InvalidInput.because(
-            f"run {number} was carried on by {named}, which refers to its evaluations",
+            f"run {named} was branched from run {number}, and refers to its evaluations",
             remedy=f"archive {named} first",
         )
     return run
@@ -329,8 +328,3 @@ def _archived(said: RunArchived, *, already: bool) -> ArchivedRun:
         said.about, said.run_number, said.file, said.bytes, said.sha256, said.streams,
         said.events, already,
     )  # fmt: skip
-
-
-def attach_command(file: str) -> str:
-    """The command that attaches what is in the file."""
-    return f"failproof-es attach {quote(file)}"

@@ -30,6 +30,7 @@ from failproof_es.assurance.archiving.archive_file import (
     read_archive,
     rows_sha256,
 )
+from failproof_es.core.run import fold_run
 from failproof_es.events import RunArchived
 from failproof_es.ledger import bundle
 from failproof_es.ledger.bundle import Bundle, ProvenEvent
@@ -39,7 +40,7 @@ from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.archives import ArchivedRow, archive_of, archived_rows
-from failproof_es.store.reading.reader import existing_streams
+from failproof_es.store.reading.reader import existing_streams, iterate_stream
 from failproof_es.store.store import Store
 
 _ATTACH = "SELECT failproof.attach_events(%b, %b::bigint[], %b::bytea[])"
@@ -75,7 +76,7 @@ def attach_file(store: Store, path: Path, by: By) -> AttachedRun:
             if rows:
                 _require_untouched(rows, said)
                 events = _matching(path, read, rows)
-                _require_sources(connection, events, number)
+                _require_sources(connection, run_id, events, number)
         if rows:
             _put_back(store, said, rows, events)
         with store.connect() as connection:
@@ -150,14 +151,20 @@ def _matching(path: Path, read: Bundle, rows: Sequence[ArchivedRow]) -> list[Pro
         ) from None
 
 
-def _require_sources(connection: Connection, events: Sequence[ProvenEvent], number: int) -> None:
+def _require_sources(
+    connection: Connection, run_id: UUID, events: Sequence[ProvenEvent], number: int
+) -> None:
     """Raise `InvalidInput` where the run it was branched from is archived itself."""
-    sources = [
+    branch = fold_run(row.event() for row in iterate_stream(connection, run_id)).started
+    sources = {
         UUID(json.loads(event.state)["source_evaluation_id"])
         for event in events
         if event.topic == "CarriedOver"
-    ]
-    if set(sources) - existing_streams(connection, sources):
+    }
+    parent = None if branch.branched_from is None else branch.branched_from.run_id
+    if sources - existing_streams(connection, list(sources)) or (
+        parent is not None and archive_of(connection, parent) is not None
+    ):
         raise InvalidInput.because(
             f"run {number} refers to evaluations of the run that it was branched from, which is "
             "archived",

@@ -2,7 +2,7 @@
 -- on record names. All else of their rows stays, in failproof.archived_events. The only way out.
 --
 -- Refused unless the run is sealed; that event is signed; what is taken out is exactly what the event
--- says, is in the tree and signed, leaf by leaf; and no other run was carried on from it.
+-- says, is in the tree and signed, leaf by leaf; and no run in the log was branched from it.
 CREATE OR REPLACE FUNCTION failproof.detach_run(archived_run uuid, archive_version bigint)
 RETURNS bigint
 LANGUAGE plpgsql
@@ -65,8 +65,17 @@ BEGIN
         WHERE e.topic = 'CarriedOver'
             AND e.run_id IS DISTINCT FROM archived_run
             AND position(convert_to(archived_run::text, 'UTF8') IN e.state) > 0
+    ) OR EXISTS (
+        SELECT FROM failproof.events AS e
+        WHERE e.topic = 'RunStarted'
+            AND position(convert_to(archived_run::text, 'UTF8') IN e.state) > 0
+            AND failproof.readable(convert_from(e.state, 'UTF8')::json)
+                #>> '{branched_from,run_id}' = archived_run::text
+            AND NOT EXISTS (
+                SELECT FROM failproof.archived_events AS a WHERE a.run_id = e.originator_id
+            )
     ) THEN
-        RAISE EXCEPTION 'another run was carried on from run %', archived_run
+        RAISE EXCEPTION 'another run was branched from run %', archived_run
             USING ERRCODE = 'FP008', HINT = 'Archive that run first.';
     END IF;
 

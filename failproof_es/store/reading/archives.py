@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
+from shlex import quote
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -32,17 +33,24 @@ _ROWS_OF_RUN = (
     f"SELECT {_COLUMNS} FROM failproof.archived_event_list WHERE run_id = %s "
     "ORDER BY notification_id"
 )
-_ROWS_BETWEEN = (
-    f"SELECT {_COLUMNS} FROM failproof.archived_event_list "
-    "WHERE notification_id > %s AND notification_id <= %s ORDER BY notification_id"
-)
-_CARRIED_ON = (
-    "SELECT DISTINCT l.run_number FROM failproof.stored_events AS e "
-    "JOIN failproof.run_list AS l ON l.run_id = e.run_id "
-    "WHERE e.topic = 'CarriedOver' AND e.run_id <> %(run)s "
-    "AND position(convert_to(%(run)s::uuid::text, 'UTF8') IN e.state) > 0 ORDER BY 1"
-)
-_EVERY = (1 << 63) - 1
+_BRANCHED = """
+SELECT DISTINCT l.run_number
+FROM failproof.stored_events AS e
+JOIN failproof.run_list AS l ON l.run_id = e.run_id
+WHERE e.run_id <> %(run)s
+    AND position(convert_to(%(run)s::uuid::text, 'UTF8') IN e.state) > 0
+    AND (
+        e.topic = 'CarriedOver'
+        OR e.topic = 'RunStarted'
+        AND failproof.readable(convert_from(e.state, 'UTF8')::json)
+            #>> '{branched_from,run_id}' = %(run)s::uuid::text
+        AND NOT EXISTS (
+            SELECT FROM failproof.archived_event_list AS a WHERE a.run_id = e.run_id
+        )
+    )
+    AND e.topic IN ('CarriedOver', 'RunStarted')
+ORDER BY 1
+"""
 
 
 class ArchivedRow(NamedTuple):
@@ -68,7 +76,7 @@ class RunIsArchived(InvalidInput):
             f"run {archive.run_number} is archived since {at} in {archive.file}, "
             f"SHA-256 {archive.sha256}"
         )
-        remedy = f"attach it with `failproof-es attach {archive.file}`"
+        remedy = f"attach it with `failproof-es attach {quote(archive.file)}`"
         super().__init__([Problem(message, remedy=remedy)])
 
 
@@ -116,16 +124,7 @@ def archived_rows(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
     return [ArchivedRow(*row) for row in rows]
 
 
-def all_archived_rows(
-    connection: Connection, after: int = -1, up_to: int = _EVERY
-) -> Generator[ArchivedRow]:
-    """The same of all runs, with positions in (after, up_to]. The connection is busy meanwhile."""
-    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        for row in cursor.stream(_ROWS_BETWEEN, (after, up_to)):
-            yield ArchivedRow(*row)
-
-
-def carried_on_by(connection: Connection, run_id: UUID) -> list[int]:
-    """The numbers of the runs whose record refers to evaluations of this one."""
-    rows = connection.execute(_CARRIED_ON, {"run": run_id}).fetchall()
+def branched_from(connection: Connection, run_id: UUID) -> list[int]:
+    """The numbers of the runs in the log that were branched from this one."""
+    rows = connection.execute(_BRANCHED, {"run": run_id}).fetchall()
     return [number for (number,) in rows]

@@ -48,9 +48,7 @@ class Archive:
 
     def run_id(self, run: int = 1) -> UUID:
         """The id of a run."""
-        [(found,)] = self.query(
-            "SELECT run_id FROM failproof.run_list WHERE run_number = %s", run
-        )
+        [(found,)] = self.query("SELECT run_id FROM failproof.run_list WHERE run_number = %s", run)
         assert isinstance(found, UUID)
         return found
 
