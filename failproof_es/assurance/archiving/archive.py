@@ -52,10 +52,13 @@ _ROWS = (
     "timestamptz_send(recorded_at), leaf_hash FROM failproof.stored_events "
     "WHERE run_id = %s AND originator_id <> %s ORDER BY notification_id"
 )
-_MAY = (
-    "SELECT has_schema_privilege('failproof', 'USAGE') AND has_function_privilege("
-    "'failproof.detach_run(uuid, bigint)', 'EXECUTE')"
-)
+_MAY = """
+SELECT has_function_privilege(p.oid, 'EXECUTE') AND pg_get_userbyid(p.proowner) = 'failproof_owner'
+FROM pg_proc AS p
+JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'failproof' AND p.proname = 'detach_run'
+"""
+"""Without its owner's role the function could not move a row either."""
 _DETACH = "SELECT failproof.detach_run(%s, %s)"
 _OF_MONTH = (
     "SELECT l.run_id, l.run_number FROM failproof.run_list AS l "

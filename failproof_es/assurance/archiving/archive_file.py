@@ -39,7 +39,7 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
         if path.exists():
             return False
         with closing(evidence(connection, run_id, key=key)) as lines:
-            atomic_create(path, lines, 0o644)
+            atomic_create(path, lines, 0o666)
     except FileExistsError:
         return False
     except OSError as error:

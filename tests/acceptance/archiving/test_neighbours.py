@@ -15,7 +15,7 @@ _REFUSED = [
     ("report", "1", "-o", "report.html"),
     ("replay", "1"),
     ("diff", "1", "2"),
-    ("review", "list", "1"),
+    ("review", "status", "1"),
     ("resume", "1"),
     ("resume", "1", "--retry-abandoned"),
     ("resume", "1", "--at", "40"),
@@ -44,6 +44,8 @@ def test_every_command_that_needs_its_evaluations_says_where_they_are(archive: A
     assert by_number[2]["attempts"] == 2
     assert "RunStarted" in archive.does("log", "1")
     assert "archived since" in archive.does("audit", "1")
+    rebuilt = archive.does("projections", "rebuild")
+    assert "not rebuilt: run 1 is archived since" in rebuilt
     # Other runs: their numbers and their evidence count it, as before.
     assert "2 of 2" in archive.does("show", "2")
     archive.does("report", "2", "-o", "two.html")

@@ -26,6 +26,8 @@ from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.identity import current_host, current_user, process_label
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection, resolve_run
+from projections.installed import names_of_others
+from projections.positions import read_positions
 
 _COLUMNS = (
     Column("run", "run_number", right=True),
@@ -68,6 +70,7 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
     with session().open_store() as store:
         with store.connect() as connection:
             chosen = _chosen(connection, runs, month)
+            _require_followed(connection, [run_id for run_id, _ in chosen])
         for run_id, number in chosen:
             try:
                 done.append(_row(archive_run(store, run_id, folder, by)))
@@ -93,6 +96,25 @@ def _chosen(
         )
         found = rows.fetchall()
     return sorted(found, key=lambda each: -each[1])
+
+
+def _require_followed(connection: Connection, run_ids: Sequence[UUID]) -> None:
+    """Raise `InvalidInput` where another package's projection has not read these runs.
+
+    Ours forget an archived run anyway. Others keep their rows, which have to be whole.
+    """
+    row = connection.execute(
+        "SELECT max(notification_id) FROM failproof.stored_events WHERE run_id = ANY (%s)",
+        (list(run_ids),),
+    ).fetchone()
+    last = (row and row[0]) or 0
+    stands = read_positions(connection)
+    for name in names_of_others():
+        if name in stands and stands[name].position < last:
+            raise InvalidInput.because(
+                f"the projection {name} of another package has not read these runs yet",
+                remedy=f"`failproof-es projections rebuild {name}` lets it read the log to its end",
+            )
 
 
 @click.command(cls=Command)
