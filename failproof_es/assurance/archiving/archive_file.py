@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -32,16 +31,20 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
     """Write the run's evidence, as of the newest checkpoint; false where `path` is there already.
 
     The file has its name once it is whole and on disk. Raises `InvalidInput` where it cannot be
-    written, and as `evidence` does.
+    written, or the run is not as it was sealed and signed.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             return False
-        with closing(evidence(connection, run_id, key=key)) as lines:
-            atomic_create(path, lines, 0o666)
+        atomic_create(path, evidence(connection, run_id, key=key), 0o666)
     except FileExistsError:
         return False
+    except EvidenceError as error:
+        raise InvalidInput.because(
+            f"the run is not what was sealed and signed: {error}",
+            remedy="`failproof-es verify` says what was changed; nothing was archived",
+        ) from None
     except OSError as error:
         raise InvalidInput.because(
             f"{path} cannot be written: {describe_write_error(path, error)}",

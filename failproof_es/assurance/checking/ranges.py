@@ -96,7 +96,7 @@ def check(connection: Connection, part: Part) -> Sound | None:
     positions = chain.from_iterable(array("q", each) for each in part.positions)
     leaves = chain.from_iterable(map(split, part.hashes))
     archived = 0
-    entries = zip(positions, leaves, strict=True)
+    entries: Iterator[tuple[int, bytes]] = zip(positions, leaves, strict=True)
     if kept := leaves_between(connection, part.after, part.last):
         every = list(entries)
         left = [(position, leaf) for position, leaf in every if kept.get(position) != leaf]
