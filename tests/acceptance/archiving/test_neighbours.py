@@ -19,7 +19,7 @@ _REFUSED = [
     ("resume", "1"),
     ("resume", "1", "--retry-abandoned"),
     ("resume", "1", "--at", "40"),
-    ("export", "1", "-o", "exported"),
+    ("export", "1", "--shape", "promptguard", "-o", "exported"),
     ("evidence", "export", "1", "-o", "one.evidence"),
     ("verify", "1"),
 ]
