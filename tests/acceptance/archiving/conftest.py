@@ -36,7 +36,7 @@ class Archive:
     def query(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Rows, as a superuser."""
         with psycopg.connect(self.admin, autocommit=True) as connection:
-            return connection.execute(statement, values).fetchall()  # type: ignore[arg-type]
+            return connection.execute(statement, values).fetchall()
 
     def rows(self, run: int = 1) -> list[tuple[Any, ...]]:
         """Every column of every row that is filed under the run."""

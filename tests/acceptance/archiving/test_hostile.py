@@ -96,7 +96,7 @@ def test_who_may_not_archive(archive: Archive, store: Store) -> None:
         with psycopg.connect(url, autocommit=True) as connection:
             for call in ("detach_run(gen_random_uuid(), 1)", "attach_events(NULL, '{}', '{}')"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    connection.execute(f"SELECT failproof.{call}")  # type: ignore[arg-type]
+                    connection.execute(f"SELECT failproof.{call}")
     url = store.url.replace(f"//{WRITER}@", f"//{ARCHIVER}@")
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in (
@@ -106,7 +106,7 @@ def test_who_may_not_archive(archive: Archive, store: Store) -> None:
             "SELECT count(*) FROM failproof.stored_events",
         ):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                connection.execute(statement)  # type: ignore[arg-type]
+                connection.execute(statement)
         # It may call the function, which takes nothing out that no signed event names.
         with pytest.raises(psycopg.DatabaseError, match="no event on record") as refused:
             connection.execute("SELECT failproof.detach_run(%s, 1)", (archive.run_id(),))
@@ -148,7 +148,7 @@ def test_a_run_that_somebody_holds_and_two_at_once(archive: Archive) -> None:
 def test_rows_leave_by_no_other_way(archive: Archive, role: str) -> None:
     before = archive.rows()
     with psycopg.connect(archive.admin, autocommit=True) as connection:
-        connection.execute(f"SET ROLE {role}")  # type: ignore[arg-type]
+        connection.execute(f"SET ROLE {role}")
         for statement in (
             "DELETE FROM failproof.events",
             "DELETE FROM failproof.events WHERE notification_id = 10",
@@ -157,17 +157,17 @@ def test_rows_leave_by_no_other_way(archive: Archive, role: str) -> None:
             "TRUNCATE failproof.archived_events",
         ):
             with pytest.raises(psycopg.DatabaseError, match="append-only"):
-                connection.execute(statement)  # type: ignore[arg-type]
+                connection.execute(statement)
     assert archive.rows() == before
     archive.does("archive", "1", "--to", "old")
     with psycopg.connect(archive.admin, autocommit=True) as connection:
-        connection.execute(f"SET ROLE {role}")  # type: ignore[arg-type]
+        connection.execute(f"SET ROLE {role}")
         for statement in (
             "DELETE FROM failproof.archived_events",
             "UPDATE failproof.archived_events SET recorded_at = now()",
         ):
             with pytest.raises(psycopg.DatabaseError, match="append-only"):
-                connection.execute(statement)  # type: ignore[arg-type]
+                connection.execute(statement)
 
 
 def test_nothing_is_appended_to_a_stream_that_is_archived(archive: Archive, store: Store) -> None:
@@ -212,16 +212,14 @@ def test_verify_names_what_was_changed_by_hand(archive: Archive, what: str) -> N
     with psycopg.connect(archive.admin, autocommit=True) as connection:
         connection.execute("SET event_triggers = off")
         for table in ("events", "archived_events"):
-            connection.execute(
-                f"ALTER TABLE failproof.{table} DISABLE TRIGGER USER"  # type: ignore[arg-type]
-            )
-        connection.execute(_BY_HAND[what])  # type: ignore[arg-type]
+            connection.execute(f"ALTER TABLE failproof.{table} DISABLE TRIGGER USER")
+        connection.execute(_BY_HAND[what])
         for table in ("events", "archived_events"):
             connection.execute(
-                f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER statements_change_nothing"  # type: ignore[arg-type]
+                f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER statements_change_nothing"
             )
             connection.execute(
-                f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER rows_never_change"  # type: ignore[arg-type]
+                f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER rows_never_change"
             )
     said = archive.does("verify", code=1)
     assert "archived events changed" in said or "row missing" in said
