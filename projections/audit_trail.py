@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
 
 import orjson
 
-from failproof_es.events import AUDITED, EVENTS
+from failproof_es.core.case import operations_id
+from failproof_es.events import AUDITED, EVENTS, Reviewed
 from projections.protocol import Cursor, Fact, Relation, sql_file
 
 _COMMON = frozenset({"run_id", "about", "timestamp"})
@@ -40,6 +42,19 @@ class AuditTrail:
         if records:
             rows = [each._replace(details=orjson.dumps(each.details).decode()) for each in records]
             cursor.execute(self._append, [list(column) for column in zip(*rows, strict=True)])
+
+    keeps_own_stream = True
+
+    def forget_run(self, cursor: Cursor, run_id: UUID) -> None:
+        """Remove the rows of its evaluations. Its life, and what was done about it, stays."""
+        cursor.execute(
+            sql_file("audit_trail_forget"),
+            {
+                "run": run_id,
+                "elsewhere": [str(run_id), str(operations_id(run_id))],
+                "reviewed": Reviewed.__name__,
+            },
+        )
 
 
 class AuditRecord(NamedTuple):

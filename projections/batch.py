@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -13,6 +14,7 @@ import psycopg
 from failproof_es.events import EVENTS, Event
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import decode, upcast
+from projections.archives import apply_in_parts
 from projections.protocol import Fact, Projection, sql_file
 
 BATCH_EVENTS = 10_000
@@ -137,8 +139,13 @@ def take_in(
     projections: Sequence[Projection],
     positions: Mapping[str, int],
     batch: Batch,
+    *,
+    in_order: bool = True,
 ) -> None:
-    """Let each take in what it wants of a batch, and what it has not taken in."""
+    """Let each take in what it wants of a batch, and what it has not taken in.
+
+    `in_order`: what the log says before the batch is taken in already. That of a share is not.
+    """
     facts = batch.facts
     whole = [each for each in facts if each.damage is None]
     held = {each.topic for each in facts}
@@ -150,5 +157,28 @@ def take_in(
                 wanted = [each for each in wanted if each.topic in topics]
             if wanted and wanted[0].position <= position:
                 wanted = [each for each in wanted if each.position > position]
-            if wanted:
+            if wanted and in_order:
+                apply_in_parts(cursor, projection, wanted, partial(_read_run, connection))
+            elif wanted:
                 projection.apply(cursor, wanted)
+
+
+def _read_run(
+    connection: psycopg.Connection[Any], projection: Projection, run_id: UUID, before: int
+) -> Iterator[Sequence[Fact]]:
+    wanted = {
+        "run_id": run_id,
+        "own": not getattr(projection, "keeps_own_stream", False),
+        "before": before,
+    }
+    position = 0
+    while True:
+        place = {**wanted, "position": position}
+        batch = _read(connection, sql_file("read_run"), place, projection.topics)
+        if batch is None:
+            return
+        damaged = getattr(projection, "takes_damaged", False)
+        facts = [f for f in batch.facts if f.topic in projection.topics]
+        if facts := [f for f in facts if damaged or f.damage is None]:
+            yield facts
+        position = batch.position

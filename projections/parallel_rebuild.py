@@ -18,6 +18,7 @@ from psycopg.conninfo import make_conninfo
 
 from failproof_es.store.reading.reader import max_position
 from failproof_es.support.cores import usable_cores
+from projections.archives import forget_archived
 from projections.batch import Share
 from projections.protocol import Projection, sql_file
 from projections.relations import BUILDING, enter
@@ -79,6 +80,7 @@ def build_in_shares(
             for each in projections:
                 if settle := getattr(each, "settle", None):
                     settle(cursor, head)
+            forget_archived(connection, cursor, projections)
     return head
 
 

@@ -79,6 +79,9 @@ class Projection(Protocol):
     evaluation on no other evaluation: on its case and its run alone. A rebuild then takes them in
     in several processes. At its end it calls `settle(cursor, position)`, where there is one, for
     what depends on several.
+
+    With `forget_run(cursor, run_id)` and `keeps_own_stream`, its rows of an archived run go, and
+    come back when the run is attached (`projections.archives`). Without, they stay.
     """
 
     def ddl(self) -> LiteralString:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import LiteralString
+from uuid import UUID
+
+from psycopg import sql
 
 from failproof_es.events import EVENTS
 from projections.protocol import Cursor, Fact, Relation, sql_file
@@ -51,6 +54,15 @@ class RunResults:
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Fold what the batch touches, and change the counters by the difference."""
         apply_batch(cursor, facts)
+
+    keeps_own_stream = False
+
+    def forget_run(self, cursor: Cursor, run_id: UUID) -> None:
+        """Remove everything of the run; its cases, which others may share, stay."""
+        for relation in self.relations:
+            if relation.kind == "TABLE" and relation.name != "prompts":
+                statement = sql.SQL("DELETE FROM {} WHERE run_id = %s")
+                cursor.execute(statement.format(sql.Identifier(relation.name)), (run_id,))
 
     def settle(self, cursor: Cursor, position: int) -> None:
         """After a rebuild in shares: mark the runs of which several streams tell what is odd."""

@@ -90,7 +90,7 @@ def take_share(
                 return events
             _require_own_streams(connection, share, batch.facts)
             enter(connection, BUILDING)
-            take_in(connection, projections, nowhere, batch)
+            take_in(connection, projections, nowhere, batch, in_order=False)
         position = batch.position
         events += batch.events
         progress(position)

@@ -22,6 +22,7 @@ from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.experiments import related_runs
 from failproof_es.store.writing.recorder import query
 
@@ -62,6 +63,7 @@ def read_run(
     connection: Connection, run_id: UUID, size: int | None = None, key: PublicKey | None = None
 ) -> RunRows:
     """Read the rows of a run's evidence. Arguments and errors are those of `evidence`."""
+    require_attached(connection, run_id)
     stored = _notes(connection, key)
     signed, size = _checkpoint(stored, size)
     with readable_tree(size):

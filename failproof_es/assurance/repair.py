@@ -40,6 +40,7 @@ from failproof_es.ledger.note import ED25519, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LogTree, checked_leaf
+from failproof_es.store.reading.archives import archived_runs
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_within
 from failproof_es.store.writing.event_header import Draft, EventHeader
@@ -71,6 +72,12 @@ def repair(
     """
     if not reason.text.strip():
         raise InvalidInput.because("a repair needs a reason", remedy="say why with --reason")
+    if archived := archived_runs(connection):
+        named = ", ".join(str(each.run_number) for each in archived.values())
+        raise InvalidInput.because(
+            f"a new tree is built from the rows of the log, and run {named} is archived",
+            remedy="attach archived runs first: `failproof-es verify` names their files",
+        )
     ledger.origin(connection)  # a log without a name has no tree that an event could replace
     old = read_trees(connection).current
     old_key = _old_key(connection, old, without_old_key)

@@ -15,6 +15,8 @@ from failproof_es.events import (
     Event,
     OperationEvent,
     Reviewed,
+    RunArchived,
+    RunAttached,
     ValidationPassed,
     ValidationStarted,
 )
@@ -28,6 +30,8 @@ class Operations(NamedTuple):
     """A configuration was read, and its check is about to begin."""
     checking: int = 0
     """Checks that have begun and not passed: of several processes there may be several."""
+    archived: bool = False
+    """Whether what happened in its evaluations is in a file, and not in the log."""
 
 
 def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operations:
@@ -41,7 +45,13 @@ def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operatio
     if type(event) is ValidationPassed:
         require(state.checking, event, "no check has begun")
     checking = state.checking + began - (type(event) is ValidationPassed)
-    return Operations(event.originator_version, type(event) is ConfigurationResolved, checking)
+    archived = state.archived
+    if type(event) in (RunArchived, RunAttached):
+        archived = type(event) is RunArchived
+        said = "it is archived already" if archived else "it is not archived"
+        require(state.archived != archived, event, said)
+    resolving = type(event) is ConfigurationResolved
+    return Operations(event.originator_version, resolving, checking, archived)
 
 
 def next_review_version(version: int, event: Event, run_id: UUID, evaluation_id: UUID) -> int:

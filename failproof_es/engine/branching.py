@@ -64,6 +64,7 @@ from failproof_es.events import (
     RunStarted,
 )
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, find
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
@@ -95,6 +96,7 @@ async def branch(
     A failed check is recorded, as for a run that is started. Otherwise raises as `start` does.
     """
     with store.connect() as connection:
+        require_attached(connection, run_id)
         source = read_run(connection, run_id)
         repetitions_of(source.started)  # raises where they are not those of its plan
         first, last = _stands_at(connection, run_id)

@@ -64,6 +64,7 @@ from failproof_es.events import (
 )
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.problems import InvalidInput
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
@@ -157,6 +158,7 @@ async def resume(
     cannot be reached, or a spend ceiling cannot be kept.
     """
     with store.connect() as connection:
+        require_attached(connection, run_id)
         run = read_run(connection, run_id)
     if run.ended and run.sealed:
         say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")

@@ -145,6 +145,51 @@ class ReviewedItem(Record):
     verdict: ItemVerdict
 
 
+class RunArchived(OperationEvent):
+    """The events of the run's evaluations are in a file, and leave the log.
+
+    The file is the run's evidence, as of the checkpoint of `tree_size` events and `tree_root`
+    (hexadecimal), and was read and verified before. `sha256` is of its bytes. What leaves the log
+    are `events` in `streams`: all events that are filed under the run and not on its own stream,
+    `topics` says how many of each. They stand between these positions, and leaf indexes.
+    `rows_sha256` is over position, time of recording (microseconds since 2000) and leaf hash of
+    each, in order: 8, 8 and 32 bytes, integers big-endian.
+    """
+
+    says: ClassVar[str] = "{file}, events: {events}"
+
+    run_number: int
+    file: str
+    bytes: int
+    sha256: str
+    origin: str
+    tree_size: int
+    tree_root: str
+    streams: int
+    events: int
+    topics: dict[str, int]
+    first_position: int
+    last_position: int
+    first_index: int
+    last_index: int
+    rows_sha256: str
+
+
+class RunAttached(OperationEvent):
+    """What was archived of the run is in the log again, every row as it was.
+
+    The other fields are those of the `RunArchived` that this undoes.
+    """
+
+    says: ClassVar[str] = "{file}, events: {events}"
+
+    run_number: int
+    file: str
+    sha256: str
+    events: int
+    rows_sha256: str
+
+
 class Reviewed(OperationEvent):
     """A person's verdict on a finished evaluation (specification 002).
 

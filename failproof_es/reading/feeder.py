@@ -22,6 +22,16 @@ class UnreadableRun:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class RunInArchive(UnreadableRun):
+    """A run whose evaluations are in a file: its own stream is here, `why` says where the rest is.
+
+    What it counted when it ended is in `run`.
+    """
+
+    run: Run
+
+
 class Feeder(Protocol):
     """One way to read runs. Every way gives the same."""
 
@@ -38,7 +48,10 @@ class Feeder(Protocol):
         """Why a slower source is read than was wanted: a warning for the user."""
 
     def run(self, run_id: UUID) -> Run:
-        """What the run's own stream says. Raises `InvalidInput` where it has not begun."""
+        """What the run's own stream says. Raises `InvalidInput` where it has not begun.
+
+        Raises `RunIsArchived` where what happened in its evaluations is in a file.
+        """
 
     def summary(self, run: Run) -> RunSummary:
         """The summary of the run."""

@@ -23,7 +23,8 @@ from failproof_es.engine.history import (
 )
 from failproof_es.engine.reviews.people import count_review_statuses
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.feeder import UnreadableRun
+from failproof_es.reading.feeder import RunInArchive, UnreadableRun
+from failproof_es.store.reading.archives import RunIsArchived, require_attached
 from failproof_es.store.reading.reader import Connection, find
 
 _MOST = 2**63 - 1
@@ -46,6 +47,10 @@ class LogFeeder:
 
     def run(self, run_id: UUID) -> Run:
         """See `Feeder`."""
+        require_attached(self.connection, run_id)
+        return self._folded(run_id)
+
+    def _folded(self, run_id: UUID) -> Run:
         with closing(find(self.connection, stream_id=run_id, up_to=self.up_to)) as rows:
             run = fold_run(row.event() for row in rows)  # what it raises leaves nothing open
         if run.manifest is None:
@@ -85,8 +90,19 @@ class LogFeeder:
         """The run's summary, or why there is none. `run` is given where it is read already."""
         try:
             return self.summary(run or self.run(run_id))
+        except RunIsArchived as error:
+            return self.archived(run_id, run_number, error)
         except (*UNREADABLE, InvalidInput) as error:
             return UnreadableRun(run_id, run_number, str(error))
+
+    def archived(
+        self, run_id: UUID, run_number: int, error: RunIsArchived
+    ) -> RunInArchive | UnreadableRun:
+        """What is listed of a run that is archived."""
+        try:
+            return RunInArchive(run_id, run_number, str(error), self._folded(run_id))
+        except (*UNREADABLE, InvalidInput) as unreadable:
+            return UnreadableRun(run_id, run_number, str(unreadable))
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """See `Feeder`."""

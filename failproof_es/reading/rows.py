@@ -39,6 +39,7 @@ from failproof_es.events import ModelPrices
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import UnreadableRun
 from failproof_es.reading.log import LogFeeder
+from failproof_es.store.reading.archives import RunIsArchived
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text, sql_file
 from projections.results.counters import ASKING, GROUPS
@@ -176,6 +177,8 @@ class RowFeeder:
             return run_of(told)
         try:
             return self._log.run(run_id)
+        except RunIsArchived as error:
+            return self._log.archived(run_id, number, error)
         except (*UNREADABLE, InvalidInput) as error:
             return UnreadableRun(run_id, number, str(error))
 

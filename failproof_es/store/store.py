@@ -23,6 +23,7 @@ from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.reading.experiments import NewRun, try_index_runs
 from failproof_es.store.schema.installation import (
+    ARCHIVER,
     AUDITOR,
     PROJECTOR,
     WRITER,
@@ -126,6 +127,11 @@ class Store:
     def projections_url(self) -> str:
         """The URL to write projections with: on the embedded server as `failproof_projector`."""
         return self.embedded.url_as(PROJECTOR) if self.embedded else self.url
+
+    @property
+    def archiver_url(self) -> str:
+        """The URL to archive with: on the embedded server as `failproof_archiver`."""
+        return self.embedded.url_as(ARCHIVER) if self.embedded else self.url
 
     @property
     def log(self) -> EventLog:

@@ -39,6 +39,8 @@ from failproof_es.events import (
     ResponseReceived,
     Reviewed,
     ReviewedItem,
+    RunArchived,
+    RunAttached,
     RunCompleted,
     RunFailed,
     RunPaused,
@@ -142,6 +144,16 @@ SAMPLES: tuple[Event, ...] = (
         **OPERATION, worker=STREAM, process=4711, code_version="0.1.0", packages={"python": "3.11"}
     ),
     WorkerLeft(**OPERATION, worker=STREAM, evaluations=1_250, reason="stopped on request"),
+    RunArchived(
+        **OPERATION, run_number=12, file="/archive/run-12.jsonl", bytes=81_234, sha256="ab",
+        origin="failproof-es/log", tree_size=48, tree_root="cd", streams=4, events=20,
+        topics={"RequestSent": 4, "Scored": 4}, first_position=9, last_position=30,
+        first_index=8, last_index=27, rows_sha256="ef",
+    ),
+    RunAttached(
+        **OPERATION, run_number=12, file="/archive/run-12.jsonl", sha256="ab", events=20,
+        rows_sha256="ef",
+    ),
     Reviewed(
         **OPERATION, evaluation_id=STREAM, reviewer="jane",
         items=(ReviewedItem(item="must_do.1", verdict="met"),), verdict="fail", severity="S1",

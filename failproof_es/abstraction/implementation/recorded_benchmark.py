@@ -23,6 +23,7 @@ from failproof_es.engine.history import (
 from failproof_es.engine.planning.prompt_collections import read_cases
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 
@@ -50,13 +51,14 @@ class RecordedBenchmark:
     def read(cls, store: Store, run_id: int) -> RecordedBenchmark:
         """The run of that number. Raises `InvalidInput` when there is none, or of another kind."""
         with store.connect() as connection:
-            run = read_run(connection, resolve_run(connection, str(run_id)))
+            stream = resolve_run(connection, str(run_id))
+            require_attached(connection, stream)
+            run = read_run(connection, stream)
             if run.started.dialect != DIALECT.name:
                 raise InvalidInput.because(
                     f"run {run_id} is of the dialect {run.started.dialect!r}, not of benchmark",
                     remedy="`failproof-es results` prints its results",
                 )
-            stream = run.started.originator_id
             digests = [d for n in range(run.chunks) for d in read_chunk(connection, stream, n)]
             cases = list(read_cases(connection, digests))
         return cls(store, run, {c.case_id: PlannedTask(c, n) for n, c in enumerate(cases)})

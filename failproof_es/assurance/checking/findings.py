@@ -27,6 +27,7 @@ IN_BETWEEN = "something stands between the log and its readers"
 RUN_RENUMBERED = "number of a run changed"
 REPLACED_TREE = "replaced tree"
 CHECKPOINT_REMOVED = "checkpoint removed"
+ARCHIVE_CHANGED = "archived events changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,21 @@ class Replaced:
     remarks: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ArchivedEvents:
+    """A run whose evaluations are in a file, as the log says."""
+
+    run_id: UUID
+    run_number: int
+    file: str
+    sha256: str
+    events: int
+    taken_out: bool
+    """Whether the rows have left the log. What was broken off leaves them there."""
+    checked: bool = False
+    """Whether the file was here, and holds every event whose leaf is in the tree."""
+
+
 class Signatures(StrEnum):
     """Which of the signatures under the log's checkpoints could be checked."""
 
@@ -104,6 +120,10 @@ class Verification:
     origin: str
     events: int = 0
     """Rows that were read and hashed."""
+    archived: int = 0
+    """Leaves of the tree whose events are archived: their hashes are here, they are in a file."""
+    archived_runs: list[ArchivedEvents] = field(default_factory=list)
+    """Every run that is archived now."""
     tree_size: int = 0
     root: bytes = b""
     signed_size: int = 0

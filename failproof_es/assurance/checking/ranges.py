@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple, Self
 
 import psycopg
 
+from failproof_es.assurance.checking.archived import leaves_between
 from failproof_es.assurance.checking.columns import AT_NO_TIME, CLOCK_TOLERANCE_US, RunMarks
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.leaf import NoLeaf, leaf_hash
@@ -63,6 +64,8 @@ class Sound(NamedTuple):
     latest_us: int
     last_us: int
     """When the first, the last by the clock, and the last by position were recorded."""
+    archived: int
+    """How many of the leaves are of archived events."""
 
     def follows(self, last_us: int) -> bool:
         """Whether the clock did not go back since what was recorded before."""
@@ -92,12 +95,18 @@ def check(connection: Connection, part: Part) -> Sound | None:
     """Compare the rows of a part with the tree; `None` where anything is not as it should be."""
     positions = chain.from_iterable(array("q", each) for each in part.positions)
     leaves = chain.from_iterable(map(split, part.hashes))
+    archived = 0
+    entries: Iterator[tuple[int, bytes]] = zip(positions, leaves, strict=True)
+    if kept := leaves_between(connection, part.after, part.last):
+        every = list(entries)
+        left = [(position, leaf) for position, leaf in every if kept.get(position) != leaf]
+        entries, archived = iter(left), len(every) - len(left)
     marks = RunMarks()
     begun: list[LeafRow] = []
     earliest, latest, last = 1 << 70, _LONG_AGO_US, 0
     with closing(ledger.leaf_rows(connection, part.after, part.last)) as rows:
         try:
-            for row, position, leaf in zip(rows, positions, leaves, strict=True):
+            for row, (position, leaf) in zip(rows, entries, strict=True):
                 last = row.recorded_at_us
                 if (
                     row.trouble is not None
@@ -118,7 +127,7 @@ def check(connection: Connection, part: Part) -> Sound | None:
         except (NoLeaf, ValueError):  # no event; or more rows than leaves, or fewer
             return None
     roots = [perfect_root(split(each)) for each in part.hashes]
-    return Sound(roots, begun, earliest, latest, last)
+    return Sound(roots, begun, earliest, latest, last, archived)
 
 
 # -- processes -----------------------------------------------------------------------------------

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from itertools import count
 
 from failproof_es.assurance.checking import ranges
+from failproof_es.assurance.checking.archived import read_archived
 from failproof_es.assurance.checking.catalog_checks import RunNumbers
 from failproof_es.assurance.checking.columns import Columns, finding
 from failproof_es.assurance.checking.findings import (
+    ARCHIVE_CHANGED,
     CHECKPOINT_REMOVED,
     HISTORY_FORKED,
     IN_BETWEEN,
@@ -34,6 +36,7 @@ from failproof_es.assurance.checking.findings import (
     Verification,
     Verified,
 )
+from failproof_es.assurance.checking.old_tree import Leaves
 from failproof_es.assurance.checking.replaced_trees import verify_replaced
 from failproof_es.assurance.tree_history import read_trees
 from failproof_es.ledger import checkpoint as checkpoints
@@ -89,7 +92,9 @@ def verify_log(
     of_older = [each for each in trusted if each.origin in older]
     trusted = [each for each in trusted if each.origin not in older]
     numbers = RunNumbers(connection)
-    walk = _Walk(result, numbers, _checkpoints(connection, key, trusted, result), before)
+    archived = read_archived(connection, result)
+    expected = _checkpoints(connection, key, trusted, result)
+    walk = _Walk(result, numbers, expected, before, archived)
     # Tiles are read before rows: what is integrated meanwhile is then in the rows.
     first = before.size >> TILE_LEVELS if before else 0
     tiles = _tiles(connection, first, result)
@@ -101,6 +106,10 @@ def verify_log(
     with closing(ledger.leaf_rows(connection, after)) as rows:
         walk.rows(rows, _entries(tiles[walked - first :], walked, result))
     walk.end()
+    if before is None and result.archived != len(archived):
+        extra = len(archived) - result.archived
+        message = f"{extra} events are kept as archived that are in the log, or not in the tree"
+        result.add(Finding(ARCHIVE_CHANGED, message))
     for run_id, message in numbers.differences(whole=before is None):
         result.add(Finding(RUN_RENUMBERED, message, stream_id=run_id))
     if before is None or of_older:
@@ -138,8 +147,10 @@ class _Walk:
         numbers: RunNumbers,
         expected: Sequence[_Expected],
         before: Verified | None,
+        archived: Leaves,
     ) -> None:
         self._result = result
+        self._archived = archived
         self._numbers = numbers
         self.size = before.size if before else 0
         self._expected = sorted(
@@ -169,6 +180,8 @@ class _Walk:
                     break
                 for hashes, root in zip(part.hashes, found.roots, strict=True):
                     self._push_tile(hashes, root)
+                self._result.archived += found.archived
+                self._result.events -= found.archived
                 for row in found.begun:
                     self._numbers.at(row)
                 self._look.last_us = max(self._look.last_us, found.latest_us)
@@ -198,8 +211,7 @@ class _Walk:
             except NoLeaf as error:
                 leaf, why = b"", str(error)
             while position < row.position:
-                self._not_next(position, last)
-                self._push(recorded)
+                last = self._without_row(position, recorded, last)
                 position, recorded = next(entries, nothing)
             last = row.position
             if position == row.position:
@@ -221,8 +233,7 @@ class _Walk:
             if not self._block:
                 self._last_whole = (row.position, row.recorded_at_us)
         while position != _BEHIND_ALL:
-            self._not_next(position, last)
-            self._push(recorded)
+            last = self._without_row(position, recorded, last)
             position, recorded = next(entries, nothing)
 
     def end(self) -> None:
@@ -275,6 +286,18 @@ class _Walk:
     def _good_size(self) -> int:
         """The first index that no checkpoint covers."""
         return max(self._good, self._result.anchored_size)
+
+    def _without_row(self, position: int, leaf: bytes, last: int) -> int:
+        """Take in a leaf that no row gives: archived, or missing. The last position then."""
+        if position > last and self._archived.find(position, leaf) >= 0:
+            self._result.archived += 1
+            last = position
+        else:
+            self._not_next(position, last)
+        self._push(leaf)
+        if not self._block and last == position:
+            self._last_whole = (position, self._last_whole[1])
+        return last
 
     def _not_next(self, position: int, last: int) -> None:
         """The tree's next event is not among the rows behind position `last`."""

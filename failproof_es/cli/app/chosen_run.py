@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import click
 
 from failproof_es.cli.app.as_of import position_of
 from failproof_es.cli.rendering.output import say
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reading.archives import RunIsArchived, archive_of
 from failproof_es.store.reading.reader import Connection, resolve_run
 
 _SAID = "failproof_es.cli.app.chosen_run.said"
@@ -24,6 +27,12 @@ def with_warning(run: RecordedRun) -> RecordedRun:
     """The same run, after a warning if it is read from the log, not the projections."""
     say_warning(run.feeder)
     return run
+
+
+def say_archived(connection: Connection, run_id: UUID) -> None:
+    """Say on stderr that most of the run's events are in a file, where they are."""
+    if (archive := archive_of(connection, run_id)) is not None:
+        say(f"what happened in its evaluations is not here: {RunIsArchived(archive)}")
 
 
 def say_warning(feeder: Feeder) -> None:

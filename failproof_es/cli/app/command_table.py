@@ -123,6 +123,14 @@ COMMANDS = {
         "failproof_es.cli.commands.export:export",
         "Export all data of each RUN into FOLDER, for another system.",
     ),
+    "archive": CommandEntry(
+        "failproof_es.cli.commands.manage.archive:archive",
+        "Take what happened in old runs out of the log, into verified files.",
+    ),
+    "attach": CommandEntry(
+        "failproof_es.cli.commands.manage.archive:attach",
+        "Put the run in FILE, which `archive` wrote, back into the log.",
+    ),
     "db": CommandEntry(
         "failproof_es.cli.commands.manage.database:db",
         "Start, stop and inspect the database that holds the log.",
@@ -135,7 +143,10 @@ GROUPS = {
     "Check": ("validate", "replay"),
     "Judge": ("review",),
     "Prove": ("verify", "evidence", "ledger", "audit"),
-    "Manage": ("suites", "prompts", "models", "projections", "export", "db"),
+    "Manage": (
+        *("suites", "prompts", "models", "projections"),
+        *("export", "archive", "attach", "db"),
+    ),
 }
 """The commands by purpose, the everyday ones first."""
 

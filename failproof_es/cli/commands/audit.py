@@ -12,6 +12,7 @@ from uuid import UUID
 import click
 import orjson
 
+from failproof_es.cli.app.chosen_run import say_archived
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.audit_rows import AuditRows
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
@@ -46,7 +47,9 @@ def audit(run: str, output_format: Format) -> None:
     `audit_trail` holds the same.
     """
     with session().open_store() as store, store.connect() as connection:
-        records = _records(connection, _run_id(connection, run))
+        run_id = _run_id(connection, run)
+        say_archived(connection, run_id)
+        records = _records(connection, run_id)
         if output_format is Format.JSONL:
             for record in records:
                 sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_UTC_Z) + b"\n")

@@ -13,6 +13,7 @@ from uuid import UUID
 import click
 import orjson
 
+from failproof_es.cli.app.chosen_run import say_archived
 from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import Format, format_option
@@ -85,6 +86,8 @@ def log(
             "since": since,
             "until": until,
         }
+        if filters["run_id"] is not None:
+            say_archived(connection, filters["run_id"])
         events = _follow if follow else find
         rows = events(connection, after=after, limit=limit, **filters)
         if output_format is Format.JSONL:

@@ -25,7 +25,7 @@ from failproof_es.cli.rendering.suite_table import passed_of, percent
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import GATES, AttemptNumbers
 from failproof_es.engine.workers.presence import list_holders
-from failproof_es.reading.feeder import UnreadableRun
+from failproof_es.reading.feeder import RunInArchive, UnreadableRun
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.data.wording import usd
 from failproof_es.store.reading.reader import Connection
@@ -53,7 +53,7 @@ _WORKERS = Column("workers", "workers_shown")
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "finished", "passed", "gates_met", "cost_usd",
-    "workers", "problem",
+    "workers", "problem", "archived",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 
@@ -85,6 +85,9 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     passed       the share that passed, of those that passed or failed, for each model
     workers      who drives it now; `workers` says more of each
     cost         of all answers, judges included; `-` if a price or a token count is unknown
+
+    A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
+    attach it. What was not recorded when it ended is unknown.
 
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
     printed on stderr; in JSON it is under `problem`.
@@ -156,7 +159,9 @@ def listed(
     while page := list(islice(summaries, _PAGE)):
         known = places.of([each.run_id for each in page])
         for each in page:
-            if isinstance(each, UnreadableRun):
+            if isinstance(each, RunInArchive):
+                yield _archived(each, *known.get(each.run_id, (None, None)))
+            elif isinstance(each, UnreadableRun):
                 yield _unreadable(each)
             else:
                 yield _row(each, *known.get(each.run_id, (None, None)))
@@ -171,6 +176,31 @@ def _unreadable(run: UnreadableRun) -> dict[str, Any]:
         "models": [],
         "passed": [],
         "problem": run.why,
+    }
+
+
+def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> dict[str, Any]:
+    """What the run's own stream says, and what it counted when it ended; the rest is unknown."""
+    started, asked, counts = run.run.started, run.run.started.experiment, run.run.counts
+    unknown: dict[str, Any] = dict.fromkeys(_KEYS)
+    return unknown | {
+        "run_id": str(run.run_id),
+        "run_number": started.run_number,
+        "name": started.name,
+        "status": "archived",
+        "started_at": started.timestamp,
+        "dialect": started.dialect,
+        "models": [model.key for model in started.models],
+        "experiment": None if asked is None else asked.digest,
+        "attempt": attempt,
+        "attempts": attempts,
+        "overlapping": None if asked is None else asked.overlapping,
+        "planned": started.planned_evaluations,
+        "finished": None if counts is None else counts.finished,
+        "passed": [],
+        "gates_met": run.run.gates_met,
+        "workers": [],
+        "archived": run.why,
     }
 
 
@@ -196,6 +226,7 @@ def _row(summary: RunSummary, attempt: int | None, attempts: int | None) -> dict
         "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
         "workers": [],
         "problem": None,
+        "archived": None,
     }
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString
+from uuid import UUID
 
 import orjson
 
 from failproof_es.events import PromptStored
+from projections.archives import ARCHIVING
 from projections.carried_over import CARRIED_OVER, resolve_carried_over
 from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
@@ -28,9 +30,10 @@ class CommandResults:
         Relation("VIEW", "command_totals"),
     )
     topics: frozenset[str] = frozenset(
-        {"PromptStored", "Classified", "Scored", "EvaluationAbandoned", CARRIED_OVER}
+        {"PromptStored", "Classified", "Scored", "EvaluationAbandoned", CARRIED_OVER, *ARCHIVING}
     )
     in_shares = True
+    keeps_own_stream = True
 
     def __init__(self) -> None:
         self._cases = sql_file("command_results_cases", _PACKAGE)
@@ -64,6 +67,10 @@ class CommandResults:
         ):
             if rows:
                 cursor.execute(statement, _columns(rows))
+
+    def forget_run(self, cursor: Cursor, run_id: UUID) -> None:
+        """Remove the results of the run. Its cases stay."""
+        cursor.execute("DELETE FROM command_results WHERE run_id = %s", (run_id,))
 
 
 def _columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:

@@ -11,6 +11,7 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.related_runs.paired_results import RunScores, paired_scores, read_scores
 from failproof_es.gates import Change
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.support.extras import require
 
@@ -24,6 +25,7 @@ def check_gates(connection: Connection, limits: Gates) -> None:
         against = resolve_run(connection, str(limits.no_regression_against))
     except InvalidInput as error:
         raise _no_such_baseline(error.problems[0].message) from None
+    require_attached(connection, against)
     status = read_run(connection, against).status
     if status != "completed":
         raise _no_such_baseline(f"run {limits.no_regression_against} is not complete: {status}")

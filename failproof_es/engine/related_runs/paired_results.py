@@ -17,6 +17,7 @@ from failproof_es.engine.evaluation_outcomes import outcomes_of
 from failproof_es.engine.history import read_chunk, read_run
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.planning.prompt_collections import read_cases
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection
 
 
@@ -74,6 +75,7 @@ class RunScores:
 
 def read_scores(connection: Connection, run_id: UUID) -> RunScores:
     """The accuracies of a run, read from the log."""
+    require_attached(connection, run_id)
     run = read_run(connection, run_id)
     return RunScores.of(run, outcomes_of(connection, run))
 

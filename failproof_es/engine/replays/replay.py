@@ -52,6 +52,7 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.store import Store
 
 
@@ -96,6 +97,7 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
     With `as_of`, only events up to that position count.
     """
     with store.connect() as connection:
+        require_attached(connection, run_id)
         run = read_run(connection, run_id)
         manifest = run.started
         retry_attempts = recorded_configuration(manifest).execution.retry_attempts

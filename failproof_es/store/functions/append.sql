@@ -43,6 +43,16 @@ BEGIN
             USING ERRCODE = 'FP005';
     END IF;
     PERFORM failproof.lock_append();
+    -- The streams of an archived run are not in the log, and have not ended there either.
+    SELECT new.stream INTO wrong FROM unnest(originator_ids) AS new (stream)
+    WHERE EXISTS (
+        SELECT FROM failproof.archived_events AS a WHERE a.originator_id = new.stream
+    )
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'stream % belongs to a run that is archived', wrong.stream
+            USING ERRCODE = 'FP008', HINT = 'Attach it with `failproof-es attach`.';
+    END IF;
     -- Each lease that is named must be at the epoch that is named with it. Whether it has ended does not
     -- matter here: nobody has taken it over, so what its holder still has to say is worth keeping.
     IF lease_run_ids IS NOT NULL THEN

@@ -17,6 +17,7 @@ GRANT USAGE ON SCHEMA failproof TO failproof_auditor;
 GRANT EXECUTE ON FUNCTION failproof.cost_usd(json, json, timestamptz) TO failproof_auditor;
 GRANT SELECT ON
     failproof.stored_events,
+    failproof.archived_event_list,
     failproof.event_log,
     failproof.readable_log,
     failproof.run_list,

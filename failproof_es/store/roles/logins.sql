@@ -4,12 +4,15 @@ DO $$
 BEGIN
     IF EXISTS (
         SELECT FROM pg_roles
-        WHERE rolname IN ('failproof_writer', 'failproof_projector', 'failproof_auditor')
+        WHERE rolname IN (
+                'failproof_writer', 'failproof_projector', 'failproof_auditor', 'failproof_archiver'
+            )
             AND NOT rolcanlogin
     ) THEN
         ALTER ROLE failproof_writer LOGIN;
         ALTER ROLE failproof_projector LOGIN;
         ALTER ROLE failproof_auditor LOGIN;
+        ALTER ROLE failproof_archiver LOGIN;
     END IF;
 END;
 $$;

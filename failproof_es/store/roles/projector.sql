@@ -57,6 +57,7 @@ GRANT USAGE ON SCHEMA failproof TO failproof_projector;
 GRANT EXECUTE ON FUNCTION failproof.cost_usd(json, json, timestamptz) TO failproof_projector;
 GRANT SELECT ON
     failproof.stored_events,
+    failproof.archived_event_list,
     failproof.run_list,
     failproof.price_list,
     failproof.migration_log,

@@ -42,6 +42,7 @@ GRANT EXECUTE ON FUNCTION
 TO failproof_writer;
 GRANT SELECT ON
     failproof.stored_events,
+    failproof.archived_event_list,
     failproof.event_log,
     failproof.readable_log,
     failproof.run_list,

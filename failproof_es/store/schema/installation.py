@@ -27,10 +27,16 @@ MIGRATOR: LiteralString = "failproof_migrator"
 WRITER: LiteralString = "failproof_writer"
 PROJECTOR: LiteralString = "failproof_projector"
 AUDITOR: LiteralString = "failproof_auditor"
-ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR)
+ARCHIVER: LiteralString = "failproof_archiver"
+ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR, ARCHIVER)
 
 _BEFORE: tuple[LiteralString, ...] = ("roles/owner", "roles/migrator", "roles/handover")
-_AFTER: tuple[LiteralString, ...] = ("roles/projector", "roles/writer", "roles/auditor")
+_AFTER: tuple[LiteralString, ...] = (
+    "roles/projector",
+    "roles/writer",
+    "roles/auditor",
+    "roles/archiver",
+)
 _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/refuse_change",
     "functions/refuse_old_epoch",
@@ -51,6 +57,8 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/add_tile",
     "functions/add_checkpoint",
     "functions/begin_tree",
+    "functions/detach_run",
+    "functions/attach_events",
     "functions/cost_usd",
     "functions/readable",
     "functions/models_asked",

@@ -67,7 +67,11 @@ CROSS JOIN LATERAL (
         count(*) FILTER (WHERE topic = 'Scored') AS scored,
         count(*) FILTER (WHERE topic = 'EvaluationAbandoned') AS abandoned,
         count(*) FILTER (WHERE topic = 'CarriedOver') AS carried_over
-    FROM failproof.stored_events
+    FROM (
+        SELECT run_id, topic FROM failproof.stored_events
+        UNION ALL
+        SELECT run_id, topic FROM failproof.archived_event_list
+    ) AS recorded
     WHERE run_id = r.run_id AND topic IN ('Scored', 'EvaluationAbandoned', 'CarriedOver')
 ) AS counted;
 

@@ -424,6 +424,7 @@ def follow(events: Sequence[Event]) -> None:
         (*CHECKED[:2], "ValidationFailed", *CHECKED),
         (*CHECKED[:2], *CHECKED),
         (*CHECKED, "ValidationFailed"),
+        ("RunArchived", "FileWritten", "RunAttached", "RunArchived", "RunAttached"),
     ],
 )
 def test_what_is_done_about_a_run_may_come_in_many_orders(kinds: tuple[str, ...]) -> None:
@@ -433,6 +434,7 @@ def test_what_is_done_about_a_run_may_come_in_many_orders(kinds: tuple[str, ...]
 BEFORE = {
     "ValidationStarted": ("ConfigurationResolved",),
     "ValidationPassed": ("ConfigurationResolved", "ValidationStarted"),
+    "RunAttached": ("RunArchived",),
 }
 """What some of them follow."""
 
@@ -454,6 +456,9 @@ def test_every_event_that_declares_it_may_stand_beside_a_run(kind: str) -> None:
         beside(*CHECKED, run_id=RUN),
         beside("Reviewed"),
         beside("FileWritten", "FileWritten")[1:],
+        beside("RunAttached"),
+        beside("RunArchived", "RunArchived"),
+        beside("RunArchived", "RunAttached", "RunAttached"),
     ],
 )
 def test_what_cannot_have_been_done_about_a_run_is_found(events: list[Event]) -> None:

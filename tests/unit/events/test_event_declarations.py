@@ -69,7 +69,7 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
-        "WorkerLeft",
+        "WorkerLeft", "RunArchived", "RunAttached",
         "SpendCeilingChanged",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
@@ -101,6 +101,7 @@ def test_sql_names_topics_that_there_are_and_whole_groups_of_them(file: Path) ->
         frozenset(name for name, stands in status.items() if stands in ("completed", "failed")),
         frozenset(topics("evaluation", ends=True)) - {"CarriedOver"},
         frozenset(topics("evaluation", ends=True)),
+        frozenset({"RunArchived", "RunAttached"}),  # whether a run is archived
         frozenset({"RequestSent", "CarriedOver"}),  # what an evaluation's stream can begin with
     }
     assert {each for each in lists if each} <= groups

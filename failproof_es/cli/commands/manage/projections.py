@@ -11,6 +11,7 @@ import psycopg
 from failproof_es.cli.app.program import Group, session
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.reading.archives import RunIsArchived, archived_runs
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.plugins import instance
 from failproof_es.support.plurals import plural
@@ -56,7 +57,7 @@ def rebuild(names: tuple[str, ...]) -> None:
     """Rebuild the named projections from the log, or all of them.
 
     Each is built beside the live one and replaces it in one transaction. Readers never see a
-    gap.
+    gap. Runs that are archived are not in them: they are named.
     """
     theirs: Sequence[Projection]
     broken: list[Problem]
@@ -79,6 +80,8 @@ def rebuild(names: tuple[str, ...]) -> None:
                 broken += error.problems
             except Exception as error:  # another package's code, or its SQL
                 broken.append(_broken(each, error))
+        for archive in archived_runs(connection).values():
+            say(f"not rebuilt: {RunIsArchived(archive)}")
     if broken:
         raise InvalidInput(broken)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 
+from failproof_es.assurance.archiving.check_files import check_archives
 from failproof_es.assurance.checking.findings import (
     Finding,
     Replaced,
@@ -64,6 +66,10 @@ _SAID = {
     "--unsigned", is_flag=True,
     help="Exit 0 although no signature could be checked, if no change was found.",
 )  # fmt: skip
+@click.option(
+    "--archive", "archives", multiple=True, type=click.Path(path_type=Path, exists=True),
+    metavar="FILE|DIR", help="Also check archived events against their files. May be repeated.",
+)  # fmt: skip
 @format_option()
 def verify(
     run: str | None,
@@ -71,6 +77,7 @@ def verify(
     places: tuple[str, ...],
     incremental: bool,
     unsigned: bool,
+    archives: tuple[Path, ...],
     output_format: Format,
 ) -> None:
     """Verify that nothing in the log was changed, or that RUN is genuine.
@@ -80,6 +87,9 @@ def verify(
     It reads as an auditor, and writes nothing to the database. It names the first bad event, and
     what kind of change fits. Exits 1 when anything was changed.
 
+    Events of archived runs are counted apart. Their leaf hashes are compared with the tree, and
+    with --archive their files, too.
+
     Exits 1 also when the log is unsigned, because there is no public key or no checkpoint. A log
     that was replaced as a whole looks the same. --unsigned accepts it.
 
@@ -88,9 +98,10 @@ def verify(
     when the run differs from what was sealed and signed. Exits 3 when it is not sealed or not
     signed yet, which is not a sign of a change.
     """
-    if run is not None and (places or incremental or unsigned):
+    if run is not None and (places or incremental or unsigned or archives):
         raise click.UsageError(
-            "RUN is proven as a whole: leave out --checkpoint, --incremental and --unsigned"
+            "RUN is proven as a whole: leave out --checkpoint, --incremental, --unsigned and "
+            "--archive"
         )
     with (
         session().open_store() as store,
@@ -106,6 +117,7 @@ def verify(
         trusted = _trusted(keys, places)
         before = read_verified(origin) if incremental else None
         result = verify_log(connection, public, trusted, before, store.auditor_url)
+        check_archives(connection, archives, public, result)
         missing = missing_layers(connection)
     if result.verified is not None:
         _keep(result.verified)
@@ -200,6 +212,8 @@ def document(result: Verification) -> dict[str, Any]:
         "signatures": result.signatures.value,
         "checkpoints": result.checkpoints,
         "events": result.events,
+        "archived": result.archived,
+        "archived_runs": [asdict(each) for each in result.archived_runs],
         "tree_size": result.tree_size,
         "root": result.root.hex(),
         "signed": result.signed_size,
@@ -220,6 +234,7 @@ def _print(result: Verification) -> None:
         _print_replaced(replaced)
     log = result.origin or "a log without a name"
     click.echo(f"{plural(result.events, 'event')} of {log}: {_SAID[result.verdict]}")
+    _print_archived(result)
     if result.signatures is not Signatures.CHECKED:
         say(_why_unsigned(result))
     tail = result.tree_size - result.anchored_size
@@ -227,6 +242,27 @@ def _print(result: Verification) -> None:
         f"signed: {result.signed_size:,}; anchored outside the database: "
         f"{result.anchored_size:,}; not anchored yet: the last {tail:,}"
     )
+
+
+def _print_archived(result: Verification) -> None:
+    """How many events are in files, and in which."""
+    if not result.archived_runs:
+        return
+    of_runs = plural(len(result.archived_runs), "run")
+    are = "is" if result.archived == 1 else "are"
+    click.echo(f"{plural(result.archived, 'event')} of {of_runs} {are} archived, in files:")
+    for run in result.archived_runs:
+        stands = "checked" if run.checked else "not checked"
+        if not run.taken_out:
+            stands += "; still in the log: `failproof-es archive` finishes it"
+        click.echo(
+            one_line(
+                f"  run {run.run_number}: {plural(run.events, 'event')} in {run.file}, "
+                f"SHA-256 {run.sha256}: {stands}"
+            )
+        )
+    if not all(run.checked for run in result.archived_runs):
+        say("--archive FILE|DIR checks archived events against their files")
 
 
 def _print_replaced(replaced: Replaced) -> None:

@@ -19,6 +19,7 @@ from failproof_es.store.embedded.server import HOME, EmbeddedServer
 from failproof_es.store.reading.reader import read_after
 from failproof_es.store.schema import installation, migration
 from failproof_es.store.schema.installation import (
+    ARCHIVER,
     AUDITOR,
     MIGRATOR,
     OWNER,
@@ -33,7 +34,7 @@ from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare
 from tests.conftest import database_url_as
 
-ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR)
+ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR, ARCHIVER)
 
 READS = {
     "SELECT failproof.event_log",
@@ -48,6 +49,7 @@ READS = {
     "SELECT failproof.migration_log",
     "SELECT failproof.price_list",
     "SELECT failproof.run_list",
+    "SELECT failproof.archived_event_list",
     "SELECT failproof.asking_list",
     "SELECT failproof.question_asked_list",
     "SELECT failproof.question_set_list",
@@ -88,7 +90,13 @@ MAY = {
         "EXECUTE failproof.sets_that_share",
         "EXECUTE failproof.take_in_runs",
     },
+    ARCHIVER: {
+        "EXECUTE failproof.attach_events",
+        "EXECUTE failproof.detach_run",
+        "USAGE failproof",
+    },
     PROJECTOR: {
+        "SELECT failproof.archived_event_list",
         "EXECUTE failproof.cost_usd",
         "SELECT failproof.installation_log",
         "SELECT failproof.migration_log",

@@ -1,0 +1,333 @@
+"""Archives a run: file first, then an event on record, then a signature, and only then the rows.
+
+Each step is whole before the next one begins, and each looks at what is there: after a kill between
+any two the log is as it was, or says what is archived, and the same command finishes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from failproof_es.assurance.archiving.archive_file import (
+    CheckedArchive,
+    check_archive,
+    count_topics,
+    file_name,
+    read_archive,
+    rows_sha256,
+    write_archive,
+)
+from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
+from failproof_es.assurance.signing.signing_key import own_public_key
+from failproof_es.core.case import operations_id
+from failproof_es.core.run import Run, fold_run
+from failproof_es.events import RunArchived, RunAttached
+from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.note import PublicKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.connecting import connect
+from failproof_es.store.ledger import Connection
+from failproof_es.store.reading.archives import (
+    ArchivedRow,
+    archive_of,
+    archived_rows,
+    branched_from,
+)
+from failproof_es.store.reading.reader import iterate_stream
+from failproof_es.store.store import Store
+from failproof_es.store.writing.appending import append
+from failproof_es.store.writing.event_header import Draft, EventHeader
+from failproof_es.store.writing.lease import Lease, RunBusy
+
+_ROWS = (
+    "SELECT notification_id, originator_id, originator_version, topic, run_id, "
+    "timestamptz_send(recorded_at), leaf_hash FROM failproof.stored_events "
+    "WHERE run_id = %s AND originator_id <> %s ORDER BY notification_id"
+)
+_MAY = """
+SELECT has_function_privilege(p.oid, 'EXECUTE') AND pg_get_userbyid(p.proowner) = 'failproof_owner'
+FROM pg_proc AS p
+JOIN pg_namespace AS n ON n.oid = p.pronamespace
+WHERE n.nspname = 'failproof' AND p.proname = 'detach_run'
+"""
+"""Without its owner's role the function could not move a row either."""
+_DETACH = "SELECT failproof.detach_run(%s, %s)"
+_OF_MONTH = (
+    "SELECT l.run_id, l.run_number FROM failproof.run_list AS l "
+    "JOIN failproof.stored_events AS e ON e.originator_id = l.run_id AND e.originator_version = 1 "
+    "WHERE e.recorded_at >= (%(month)s || '-01 00:00:00+00')::timestamptz "
+    "AND e.recorded_at AT TIME ZONE 'UTC' < "
+    "(%(month)s || '-01')::timestamp + interval '1 month' ORDER BY l.run_number"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who archives or attaches, and where; and what another process that wants the run is told."""
+
+    who: str
+    where: str
+    process: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedRun:
+    """A run that is archived. `events` of it are in the file, and none of them is in the log."""
+
+    run_id: UUID
+    run_number: int
+    file: str
+    bytes: int
+    sha256: str
+    streams: int
+    events: int
+    already: bool
+    """Whether nothing was left to be done."""
+
+
+def runs_of_month(connection: Connection, month: str) -> list[tuple[UUID, int]]:
+    """The runs that began in a month (`YYYY-MM`, UTC) by the database's clock; their numbers."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        return cursor.execute(_OF_MONTH, {"month": month}).fetchall()
+
+
+def archive_run(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
+    """Archive a run into a file in the folder. Finishes what was begun and broken off.
+
+    Raises `InvalidInput` where it may not be archived, where this user may not, and where the file
+    cannot be written or is not what it has to be: nothing is taken out of the log then.
+    """
+    require_archiver(store)
+    with held_alone(store, run_id, by):
+        return _archive(store, run_id, folder.absolute(), by)
+
+
+def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
+    with store.connect() as connection:
+        run = _require_ended(connection, run_id)
+        said, rows = archive_of(connection, run_id), rows_in_log(connection, run_id)
+        if said is None and not rows:
+            raise InvalidInput.because(
+                f"run {run.started.run_number} has no evaluations in the log",
+                remedy="there is nothing to archive",
+            )
+        if said is not None and not rows:
+            _require_taken_out(connection, said)
+            return _archived(said, already=True)
+        key = _sign(connection)
+        if said is not None and not _still_holds(said, rows, key):
+            # Nothing was taken out, and the file is gone or another one: begin again.
+            record_attached(store, said, by)
+            said = None
+        if said is None:
+            path = folder / file_name(run.started.run_number, run_id)
+            written = write_archive(connection, run_id, path, key)
+            try:
+                checked = check_archive(read_archive(path), run_id, rows, key)
+            except EvidenceError as error:
+                raise _refused_file(path, written, error) from None
+            said = _record(store, run, rows, path, checked, by)
+            _sign(connection)  # the event that says it is signed before anything leaves
+    _detach(store, said)
+    return _archived(said, already=False)
+
+
+@contextmanager
+def held_alone(store: Store, run_id: UUID, by: By) -> Iterator[None]:
+    """Hold the run, so that nobody else archives, attaches or drives it. Raises `InvalidInput`."""
+    with Lease(store.url, run_id, by.process) as lease:
+        try:
+            lease.acquire()
+        except RunBusy as error:
+            raise InvalidInput.because(f"{error}", remedy="nothing was changed") from None
+        yield
+
+
+# -- steps ---------------------------------------------------------------------------------------
+
+
+def require_archiver(store: Store) -> None:
+    """Raise `InvalidInput` where this user may not take anything out of the log."""
+    with connect(store.archiver_url) as connection, connection.cursor() as cursor:
+        cursor.row_factory = tuple_row
+        row = cursor.execute(_MAY).fetchone()
+    if row != (True,):
+        raise InvalidInput.because(
+            "this database user may not archive",
+            remedy="grant it failproof_archiver, beside failproof_writer",
+        )
+
+
+def _require_ended(connection: Connection, run_id: UUID) -> Run:
+    run = fold_run(row.event() for row in iterate_stream(connection, run_id))
+    if run.manifest is None:
+        raise InvalidInput.because(f"run {run_id} has not begun")
+    number = run.started.run_number
+    if not (run.ended and run.sealed):
+        how = "is not sealed" if run.ended else f"has not ended: it is {run.status}"
+        raise InvalidInput.because(
+            f"run {number} {how}",
+            remedy=f"finish it with `failproof-es resume {number}`",
+        )
+    if children := branched_from(connection, run_id):
+        named = ", ".join(map(str, children))
+        raise InvalidInput.because(
+            f"run {named} was branched from run {number}, and refers to its evaluations",
+            remedy=f"archive {named} first",
+        )
+    return run
+
+
+def rows_in_log(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
+    """The rows of the run's evaluations that are in the log, without their states.
+
+    Raises `InvalidInput` for a run from before the ledger.
+    """
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        rows = [ArchivedRow(*row) for row in cursor.execute(_ROWS, (run_id, run_id))]
+    if any(row.leaf_hash is None for row in rows):
+        raise InvalidInput.because(
+            f"run {run_id} is older than the ledger: its events have no leaf hashes",
+            remedy="leave it in the log",
+        )
+    return rows
+
+
+def _require_taken_out(connection: Connection, said: RunArchived) -> None:
+    rows = archived_rows(connection, said.about)
+    if len(rows) != said.events or rows_sha256(rows) != said.rows_sha256:
+        raise InvalidInput.because(
+            f"run {said.run_number} is archived, and what is kept of its rows is not what was "
+            "taken out",
+            remedy="`failproof-es verify` says what was changed",
+        )
+
+
+def _sign(connection: Connection) -> PublicKey:
+    """Sign what is committed. Returns the log's public key."""
+    sign_and_keep_checkpoint(connection)
+    key = own_public_key(ledger.origin(connection))
+    if key is None:
+        raise InvalidInput.because(
+            "this user has no key of the log", remedy="archive where the log is signed"
+        )
+    return key
+
+
+def _still_holds(said: RunArchived, rows: list[ArchivedRow], key: PublicKey) -> bool:
+    """Whether the file that is on record is there, and is what it was."""
+    try:
+        checked = check_archive(read_archive(Path(said.file)), said.about, rows, key)
+    except (InvalidInput, EvidenceError):
+        return False
+    return checked.sha256 == said.sha256
+
+
+def _refused_file(path: Path, written: bool, error: EvidenceError) -> InvalidInput:
+    if written:
+        return InvalidInput.because(
+            f"{path} was written, and does not read as what it has to be: {error}",
+            remedy="look at that disk; nothing was archived",
+        )
+    return InvalidInput.because(
+        f"{path} exists, and is not an archive of this run as it is in the log: {error}",
+        remedy="move it away, or name another folder; nothing was archived",
+    )
+
+
+def _record(
+    store: Store, run: Run, rows: list[ArchivedRow], path: Path, file: CheckedArchive, by: By
+) -> RunArchived:
+    run_id = run.started.originator_id
+    draft = Draft(
+        RunArchived,
+        _header(run_id, by),
+        run_number=run.started.run_number,
+        file=str(path),
+        bytes=file.bytes,
+        sha256=file.sha256,
+        origin=file.origin,
+        tree_size=file.tree_size,
+        tree_root=file.tree_root,
+        streams=len({row.stream_id for row in rows}),
+        events=len(rows),
+        topics=count_topics(rows),
+        first_position=rows[0].position,
+        last_position=rows[-1].position,
+        first_index=file.first_index,
+        last_index=file.last_index,
+        rows_sha256=rows_sha256(rows),
+    )
+
+    def decide(connection: Connection) -> list[Draft]:
+        return [] if archive_of(connection, run_id) is not None else [draft]
+
+    events = append(store, decide)
+    if not events:
+        raise InvalidInput.because(
+            f"run {run.started.run_number} was archived by somebody else meanwhile",
+            remedy="run the command again",
+        )
+    (event,) = events
+    assert isinstance(event, RunArchived)
+    return event
+
+
+def _detach(store: Store, said: RunArchived) -> None:
+    """Take the rows out. The database does it in one transaction, and checks everything again."""
+    try:
+        with connect(store.archiver_url) as connection:
+            connection.execute(_DETACH, (said.about, said.originator_version))
+    except psycopg.DatabaseError as error:
+        if error.sqlstate != REFUSED:
+            raise
+        raise refused(error, f"run {said.run_number} stays in the log") from None
+
+
+REFUSED = "FP008"
+"""The SQLSTATE with which the database refuses to take out or to put back."""
+
+
+def refused(error: psycopg.Error, so: str) -> InvalidInput:
+    """What the database said, as wrong input."""
+    return InvalidInput.because(
+        f"{error.diag.message_primary}: {so}",
+        remedy=error.diag.message_hint or "`failproof-es verify` says whether it was changed",
+    )
+
+
+def record_attached(store: Store, said: RunArchived, by: By) -> None:
+    """Record that the run is not archived any more. Its rows have to be in the log."""
+    draft = Draft(
+        RunAttached,
+        _header(said.about, by),
+        run_number=said.run_number,
+        file=said.file,
+        sha256=said.sha256,
+        events=said.events,
+        rows_sha256=said.rows_sha256,
+    )
+
+    def decide(connection: Connection) -> list[Draft]:
+        return [draft] if archive_of(connection, said.about) == said else []
+
+    append(store, decide)
+
+
+def _header(run_id: UUID, by: By) -> EventHeader:
+    return EventHeader(operations_id(run_id), None, about=run_id, who=by.who, where=by.where)
+
+
+def _archived(said: RunArchived, *, already: bool) -> ArchivedRun:
+    return ArchivedRun(
+        said.about, said.run_number, said.file, said.bytes, said.sha256, said.streams,
+        said.events, already,
+    )  # fmt: skip

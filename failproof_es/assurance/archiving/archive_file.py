@@ -1,0 +1,152 @@
+"""The file of an archived run: its evidence. Written whole, read again, compared row by row."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from failproof_es.assurance.export import evidence
+from failproof_es.ledger import bundle
+from failproof_es.ledger.bundle import ProvenEvent
+from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.note import PublicKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store.ledger import Connection
+from failproof_es.store.reading.archives import ArchivedRow
+from failproof_es.support.atomic_file import atomic_create, describe_write_error
+from failproof_es.support.regular_file import open_regular
+
+
+def file_name(run_number: int, run_id: UUID) -> str:
+    """What the file of a run is called. No other run of any log has the same."""
+    return f"run-{run_number}-{run_id}.evidence"
+
+
+def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicKey) -> bool:
+    """Write the run's evidence, as of the newest checkpoint; false where `path` is there already.
+
+    The file has its name once it is whole and on disk. Raises `InvalidInput` where it cannot be
+    written, or the run is not as it was sealed and signed.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            return False
+        atomic_create(path, evidence(connection, run_id, key=key), 0o666)
+    except FileExistsError:
+        return False
+    except EvidenceError as error:
+        raise InvalidInput.because(
+            f"the run is not what was sealed and signed: {error}",
+            remedy="`failproof-es verify` says what was changed; nothing was archived",
+        ) from None
+    except OSError as error:
+        raise InvalidInput.because(
+            f"{path} cannot be written: {describe_write_error(path, error)}",
+            remedy="name a folder where you may write and that has room; nothing was archived",
+        ) from None
+    return True
+
+
+def read_archive(path: Path) -> bytes:
+    """The file's bytes, from the disk and not from what was just written there.
+
+    Raises `InvalidInput`.
+    """
+    try:
+        with open_regular(path) as file:
+            if hasattr(os, "posix_fadvise"):
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            return file.read()
+    except OSError as error:
+        raise InvalidInput.because(
+            f"{path} cannot be read: {error.strerror or error}",
+            remedy="name the file of an archived run",
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedArchive:
+    """A file that holds a run, and every row of it that was asked for."""
+
+    bytes: int
+    sha256: str
+    origin: str
+    tree_size: int
+    tree_root: str
+    first_index: int
+    last_index: int
+
+
+def check_archive(
+    data: bytes, run_id: UUID, rows: Sequence[ArchivedRow], key: PublicKey
+) -> CheckedArchive:
+    """That the file proves its run, and holds exactly these rows of the run's evaluations.
+
+    Raises `EvidenceError` with the first reason.
+    """
+    read = bundle.read(data)
+    verdict = bundle.verify(read, key)
+    if verdict.contents.run_id != run_id:
+        raise EvidenceError(f"it is the evidence of run {verdict.contents.run_id}")
+    found = list(matching_events(read.events, rows))
+    return CheckedArchive(
+        len(data),
+        hashlib.sha256(data).hexdigest(),
+        verdict.checkpoint.origin,
+        verdict.checkpoint.size,
+        verdict.checkpoint.root.hex(),
+        found[0].index,
+        found[-1].index,
+    )
+
+
+def matching_events(
+    events: Sequence[ProvenEvent], rows: Sequence[ArchivedRow]
+) -> Iterator[ProvenEvent]:
+    """The event of each row, in the rows' order. `rows` are by position.
+
+    Raises `EvidenceError` where an event is missing, is another one, or stands elsewhere in the
+    tree; where there is no row; and where the streams of the rows have more events than rows.
+    """
+    if not rows:
+        raise EvidenceError("there is nothing of the run that the file could hold")
+    streams = {row.stream_id for row in rows}
+    held = {(each.stream_id, each.version): each for each in events if each.stream_id in streams}
+    if len(held) != len(rows):
+        raise EvidenceError(f"it holds {len(held)} events of evaluations, not {len(rows)}")
+    last = -1
+    for row in rows:
+        event = held.get((row.stream_id, row.version))
+        if event is None or event.topic != row.topic or event.leaf_hash() != row.leaf_hash:
+            raise EvidenceError(
+                f"the event at position {row.position} (stream {row.stream_id} version "
+                f"{row.version}) is not in it as it is in the log"
+            )
+        if event.index <= last:
+            raise EvidenceError(f"in it position {row.position} stands elsewhere in the tree")
+        last = event.index
+        yield event
+
+
+def rows_sha256(rows: Sequence[ArchivedRow]) -> str:
+    """What `RunArchived` says of its rows: position, time of recording and leaf of each."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(row_bytes(row))
+    return digest.hexdigest()
+
+
+def row_bytes(row: ArchivedRow) -> bytes:
+    """The 48 bytes of a row in that digest."""
+    return row.position.to_bytes(8, "big", signed=True) + row.recorded_at + row.leaf_hash
+
+
+def count_topics(rows: Sequence[ArchivedRow]) -> dict[str, int]:
+    """How many rows there are of each topic, by name."""
+    return dict(sorted(Counter(row.topic for row in rows).items()))

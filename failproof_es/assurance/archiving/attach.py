@@ -1,0 +1,203 @@
+"""Attaches an archived run: every row goes back as it was, or none does.
+
+The file may be anybody's. It has to have the SHA-256 that the log says, and every event in it to
+hash to the leaf that is kept of its row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from failproof_es.assurance.archiving.archive import (
+    REFUSED,
+    By,
+    held_alone,
+    record_attached,
+    refused,
+    require_archiver,
+    rows_in_log,
+)
+from failproof_es.assurance.archiving.archive_file import (
+    matching_events,
+    read_archive,
+    rows_sha256,
+)
+from failproof_es.core.run import fold_run
+from failproof_es.events import RunArchived
+from failproof_es.ledger import bundle
+from failproof_es.ledger.bundle import Bundle, ProvenEvent
+from failproof_es.ledger.contents import EvidenceError
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.connecting import connect
+from failproof_es.store.ledger import Connection
+from failproof_es.store.reading.archives import ArchivedRow, archive_of, archived_rows
+from failproof_es.store.reading.reader import existing_streams, iterate_stream
+from failproof_es.store.store import Store
+
+_ATTACH = "SELECT failproof.attach_events(%b, %b::bigint[], %b::bytea[])"
+_NUMBER = "SELECT run_number FROM failproof.run_list WHERE run_id = %s"
+_AT_ONCE = 500
+_BYTES_AT_ONCE = 1 << 23
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedRun:
+    """A run whose events are in the log again."""
+
+    run_id: UUID
+    run_number: int
+    events: int
+
+
+def attach_file(store: Store, path: Path, by: By) -> AttachedRun:
+    """Attach the run whose archive the file is. Finishes what was broken off.
+
+    Raises `InvalidInput` where the file is no archive, is of another log, was changed, or is of a
+    run that is not archived; and where this user may not. Then nothing was changed.
+    """
+    data = read_archive(path)
+    read, run_id = _read(path, data)
+    require_archiver(store)
+    with store.connect() as connection:
+        number = _require_this_log(connection, path, read, run_id)
+    with held_alone(store, run_id, by):
+        with store.connect() as connection:
+            said = _require_said(connection, path, data, run_id, number)
+            rows = archived_rows(connection, run_id)
+            if rows:
+                _require_untouched(rows, said)
+                events = _matching(path, read, rows)
+                _require_sources(connection, run_id, events, number)
+        if rows:
+            _put_back(store, said, rows, events)
+        with store.connect() as connection:
+            back = rows_in_log(connection, run_id)
+        if len(back) != said.events or rows_sha256(back) != said.rows_sha256:
+            raise InvalidInput.because(
+                f"the log does not hold what was archived of run {number}",
+                remedy="`failproof-es verify` says what was changed",
+            )
+        record_attached(store, said, by)
+    return AttachedRun(run_id, number, said.events)
+
+
+def _read(path: Path, data: bytes) -> tuple[Bundle, UUID]:
+    try:
+        read = bundle.read(data)
+        return read, UUID(str(read.manifest.get("run_id")))
+    except (EvidenceError, ValueError) as error:
+        raise InvalidInput.because(
+            f"{path} is not the archive of a run: {error}",
+            remedy="name a file that `failproof-es archive` wrote, unchanged",
+        ) from None
+
+
+def _require_this_log(connection: Connection, path: Path, read: Bundle, run_id: UUID) -> int:
+    """The number of the run. Raises `InvalidInput` where the file is of another log."""
+    origin = read.manifest.get("origin")
+    known = {tree.origin for tree in ledger.trees(connection)}
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(_NUMBER, (run_id,)).fetchone()
+    if origin not in known or row is None:
+        raise InvalidInput.because(
+            f"{path} is the archive of a run of another log, {json.dumps(origin)[:200]}",
+            remedy="attach it to the database that it was taken from (--database-url)",
+        )
+    return int(row[0])
+
+
+def _require_said(
+    connection: Connection, path: Path, data: bytes, run_id: UUID, number: int
+) -> RunArchived:
+    said = archive_of(connection, run_id)
+    if said is None:
+        raise InvalidInput.because(
+            f"run {number} is not archived", remedy="there is nothing to attach"
+        )
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != said.sha256:
+        raise InvalidInput.because(
+            f"{path} is not the file that run {number} was archived in: its SHA-256 is {digest}, "
+            f"on record is {said.sha256}",
+            remedy=f"find the file that was written to {said.file}",
+        )
+    return said
+
+
+def _require_untouched(rows: Sequence[ArchivedRow], said: RunArchived) -> None:
+    if len(rows) != said.events or rows_sha256(rows) != said.rows_sha256:
+        raise InvalidInput.because(
+            f"what is kept of the rows of run {said.run_number} is not what was taken out",
+            remedy="`failproof-es verify` says what was changed",
+        )
+
+
+def _matching(path: Path, read: Bundle, rows: Sequence[ArchivedRow]) -> list[ProvenEvent]:
+    try:
+        return list(matching_events(read.events, rows))
+    except EvidenceError as error:
+        raise InvalidInput.because(
+            f"{path} does not hold what is missing here: {error}",
+            remedy="find the file that was written when the run was archived",
+        ) from None
+
+
+def _require_sources(
+    connection: Connection, run_id: UUID, events: Sequence[ProvenEvent], number: int
+) -> None:
+    """Raise `InvalidInput` where the run it was branched from is archived itself."""
+    branch = fold_run(row.event() for row in iterate_stream(connection, run_id)).started
+    sources = {
+        UUID(json.loads(event.state)["source_evaluation_id"])
+        for event in events
+        if event.topic == "CarriedOver"
+    }
+    parent = None if branch.branched_from is None else branch.branched_from.run_id
+    if sources - existing_streams(connection, list(sources)) or (
+        parent is not None and archive_of(connection, parent) is not None
+    ):
+        raise InvalidInput.because(
+            f"run {number} refers to evaluations of the run that it was branched from, which is "
+            "archived",
+            remedy="attach that run first",
+        )
+
+
+def _put_back(
+    store: Store, said: RunArchived, rows: Sequence[ArchivedRow], events: Sequence[ProvenEvent]
+) -> None:
+    """All of them in one transaction. The database compares each with the leaf that it kept."""
+    try:
+        with connect(store.archiver_url) as connection, connection.transaction():
+            for positions, states in _portions(rows, events):
+                connection.execute(_ATTACH, (said.about, positions, states))
+    except psycopg.DatabaseError as error:
+        if error.sqlstate != REFUSED:
+            raise
+        raise refused(error, f"run {said.run_number} stays archived") from None
+
+
+def _portions(
+    rows: Sequence[ArchivedRow], events: Sequence[ProvenEvent]
+) -> Iterator[tuple[list[int], list[bytes]]]:
+    positions: list[int] = []
+    states: list[bytes] = []
+    size = 0
+    for row, event in zip(rows, events, strict=True):
+        positions.append(row.position)
+        states.append(event.state)
+        size += len(event.state)
+        if len(positions) == _AT_ONCE or size > _BYTES_AT_ONCE:
+            yield positions, states
+            positions, states, size = [], [], 0
+    if positions:
+        yield positions, states

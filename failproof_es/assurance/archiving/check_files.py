@@ -1,0 +1,79 @@
+"""Compares archived events with the files that hold them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+from failproof_es.assurance.archiving.archive_file import matching_events, read_archive
+from failproof_es.assurance.checking.findings import ARCHIVE_CHANGED, Finding, Verification
+from failproof_es.ledger import bundle
+from failproof_es.ledger.contents import EvidenceError
+from failproof_es.ledger.note import PublicKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store.ledger import Connection
+from failproof_es.store.reading.archives import archived_rows
+
+
+def check_archives(
+    connection: Connection, places: Sequence[Path], key: PublicKey | None, result: Verification
+) -> None:
+    """Check every archived event whose file is in one of these files or folders.
+
+    The runs in `result` say then that they were checked; a file that is not what is on record
+    becomes a finding. Raises `InvalidInput` for a file that cannot be read, or is of no run that
+    is archived here. In a folder, files of other runs are passed over.
+    """
+    for path, named in _files(places):
+        data = read_archive(path)
+        digest = hashlib.sha256(data).hexdigest()
+        places_known = {run.run_id: n for n, run in enumerate(result.archived_runs)}
+        by_digest = {run.sha256: run.run_id for run in result.archived_runs}
+        run_id = by_digest.get(digest) or _run_of(path, data)
+        place = None if run_id is None else places_known.get(run_id)
+        if place is None:
+            if named:
+                raise InvalidInput.because(
+                    f"{path} is not the archive of a run that is archived in this database",
+                    remedy="name files that `failproof-es archive` wrote from it",
+                )
+            continue
+        run = result.archived_runs[place]
+        try:
+            if digest != run.sha256:
+                raise EvidenceError(f"its SHA-256 is {digest}, on record is {run.sha256}")
+            read = bundle.read(data)
+            if key is not None:
+                bundle.verify(read, key)
+            if run.taken_out:
+                for _ in matching_events(read.events, archived_rows(connection, run.run_id)):
+                    pass
+        except EvidenceError as error:
+            message = f"{path} is not what run {run.run_number} was archived in: {error}"
+            result.add(Finding(ARCHIVE_CHANGED, message, None, None, run.run_id))
+        else:
+            result.archived_runs[place] = replace(run, checked=True)
+
+
+def _files(places: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+    """Each file, and whether it was named itself."""
+    for place in places:
+        if place.is_dir():
+            yield from ((path, False) for path in sorted(place.glob("*.evidence")))
+        else:
+            yield place, True
+
+
+def _run_of(path: Path, data: bytes) -> UUID | None:
+    """Which run a file says that it is of, or is named after, whatever else it holds."""
+    try:
+        return UUID(str(bundle.read(data).manifest.get("run_id")))
+    except (EvidenceError, ValueError):
+        pass
+    try:
+        return UUID(path.name.removesuffix(".evidence")[-36:])
+    except ValueError:
+        return None

@@ -1,0 +1,130 @@
+"""Which runs are archived, and what of their rows is still here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from psycopg.rows import tuple_row
+
+from failproof_es.core.case import operations_id
+from failproof_es.events import RunArchived
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.mapper import decode
+from failproof_es.store.reading.reader import Connection
+
+_SAID = (
+    "SELECT topic, state, originator_id, originator_version FROM failproof.stored_events "
+    "WHERE originator_id = %s AND topic IN ('RunArchived', 'RunAttached') "
+    "ORDER BY originator_version DESC LIMIT 1"
+)
+_ABOUT_ALL = (
+    "SELECT topic, state, originator_id, originator_version, notification_id "
+    "FROM failproof.stored_events WHERE topic IN ('RunArchived', 'RunAttached') "
+    "ORDER BY notification_id"
+)
+_COLUMNS = (
+    "notification_id, originator_id, originator_version, topic, run_id, "
+    "timestamptz_send(recorded_at), leaf_hash"
+)
+_ROWS_OF_RUN = (
+    f"SELECT {_COLUMNS} FROM failproof.archived_event_list WHERE run_id = %s "
+    "ORDER BY notification_id"
+)
+_BRANCHED = """
+SELECT DISTINCT l.run_number
+FROM failproof.stored_events AS e
+JOIN failproof.run_list AS l ON l.run_id = e.run_id
+WHERE e.run_id <> %(run)s
+    AND position(convert_to(%(run)s::uuid::text, 'UTF8') IN e.state) > 0
+    AND (
+        e.topic = 'CarriedOver'
+        OR e.topic = 'RunStarted'
+        AND failproof.readable(convert_from(e.state, 'UTF8')::json)
+            #>> '{branched_from,run_id}' = %(run)s::uuid::text
+        AND NOT EXISTS (
+            SELECT FROM failproof.archived_event_list AS a WHERE a.run_id = e.run_id
+        )
+    )
+    AND e.topic IN ('CarriedOver', 'RunStarted')
+ORDER BY 1
+"""
+
+
+class ArchivedRow(NamedTuple):
+    """What is kept of an archived event: all of its row but the state."""
+
+    position: int
+    stream_id: UUID
+    version: int
+    topic: str
+    run_id: UUID
+    recorded_at: bytes
+    """As PostgreSQL sends it: microseconds since 2000, 8 bytes."""
+    leaf_hash: bytes
+
+
+class RunIsArchived(InvalidInput):
+    """What happened in the run's evaluations is in a file. It has to be attached first."""
+
+    def __init__(self, archive: RunArchived) -> None:
+        self.archive = archive
+        at = archive.timestamp.strftime("%Y-%m-%d %H:%M:%SZ")
+        message = (
+            f"run {archive.run_number} is archived since {at} in {archive.file}, "
+            f"SHA-256 {archive.sha256}"
+        )
+        remedy = f"attach it with `failproof-es attach {quote(archive.file)}`"
+        super().__init__([Problem(message, remedy=remedy)])
+
+
+def archive_of(connection: Connection, run_id: UUID) -> RunArchived | None:
+    """How the run was archived; `None` where it is not, or was attached again.
+
+    Raises `UnreadableState` where the event is damaged.
+    """
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        row = cursor.execute(_SAID, (operations_id(run_id),)).fetchone()
+    if row is None or row[0] != RunArchived.__name__:
+        return None
+    event = decode(*row)
+    assert isinstance(event, RunArchived)
+    return event
+
+
+def require_attached(connection: Connection, run_id: UUID) -> None:
+    """Raise `RunIsArchived` where what happened in the run's evaluations is not in the log."""
+    if (archive := archive_of(connection, run_id)) is not None:
+        raise RunIsArchived(archive)
+
+
+def archived_runs(connection: Connection) -> dict[UUID, RunArchived]:
+    """Every run that is archived now, and how, in the order in which they were archived.
+
+    An event that stands beside another run than it is about says nothing.
+    """
+    found: dict[UUID, RunArchived] = {}
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        for topic, state, stream, version, _ in cursor.execute(_ABOUT_ALL):
+            event: Any = decode(topic, state, stream, version)
+            if operations_id(event.about) != stream:
+                continue
+            found.pop(event.about, None)
+            if isinstance(event, RunArchived):
+                found[event.about] = event
+    return found
+
+
+def archived_rows(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
+    """What is kept of the run's events, by position. Empty where nothing was taken out."""
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        rows: Sequence[Any] = cursor.execute(_ROWS_OF_RUN, (run_id,)).fetchall()
+    return [ArchivedRow(*row) for row in rows]
+
+
+def branched_from(connection: Connection, run_id: UUID) -> list[int]:
+    """The numbers of the runs in the log that were branched from this one."""
+    rows = connection.execute(_BRANCHED, {"run": run_id}).fetchall()
+    return [number for (number,) in rows]
