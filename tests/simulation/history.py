@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random as global_random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context
 from dataclasses import dataclass
@@ -19,9 +19,10 @@ from uuid import UUID
 import orjson
 import psycopg
 
-from failproof_es.core.case import prompt_id
+from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.sharding.leases import RUN_ITSELF
+from failproof_es.dialects import registry
 from failproof_es.engine import driver
 from failproof_es.engine.driver import Driver
 from failproof_es.events import Event
@@ -30,12 +31,14 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from failproof_es.support import clock
-from tests.simulation.database import MAPPER, Row, SimulatedDatabase, SimulatedStore
-from tests.simulation.faults import Faults
-from tests.simulation.leases import SimulatedLease
-from tests.simulation.loop import PROCESS, Process, SimulatedLoop, Stuck
-from tests.simulation.network import ModelServers, Sent, SimulatedTargets, bodies_of
+from tests.simulation.world.database import MAPPER, Row, SimulatedDatabase, SimulatedStore
+from tests.simulation.world.faults import Faults
+from tests.simulation.world.leases import SimulatedLease
+from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop, Stuck
+from tests.simulation.world.network import ModelServers, Sent, SimulatedTargets
+from tests.simulation.conversation import NAME, Conversation
 from tests.simulation.plan import Shape, planned_events, prepared
+from tests.simulation.spending import Bill
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _MOST_DRIVES = 60
@@ -66,10 +69,10 @@ class Drive:
 class History:
     """A run under faults that are drawn from a seed. `run` it once, then look at it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, ceiling: bool = False, judged: bool = False) -> None:
         self.seed = seed
         self.random = Random(f"{seed}/history")
-        self.shape = Shape.draw(self.random)
+        self.shape = Shape.draw(self.random, ceiling=ceiling, judged=judged)
         self.plan = prepared(self.shape)
         self.faults = Faults.draw(Random(f"{seed}/faults"))
         order = Random(f"{seed}/order")
@@ -83,12 +86,14 @@ class History:
         self.violations: list[str] = self.database.leases.wrong
         self.trace: list[str] = []
         self.sealed = False
-        self.asked: dict[UUID, str] = {}
-        """By evaluation the body that asks it."""
+        self.evaluations: dict[UUID, Case] = {}
+        """Every planned evaluation, and its case."""
+        self.bill = Bill(self.shape.ceiling, self.violations)
         self._clock_offset = timedelta()
         self._requested: Counter[str] = Counter()
         self._sends: Counter[str] = Counter()
-        self._answered: set[UUID] = set()
+        self._in_flight: dict[UUID, str] = {}
+        """By evaluation the body of its request that has no outcome on record."""
         self._to_come = self.random.choice((0, 1, 2, 3, 4, 6))
 
     def run(self) -> None:
@@ -123,6 +128,7 @@ class History:
                 patch.object(driver, "tuned_python", nullcontext),
                 patch.object(driver, "code_version", lambda: "0"),
                 patch.object(driver, "package_versions", lambda *_: {}),
+                patch.dict(registry._made, {NAME: Conversation()}),
             ):
                 yield
         finally:
@@ -131,17 +137,15 @@ class History:
     def _begin(self) -> None:
         events = planned_events(self.run_id, self.plan)
         self.database.append([MAPPER.to_stored_event(event) for event in events], ())
-        targets = SimulatedTargets(self.plan.configuration, self.servers)
-        contents = [case.turns[0].content for case in self.plan.cases]
-        for key in targets.models:
-            bodies = bodies_of(targets, key, contents)
-            for case, body in zip(self.plan.cases, bodies, strict=True):
+        for case in self.plan.cases:
+            prompt = prompt_id(case.digest())
+            for model in self.plan.models:
                 for repetition in range(1, self.shape.repetitions + 1):
-                    prompt = prompt_id(case.digest())
-                    named = EvaluationKey(self.run_id, prompt, key, repetition)
-                    self.asked[named.evaluation_id] = body
+                    named = EvaluationKey(self.run_id, prompt, model.key, repetition)
+                    self.evaluations[named.evaluation_id] = case
         self.database.on_commit = self._committed
         self.servers.on_send = self._sent
+        self.servers.on_charge = self.bill.charge
         self._drive()
         self._plan_disturbance()
         self.loop.outside(self.random.random() * 5, self._poll_again)
@@ -175,6 +179,7 @@ class History:
                 SimulatedTargets(configuration, self.servers),
                 observe=self._observed,
                 stop=drive.stop,
+                max_spend_usd=self.bill.raised_usd(self.random, surely=self.faults.calm),
             )
             await driving.drive(resumed=lease.epoch > 1)
 
@@ -264,11 +269,13 @@ class History:
         if self.sealed:
             self.violations.append(f"{entry.topic} was appended to a sealed run")
         if entry.topic == "RequestSent":
-            self._requested[orjson.loads(entry.state)["body"]] += 1
-        elif entry.topic == "ResponseReceived":
-            self._answered.add(stream_id)
-        elif entry.topic == "RunSealed":
-            self.sealed = True
+            body = self._in_flight[stream_id] = orjson.loads(entry.state)["body"]
+            self._requested[body] += 1
+            return
+        self._in_flight.pop(stream_id, None)
+        if stream_id == self.run_id:
+            self.bill.committed(entry)
+            self.sealed = self.sealed or entry.topic == "RunSealed"
 
     def _sent(self, sent: Sent) -> None:
         """Look at a request at the moment at which a process sends it."""
@@ -279,8 +286,7 @@ class History:
         [drive] = [each for each in self.drives if each.process is sent.process]
         if not self._is_current(drive, sent.body):
             return  # who lost the run may still waste a call
-        open_ = [s for s, body in self.asked.items() if body == sent.body]
-        if all(stream in self._answered for stream in open_):
+        if sent.body not in self._in_flight.values():
             self.violations.append(f"request {sent.number} asks for a reply that is on record")
 
     def _observed(self, event: Event) -> None:
@@ -307,7 +313,3 @@ class History:
         for row in self.database.rows:
             told.update(row.entry.state)
         return told.hexdigest()
-
-    def streams_of_evaluations(self) -> Sequence[UUID]:
-        """Every planned evaluation."""
-        return list(self.asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from math import inf
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from failproof_es.core.evaluation import Evaluation, fold
 from failproof_es.core.sharding import leases
 from failproof_es.core.sharding.leases import Leases
+from failproof_es.core.spend import RunBudget
 from failproof_es.engine.drive import interpreter
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.events import Event
@@ -97,6 +99,18 @@ def slots_not_returned(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(ConcurrencyLimiter, "release", forgetful)
 
 
+def ceiling_checked_after_sending(patched: pytest.MonkeyPatch) -> None:
+    """A request may be sent while the answers on record leave room, whatever is in flight."""
+
+    def late(self: RunBudget, amount: Decimal) -> bool:
+        if self.spending.spent >= self.ceiling:
+            return False
+        self.spending = self.spending.reserving(amount)
+        return True
+
+    patched.setattr(RunBudget, "reserve", late)
+
+
 def _statuses() -> dict[int, Any]:
     statuses: Any = http_reply._STATUS
     return statuses  # type: ignore[no-any-return]
@@ -113,5 +127,6 @@ MUTATIONS: Mapping[str, Mutation] = {
         lost_acknowledgement_not_recognised,
         request_sent_during_outage,
         slots_not_returned,
+        ceiling_checked_after_sending,
     )
 }

@@ -6,7 +6,7 @@ Whoever finds all of them finished ends the run. There is no queue: a worker loo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any, cast
@@ -26,10 +26,10 @@ from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
-from tests.simulation.database import SimulatedStore
+from tests.simulation.world.database import SimulatedStore
 from tests.simulation.history import Drive, History
-from tests.simulation.leases import SimulatedShardLeases
-from tests.simulation.network import SimulatedTargets
+from tests.simulation.world.leases import SimulatedShardLeases
+from tests.simulation.world.network import SimulatedTargets
 
 _AWAY = (psycopg.OperationalError, LogUnavailable, JournalError, LeaseLost, RunBusy)
 _SHARDS_AT_ONCE = 2
@@ -38,8 +38,8 @@ _SHARDS_AT_ONCE = 2
 class WorkersHistory(History):
     """A run that two or three workers drive together."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
+    def __init__(self, seed: int, *, ceiling: bool = False, judged: bool = False) -> None:
+        super().__init__(seed, ceiling=ceiling, judged=judged)
         self.shard_cases = self.database.shard_cases = self.random.randint(1, 2)
         self.shards = shard_count(self.shape.cases, self.shard_cases)
         self.finished: set[int] = set()
@@ -185,6 +185,14 @@ class Worker:
         self._history.loop.outside(LEASE_S / LEASE_PARTS, self._renew)
 
 
+KINDS: Sequence[str] = ("alone", "workers", "ceiling", "judges")
+"""What a history is about, by its seed in turn: one process drives a run; several workers do; the
+run has a spend ceiling; its replies are judged."""
+
+
 def history_of(seed: int) -> History:
-    """The history of this seed: of one process that drives a run alone, or of several workers."""
-    return WorkersHistory(seed) if Random(f"{seed}/kind").random() < 0.5 else History(seed)
+    """The history of this seed."""
+    kind = KINDS[seed % len(KINDS)]
+    shared = kind == "workers" or (kind == "judges" and Random(f"{seed}/kind").random() < 0.5)
+    made = WorkersHistory if shared else History
+    return made(seed, ceiling=kind == "ceiling", judged=kind == "judges")

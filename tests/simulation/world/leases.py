@@ -13,10 +13,10 @@ from failproof_es.core.sharding import leases as rules
 from failproof_es.core.sharding.leases import Leases
 from failproof_es.store.writing.lease import Lease, RunBusy, ShardLeases
 from failproof_es.store.writing.recorder import Named, query
-from tests.simulation.loop import PROCESS, Process, SimulatedLoop
+from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop
 
 if TYPE_CHECKING:
-    from tests.simulation.database import SimulatedDatabase
+    from tests.simulation.world.database import SimulatedDatabase
 
 
 class LeaseTable:

@@ -19,7 +19,7 @@ from failproof_es.store.reading import reader
 from failproof_es.store.writing.recorder import query
 
 if TYPE_CHECKING:
-    from tests.simulation.database import Row
+    from tests.simulation.world.database import Row
 
 Answer = list[Any]
 Parameters = Any
@@ -48,8 +48,8 @@ class SimulatedConnection:
     def __exit__(self, *_: object) -> None:
         """Nothing to close."""
 
-    def cursor(self, **_: Any) -> SimulatedCursor:
-        return SimulatedCursor(self)
+    def cursor(self, name: str = "", **_: Any) -> SimulatedCursor:
+        return Found(self) if name == "find" else SimulatedCursor(self)
 
     def execute(self, statement: Any, parameters: Parameters = None) -> SimulatedCursor:
         return SimulatedCursor(self).execute(statement, parameters)
@@ -106,6 +106,24 @@ class SimulatedCursor:
         else:
             rows.sort(key=lambda row: (row.entry.originator_id, row.entry.originator_version))
         yield _binary(rows, [each.strip() for each in columns[1].split(",")])
+
+
+class Found(SimulatedCursor):
+    """The cursor of `reader.find`, as a drive uses it: by run and topics."""
+
+    itersize = 0
+
+    def execute(self, statement: Any, parameters: Parameters = None, **_: Any) -> SimulatedCursor:
+        text = statement.as_string(None)
+        if "WHERE true AND run_id = %s AND topic = ANY (%s) ORDER" not in text:
+            raise AssertionError(f"the simulated log does not know this statement: {text}")
+        run_id, topics = parameters
+        self._found = [
+            (row.position, len(row.entry.state))
+            for row in self._connection.rows
+            if row.entry.run_id == run_id and row.entry.topic in topics
+        ]
+        return self
 
 
 _texts: dict[int, tuple[sql.Composable, str]] = {}
@@ -207,6 +225,29 @@ def _finished(connection: SimulatedConnection, parameters: Parameters) -> Answer
     return [(scored, abandoned, others)]
 
 
+def _positions(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    (wanted,) = parameters
+    return [row.recorded() for row in connection.rows if row.position in wanted]
+
+
+def _events_at(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    return [
+        (stream, version, row.entry.topic, row.entry.state)
+        for stream, version in zip(parameters["streams"], parameters["versions"], strict=True)
+        for row in connection.streams.get(stream, ())
+        if row.entry.originator_version == version
+    ]
+
+
+def _without_outcome(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    last = [rows[-1].entry for rows in connection.streams.values()]
+    return [
+        (entry.originator_id, entry.originator_version)
+        for entry in last
+        if entry.run_id == parameters["run"] and entry.topic == "RequestSent"
+    ]
+
+
 def _shard_cases(connection: SimulatedConnection, parameters: Parameters) -> Answer:
     return [(connection.shard_cases,)] if connection.shard_cases else []
 
@@ -226,7 +267,10 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     _text(reader._READ_EVENT): _event,
     _text(reader._READ_BEGINNINGS): _beginnings,
     _text(reader._STREAM_BYTES): _sizes,
+    _text(reader._READ_POSITIONS): _positions,
     query("finished_streams"): _finished,
+    query("events_at"): _events_at,
+    query("requests_without_outcome"): _without_outcome,
     query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
     "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _shard_cases,
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],

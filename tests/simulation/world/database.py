@@ -20,10 +20,10 @@ from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.reading.reader import RecordedEvent
 from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, Named, _Taken
 from failproof_es.support import clock
-from tests.simulation.faults import DatabaseFault, Faults
-from tests.simulation.leases import LeaseTable
-from tests.simulation.loop import Process, SimulatedLoop, TryAgain
-from tests.simulation.sql import SimulatedConnection
+from tests.simulation.world.faults import DatabaseFault, Faults
+from tests.simulation.world.leases import LeaseTable
+from tests.simulation.world.loop import Process, SimulatedLoop, TryAgain
+from tests.simulation.world.sql import SimulatedConnection
 
 T = TypeVar("T")
 _OUTAGE_S = 300.0
