@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from random import Random
 from typing import Any, cast
@@ -31,19 +32,20 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from failproof_es.support import clock
+from tests.simulation.conversation import NAME, Conversation
+from tests.simulation.plan import Shape, planned_events, prepared
+from tests.simulation.spending import Bill
 from tests.simulation.world.database import MAPPER, Row, SimulatedDatabase, SimulatedStore
 from tests.simulation.world.faults import Faults
 from tests.simulation.world.leases import SimulatedLease
 from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop, Stuck
 from tests.simulation.world.network import ModelServers, Sent, SimulatedTargets
-from tests.simulation.conversation import NAME, Conversation
-from tests.simulation.plan import Shape, planned_events, prepared
-from tests.simulation.spending import Bill
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _MOST_DRIVES = 60
 _CALM_AFTER_DRIVES = 8
 _CALM_AFTER_S = 7_200.0
+_AWAY = (psycopg.OperationalError,)
 _DISTURBANCES = ("kill", "kill", "kill", "cut off", "stopped", "request", "outage", "clock")
 
 
@@ -172,6 +174,9 @@ class History:
             if not await self._acquired(lease):
                 return
             self._note(f"{drive.process.name} has epoch {lease.epoch}")
+            shared = await asyncio.to_thread(
+                store.outage.retry, partial(self._take_over, store), _AWAY
+            )
             driving = Driver(
                 cast("Store", store),
                 lease,
@@ -181,7 +186,11 @@ class History:
                 stop=drive.stop,
                 max_spend_usd=self.bill.raised_usd(self.random, surely=self.faults.calm),
             )
-            await driving.drive(resumed=lease.epoch > 1)
+            await driving.drive(resumed=shared or lease.epoch > 1)
+
+    def _take_over(self, store: SimulatedStore) -> bool:
+        """Whether the run was taken from workers, who have nothing to do in it any more."""
+        return False
 
     async def _acquired(self, lease: SimulatedLease) -> bool:
         """Whether this process got the run: it tries again until it did, or the run is sealed."""
@@ -266,7 +275,7 @@ class History:
         entry = row.entry
         stream_id = cast("UUID", entry.originator_id)
         self._note(f"{row.position} {stream_id} {entry.originator_version} {entry.topic}")
-        if self.sealed:
+        if self.sealed and entry.run_id is not None:
             self.violations.append(f"{entry.topic} was appended to a sealed run")
         if entry.topic == "RequestSent":
             body = self._in_flight[stream_id] = orjson.loads(entry.state)["body"]

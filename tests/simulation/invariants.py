@@ -20,8 +20,8 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
-from tests.simulation.world.database import MAPPER
 from tests.simulation.history import History
+from tests.simulation.world.database import MAPPER
 
 _TURNED_AWAY = (429, 503)
 """The statuses with which the simulated servers refuse a request for now."""

@@ -24,6 +24,8 @@ class LeaseTable:
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.of_run: dict[UUID, Leases] = {}
+        self.finished: set[tuple[UUID, int]] = set()
+        """The shards whose last holder found nothing left: a hint."""
         self.holders: dict[tuple[UUID, int], str] = {}
         self.sessions: dict[int, Process] = {}
         self.wrong: list[str] = []
@@ -116,6 +118,8 @@ class LeaseTable:
         self.of_run[run_id], held = rules.release(
             self.of_run.get(run_id, {}), given["shard"], given["epoch"], now=self._loop.now_s
         )
+        if held and given["finished"]:
+            self.finished.add((run_id, given["shard"]))
         return [(held,)]
 
     def holder(self, given: Mapping[str, Any]) -> list[Any]:

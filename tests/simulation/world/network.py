@@ -15,9 +15,11 @@ from failproof_es.core.spend import HIDDEN_INPUT_TOKENS
 from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.models import server_of
+from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.ollama.provider import OllamaProvider
 from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
+from failproof_es.problems import InvalidInput
 from failproof_es.support import clock
 from tests.simulation.plan import MOST_OUTPUT_TOKENS
 from tests.simulation.world.faults import Faults, ServerFault
@@ -149,6 +151,12 @@ class SimulatedProvider(OllamaProvider):
 
     async def close(self) -> None:
         """Nothing to close."""
+
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
+        """Before a worker joins a run. Raises `InvalidInput`."""
+        if self._servers.faults.of_check():
+            raise InvalidInput.because(f"{self.base_url} cannot be reached from here")
+        return None
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt, as `HttpProvider.send` makes it."""

@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import psycopg
 from psycopg import sql
 
 from failproof_es.store.reading import reader
 from failproof_es.store.writing.recorder import query
+from tests.simulation.world import queue
 
 if TYPE_CHECKING:
-    from tests.simulation.world.database import Row
+    from tests.simulation.world.database import Row, SimulatedDatabase
 
 Answer = list[Any]
 Parameters = Any
@@ -31,16 +33,15 @@ _LONG = struct.Struct(">q")
 
 
 class SimulatedConnection:
-    """A connection that reads."""
+    """A connection of its own: what is read is the present state of the server."""
 
     closed = False
 
-    def __init__(
-        self, rows: Sequence[Row], streams: Mapping[UUID, Sequence[Row]], shard_cases: int
-    ) -> None:
-        self.rows = rows
-        self.streams = streams
-        self.shard_cases = shard_cases
+    def __init__(self, database: SimulatedDatabase) -> None:
+        self.database = database
+        self.rows: Sequence[Row] = database.rows
+        self.streams: Mapping[UUID, Sequence[Row]] = database.streams
+        self._within = self._wrote = self._unacknowledged = False
 
     def __enter__(self) -> SimulatedConnection:
         return self
@@ -54,8 +55,29 @@ class SimulatedConnection:
     def execute(self, statement: Any, parameters: Parameters = None) -> SimulatedCursor:
         return SimulatedCursor(self).execute(statement, parameters)
 
-    def transaction(self) -> Any:
-        return nullcontext()
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is written in it must not fail after its first statement: nothing is undone."""
+        self._within, self._wrote = True, False
+        yield
+        self._within = False
+        self._tell()
+
+    def written(self, write: Callable[[], None]) -> None:
+        """Write, whatever becomes of it on the way. Raises `psycopg.OperationalError`."""
+        fault = None if self._within and self._wrote else self.database.fault()
+        if fault in ("refused", "late"):
+            raise psycopg.OperationalError("the connection was cut before the commit")
+        write()
+        self._wrote = True
+        self._unacknowledged = self._unacknowledged or fault == "lost"
+        if not self._within:
+            self._tell()
+
+    def _tell(self) -> None:
+        lost, self._unacknowledged = self._unacknowledged, False
+        if lost:
+            raise psycopg.OperationalError("the connection was cut after the commit")
 
 
 class SimulatedCursor:
@@ -129,8 +151,10 @@ class Found(SimulatedCursor):
 _texts: dict[int, tuple[sql.Composable, str]] = {}
 
 
-def _text(statement: str | sql.Composable) -> str:
+def _text(statement: str | bytes | sql.Composable) -> str:
     """The text of a statement. Those of the reader are constants: each is put together once."""
+    if isinstance(statement, bytes):
+        return statement.decode()
     if isinstance(statement, str):
         return statement
     known = _texts.get(id(statement))
@@ -248,8 +272,12 @@ def _without_outcome(connection: SimulatedConnection, parameters: Parameters) ->
     ]
 
 
-def _shard_cases(connection: SimulatedConnection, parameters: Parameters) -> Answer:
-    return [(connection.shard_cases,)] if connection.shard_cases else []
+def _versions(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    (wanted,) = parameters
+    streams = connection.streams
+    return [
+        (each, streams[each][-1].entry.originator_version) for each in wanted if each in streams
+    ]
 
 
 def _under_run(connection: SimulatedConnection, parameters: Parameters) -> list[UUID]:
@@ -272,6 +300,7 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     query("events_at"): _events_at,
     query("requests_without_outcome"): _without_outcome,
     query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
-    "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _shard_cases,
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
+    reader.VERSIONS: _versions,
+    **queue.ANSWERS,
 }
