@@ -82,6 +82,7 @@ class History:
         self.database = SimulatedDatabase(self.loop, self.faults)
         self.servers = ModelServers(self.loop, self.faults, Random(f"{seed}/servers"))
         self.run_id = UUID(bytes=sha256(f"run {seed}".encode()).digest()[:16], version=4)
+        self.run_number = 1
         self.drives: list[Drive] = []
         self.followed: list[Row] = []
         """What a reader has seen that polls for what comes after its last position."""
@@ -137,7 +138,7 @@ class History:
             global_random.setstate(state)
 
     def _begin(self) -> None:
-        events = planned_events(self.run_id, self.plan)
+        events = planned_events(self.run_id, self.run_number, self.plan)
         self.database.append([MAPPER.to_stored_event(event) for event in events], ())
         for case in self.plan.cases:
             prompt = prompt_id(case.digest())
@@ -146,6 +147,7 @@ class History:
                     named = EvaluationKey(self.run_id, prompt, model.key, repetition)
                     self.evaluations[named.evaluation_id] = case
         self.database.on_commit = self._committed
+        self.database.note = self._note
         self.servers.on_send = self._sent
         self.servers.on_charge = self.bill.charge
         self._drive()
@@ -283,6 +285,8 @@ class History:
             return
         self._in_flight.pop(stream_id, None)
         if stream_id == self.run_id:
+            if entry.topic == "RunPaused":
+                self._note(orjson.loads(entry.state)["reason"])
             self.bill.committed(entry)
             self.sealed = self.sealed or entry.topic == "RunSealed"
 

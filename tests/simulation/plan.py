@@ -144,7 +144,7 @@ def _case(dialect: str, number: int) -> Case:
     )
 
 
-def planned_events(run_id: UUID, plan: Prepared) -> Sequence[Event]:
+def planned_events(run_id: UUID, number: int, plan: Prepared) -> Sequence[Event]:
     """What stands in the log before a run is driven: its prompts, and its plan."""
     configuration, digests = plan.configuration, tuple(case.digest() for case in plan.cases)
     prompts = [
@@ -163,7 +163,7 @@ def planned_events(run_id: UUID, plan: Prepared) -> Sequence[Event]:
         run_id=run_id,
         timestamp=clock.utc_now(),
         name="simulated",
-        run_number=1,
+        run_number=number,
         attempt=1,
         configuration=plan.resolved,
         configuration_digest=plan.digest,

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from functools import partial
 from random import Random
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 from unittest.mock import patch
 from uuid import UUID
 
@@ -157,16 +156,3 @@ class WorkersHistory(History):
         shard = place // self.shard_cases
         row = self.database.leases.of_run.get(self.run_id, {}).get(shard)
         return row is not None and working.holds(self.run_id, shard, row.epoch)
-
-
-KINDS: Sequence[str] = ("alone", "workers", "ceiling", "judges")
-"""What a history is about, by its seed in turn: one process drives a run; several workers do; the
-run has a spend ceiling; its replies are judged."""
-
-
-def history_of(seed: int) -> History:
-    """The history of this seed."""
-    kind = KINDS[seed % len(KINDS)]
-    shared = kind == "workers" or (kind == "judges" and Random(f"{seed}/kind").random() < 0.5)
-    made = WorkersHistory if shared else History
-    return made(seed, ceiling=kind == "ceiling", judged=kind == "judges")

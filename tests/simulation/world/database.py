@@ -69,6 +69,8 @@ class SimulatedDatabase:
         self.queue = QueueTable()
         self.faults = faults
         self.on_commit: Callable[[Row], None] = lambda row: None
+        self.note: Callable[[str], None] = lambda said: None
+        """Called with what happens that no event tells."""
         self._loop = loop
         self._position = 0
 

@@ -130,6 +130,8 @@ class SimulatedQueue:
             return None
         job = waiting[0]
         fault = self._database.faults.of_queue()
+        if fault is not None:
+            self._database.note(f"the job was {fault}: shard {job.shard.shard}")
         if fault == "lost":
             self._table.jobs.remove(job)
             return None
