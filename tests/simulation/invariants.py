@@ -21,7 +21,6 @@ from failproof_es.events import (
     Scored,
 )
 from tests.simulation.history import History
-from tests.simulation.world.database import MAPPER
 
 _TURNED_AWAY = (429, 503)
 """The statuses with which the simulated servers refuse a request for now."""
@@ -42,7 +41,10 @@ def violations(history: History) -> list[str]:
 
 def _violations(history: History) -> Iterator[str]:
     events = {
-        stream: [MAPPER.to_domain_event(row.entry) for row in rows]
+        stream: [
+            history.decoded(e.topic, e.state, stream, e.originator_version)
+            for e in (row.entry for row in rows)
+        ]
         for stream, rows in history.database.streams.items()
     }
     yield from _of_run(history, events[history.run_id])

@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from random import Random
 from types import SimpleNamespace
 from typing import cast
-from unittest.mock import patch
 from uuid import UUID
 
 import psycopg
@@ -26,6 +25,7 @@ from failproof_es.engine.workers.worker import Worker, WorkerOptions
 from failproof_es.store.errors import JournalError
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
+from failproof_es.store.writing import appending
 from failproof_es.store.writing.lease import LEASE_S, RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from tests.simulation.history import Drive, History
@@ -79,27 +79,27 @@ class WorkersHistory(History):
         for _ in range(self.random.randint(1, 2)):
             self._drive()
 
-    @contextmanager
-    def _installed(self) -> Iterator[None]:
+    def _replaced(self) -> Iterator[tuple[object, str, object]]:
         """The rest of the world in place of what a worker finds on its host."""
-        with super()._installed(), ExitStack() as patched:
-            for module, name, simulated in (
-                (worker, "ShardLeases", self._leases),
-                (worker, "ShardQueue", lambda url, drive: SimulatedQueue(self.database, drive)),
-                (worker, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)),
-                (worker, "os", SimpleNamespace(getpid=lambda: 1)),
-                (worker, "process_label", lambda: "somebody"),
-                (worker, "tuned_python", nullcontext),
-                (driven_run, "Targets", self._targets),
-                (driven_run, "require_plugins", lambda started: None),
-                (shard_queue, "_APP", SIMULATED_APP),
-                (shard_queue, "shard_size", lambda cases: self.shard_cases),
-                *((each, "current_user", lambda: "somebody") for each in (presence, operations)),
-                *((each, "code_version", lambda: "0") for each in (worker, ending, presence)),
-                *((each, "package_versions", lambda *_: {}) for each in (worker, ending)),
-            ):
-                patched.enter_context(patch.object(module, name, simulated))
-            yield
+        yield from super()._replaced()
+        yield worker, "ShardLeases", self._leases
+        yield worker, "ShardQueue", lambda url, drive: SimulatedQueue(self.database, drive)
+        yield worker, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
+        yield worker, "os", SimpleNamespace(getpid=lambda: 1)
+        yield worker, "process_label", lambda: "somebody"
+        yield worker, "tuned_python", nullcontext
+        yield driven_run, "Targets", self._targets
+        yield driven_run, "require_plugins", lambda started: None
+        yield shard_queue, "_APP", SIMULATED_APP
+        yield shard_queue, "shard_size", lambda cases: self.shard_cases
+        yield appending, "time", SimpleNamespace(sleep=lambda seconds: None)
+        for module in (presence, operations):
+            yield module, "current_user", lambda: "somebody"
+            yield module, "current_host", lambda: "somewhere"
+        for module in (worker, ending, presence):
+            yield module, "code_version", lambda: "0"
+        for module in (worker, ending):
+            yield module, "package_versions", lambda *_: {}
 
     def _leases(self, url: str, holder: str, seconds: float = LEASE_S) -> SimulatedShardLeases:
         process = PROCESS.get()

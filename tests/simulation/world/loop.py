@@ -145,10 +145,29 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         asyncio._set_running_loop(self)
         hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(finalizer=lambda generator: None)  # its process may be dead
+        ready, plans, draw = self._ready, self._plans, self.random.random
         try:
             while not reached():
                 for _ in range(_STEPS_AT_ONCE):
-                    self._step()
+                    self.steps += 1
+                    while plans and plans[0][0] <= self.steps:
+                        heapq.heappop(plans)[2]()
+                    if not ready:
+                        self._advance()
+                        continue
+                    chosen = int(draw() * len(ready))
+                    handle = ready[chosen]
+                    ready[chosen] = ready[-1]
+                    ready.pop()
+                    owner = handle.owner
+                    if handle.is_cancelled:
+                        continue
+                    if owner is not None and (owner.dead or owner.stopped):
+                        owner.held.append(handle)  # of a dead one, too: what it refers to lives on
+                    else:
+                        handle.context.run(handle.call, *handle.args)
+                if self.steps > _MOST_STEPS:
+                    raise Stuck(f"no end after {_MOST_STEPS} steps")
         finally:
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(None)
@@ -167,37 +186,20 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     # -- the loop --------------------------------------------------------------------------
 
-    def _step(self) -> None:
-        self.steps += 1
-        if self.steps > _MOST_STEPS:
-            raise Stuck(f"no end after {_MOST_STEPS} steps")
-        while self._plans and self._plans[0][0] <= self.steps:
-            heapq.heappop(self._plans)[2]()
-        ready = self._ready
-        if not ready:
-            self._advance()
-            return
-        chosen = int(self.random.random() * len(ready))
-        handle = ready[chosen]
-        ready[chosen] = ready[-1]
-        ready.pop()
-        if handle.is_cancelled:
-            return
-        owner = handle.owner
-        if owner is not None and (owner.dead or owner.stopped):
-            owner.held.append(handle)  # of a dead one, too: what it refers to lives on
-        else:
-            handle.context.run(handle.call, *handle.args)
-
     def _advance(self) -> None:
-        """Let the time jump to the next timer, and make ready whatever is due by then."""
+        """Let the time jump to the next timer, and make ready whatever is due by then. What happens
+        outside of all processes happens at once."""
         timers = self._timers
         while timers:
             when, _, handle = heapq.heappop(timers)
             owner = handle.owner
             if handle.is_cancelled or (owner is not None and owner.dead):
                 continue
-            self.now_s = max(self.now_s, when)
+            if when > self.now_s:
+                self.now_s = when
+            if owner is None:
+                handle.context.run(handle.call)
+                return
             self._ready.append(handle)
             while timers and timers[0][0] <= self.now_s:
                 self._ready.append(heapq.heappop(timers)[2])
