@@ -55,10 +55,6 @@ _DISTURBANCES = ("kill", "kill", "kill", "cut off", "stopped", "request", "outag
 _decode = mapper.decode
 
 
-class Violation(Exception):
-    """Something that must never happen has happened."""
-
-
 @dataclass(eq=False)
 class Drive:
     """One process that drives the run, and how it ended."""

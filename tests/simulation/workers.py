@@ -18,6 +18,7 @@ import psycopg
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice
+from failproof_es.core.sharding.shards import ShardId, shard_count
 from failproof_es.engine import lifecycle, operations
 from failproof_es.engine.workers import driven_run, ending, presence, shard_queue, worker
 from failproof_es.engine.workers.ending import Coordinator
@@ -74,8 +75,8 @@ class WorkersHistory(History):
     def _begin(self) -> None:
         super()._begin()
         self.database.queue.runs[self.run_id] = OpenShards(self.shape.cases, self.shard_cases)
-        shards = self.shape.cases // self.shard_cases + self.shape.cases % self.shard_cases
-        self.database.queue.add([shard_queue.ShardId(self.run_id, k) for k in range(shards)])
+        shards = shard_count(self.shape.cases, self.shard_cases)
+        self.database.queue.add([ShardId(self.run_id, k) for k in range(shards)])
         for _ in range(self.random.randint(1, 2)):
             self._drive()
 

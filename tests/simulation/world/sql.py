@@ -136,10 +136,9 @@ class Found(SimulatedCursor):
     itersize = 0
 
     def execute(self, statement: Any, parameters: Parameters = None, **_: Any) -> SimulatedCursor:
-        text = statement.as_string(None)
-        if "WHERE true AND run_id = %s AND topic = ANY (%s) ORDER" not in text:
-            raise AssertionError(f"the simulated log does not know this statement: {text}")
         run_id, topics = parameters
+        if not isinstance(run_id, UUID) or not isinstance(topics, list):
+            raise AssertionError(f"the simulated log does not know this statement: {statement!r}")
         self._found = [
             (row.position, len(row.entry.state))
             for row in self._connection.rows
