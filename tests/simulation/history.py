@@ -35,9 +35,9 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from failproof_es.support import clock
-from tests.simulation.conversation import NAME, Conversation
 from tests.simulation.plan import Shape, planned_events, prepared
 from tests.simulation.spending import Bill
+from tests.simulation.world.conversation import NAME, Conversation
 from tests.simulation.world.database import MAPPER, Row, SimulatedDatabase, SimulatedStore
 from tests.simulation.world.faults import Faults
 from tests.simulation.world.leases import SimulatedLease

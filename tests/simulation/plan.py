@@ -29,8 +29,8 @@ from failproof_es.events import (
 from failproof_es.models import model_keys, snapshot
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.support import clock
-from tests.simulation.conversation import NAME as CONVERSATION
-from tests.simulation.conversation import Conversation
+from tests.simulation.world.conversation import NAME as CONVERSATION
+from tests.simulation.world.conversation import Conversation
 
 MOST_OUTPUT_TOKENS = 100
 RATE = Rate(input=Decimal(1), output=Decimal(4))

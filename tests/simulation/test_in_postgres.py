@@ -26,9 +26,9 @@ from failproof_es.store.writing.recorder import EventRecorder
 from projections import PROJECTIONS
 from projections.runner import catch_up, prepare, rebuild
 from tests.integration.projections.world import follow_to_the_end
-from tests.simulation.conversation import NAME, Conversation
 from tests.simulation.invariants import violations
 from tests.simulation.many import HISTORIES, history_of
+from tests.simulation.world.conversation import NAME, Conversation
 
 _EACH = 201
 """Not a multiple of the kinds of histories: all of them come."""
