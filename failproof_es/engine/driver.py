@@ -81,6 +81,7 @@ class Driver:
         if run.sealed:
             return Outcome.of(run, interrupted=False)
         if not run.ended:
+            resumed = resumed or run.status == "paused"  # another process had it meanwhile
             self._spending = await self._spend_limiter(run)
         compared = self._configuration.gates.no_regression_against is not None
         checks = LiveChecks(run, scores=compared)

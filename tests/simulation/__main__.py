@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from tests.simulation.invariants import violations
-from tests.simulation.workers import history_of
+from tests.simulation.many import broken_in, history_of
 
 _BLOCK = 200
-
-
-def broken_in(first: int, count: int) -> dict[int, list[str]]:
-    """The seeds of this block whose histories violate an invariant, and how."""
-    found = {}
-    gc.freeze()  # to look through all that is imported takes longer than a history
-    try:
-        for seed in range(first, first + count):
-            history = history_of(seed)
-            history.run()
-            if wrong := violations(history):
-                found[seed] = wrong
-    finally:
-        gc.unfreeze()
-    return found
 
 
 def _show(seed: int) -> int:
@@ -46,7 +30,7 @@ def _run_many(first: int, count: int, processes: int) -> int:
     with ProcessPoolExecutor(processes) as pool:
         last = first + count
         blocks = [
-            pool.submit(broken_in, block, min(_BLOCK, last - block))
+            pool.submit(broken_in, range(block, min(block + _BLOCK, last)))
             for block in range(first, last, _BLOCK)
         ]
         for block in as_completed(blocks):

@@ -5,47 +5,54 @@ from __future__ import annotations
 import asyncio
 import random as global_random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from random import Random
 from typing import Any, cast
-from unittest.mock import patch
 from uuid import UUID
 
 import orjson
 import psycopg
 
-from failproof_es.core.case import prompt_id
+from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.sharding.leases import RUN_ITSELF
+from failproof_es.dialects import registry
 from failproof_es.engine import driver
 from failproof_es.engine.driver import Driver
+from failproof_es.engine.finish import live_checks, sealing
+from failproof_es.engine.limits import recorded_spending
 from failproof_es.events import Event
+from failproof_es.store import mapper
 from failproof_es.store.outage import LogUnavailable
+from failproof_es.store.reading import reader
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from failproof_es.support import clock
-from tests.simulation.database import MAPPER, Row, SimulatedDatabase, SimulatedStore
-from tests.simulation.faults import Faults
-from tests.simulation.leases import SimulatedLease
-from tests.simulation.loop import PROCESS, Process, SimulatedLoop, Stuck
-from tests.simulation.network import ModelServers, Sent, SimulatedTargets, bodies_of
 from tests.simulation.plan import Shape, planned_events, prepared
+from tests.simulation.spending import Bill
+from tests.simulation.world.conversation import NAME, Conversation
+from tests.simulation.world.database import MAPPER, Row, SimulatedDatabase, SimulatedStore
+from tests.simulation.world.faults import Faults
+from tests.simulation.world.leases import SimulatedLease
+from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop, Stuck
+from tests.simulation.world.network import ModelServers, Sent, SimulatedTargets
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _MOST_DRIVES = 60
 _CALM_AFTER_DRIVES = 8
 _CALM_AFTER_S = 7_200.0
+_AWAY = (psycopg.OperationalError,)
 _DISTURBANCES = ("kill", "kill", "kill", "cut off", "stopped", "request", "outage", "clock")
 
 
-class Violation(Exception):
-    """Something that must never happen has happened."""
+_decode = mapper.decode
 
 
 @dataclass(eq=False)
@@ -66,10 +73,10 @@ class Drive:
 class History:
     """A run under faults that are drawn from a seed. `run` it once, then look at it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, ceiling: bool = False, judged: bool = False) -> None:
         self.seed = seed
         self.random = Random(f"{seed}/history")
-        self.shape = Shape.draw(self.random)
+        self.shape = Shape.draw(self.random, ceiling=ceiling, judged=judged)
         self.plan = prepared(self.shape)
         self.faults = Faults.draw(Random(f"{seed}/faults"))
         order = Random(f"{seed}/order")
@@ -77,18 +84,22 @@ class History:
         self.database = SimulatedDatabase(self.loop, self.faults)
         self.servers = ModelServers(self.loop, self.faults, Random(f"{seed}/servers"))
         self.run_id = UUID(bytes=sha256(f"run {seed}".encode()).digest()[:16], version=4)
+        self.run_number = 1
         self.drives: list[Drive] = []
         self.followed: list[Row] = []
         """What a reader has seen that polls for what comes after its last position."""
         self.violations: list[str] = self.database.leases.wrong
         self.trace: list[str] = []
         self.sealed = False
-        self.asked: dict[UUID, str] = {}
-        """By evaluation the body that asks it."""
+        self.evaluations: dict[UUID, Case] = {}
+        """Every planned evaluation, and its case."""
+        self.bill = Bill(self.shape.ceiling, self.violations)
+        self._decoded: dict[bytes, Event] = {}
         self._clock_offset = timedelta()
         self._requested: Counter[str] = Counter()
         self._sends: Counter[str] = Counter()
-        self._answered: set[UUID] = set()
+        self._in_flight: dict[UUID, str] = {}
+        """By evaluation the body of its request that has no outcome on record."""
         self._to_come = self.random.choice((0, 1, 2, 3, 4, 6))
 
     def run(self) -> None:
@@ -115,33 +126,48 @@ class History:
     def _installed(self) -> Iterator[None]:
         """The simulated clock in place of the real one, and nothing that depends on the machine."""
         state = global_random.getstate()
-        global_random.seed(self.seed)
+        before = [(module, name, getattr(module, name)) for module, name, _ in self._replaced()]
         try:
-            with (
-                patch.object(clock, "utc_now", self.now),
-                patch.object(clock, "monotonic_s", self.loop.time),
-                patch.object(driver, "tuned_python", nullcontext),
-                patch.object(driver, "code_version", lambda: "0"),
-                patch.object(driver, "package_versions", lambda *_: {}),
-            ):
-                yield
+            for module, name, simulated in self._replaced():
+                setattr(module, name, simulated)
+            global_random.seed(self.seed)
+            yield
         finally:
             global_random.setstate(state)
+            for module, name, real in before:
+                setattr(module, name, real)
+
+    def _replaced(self) -> Iterator[tuple[object, str, object]]:
+        """Module, name, and what stands for it in the history."""
+        yield clock, "utc_now", self.now
+        yield clock, "monotonic_s", self.loop.time
+        yield driver, "tuned_python", nullcontext
+        yield driver, "code_version", lambda: "0"
+        yield driver, "package_versions", lambda *_: {}
+        yield registry, "_made", {**registry._made, NAME: Conversation()}
+        for module in (mapper, reader, live_checks, sealing, recorded_spending):
+            yield module, "decode", self.decoded
+
+    def decoded(self, topic: str, state: bytes, stream_id: UUID, version: int) -> Event:
+        """As the engine decodes it, each event once: it takes a quarter of the time otherwise."""
+        known = self._decoded.get(state)
+        if known is None or (known.originator_id, known.originator_version) != (stream_id, version):
+            known = self._decoded[state] = _decode(topic, state, stream_id, version)
+        return known
 
     def _begin(self) -> None:
-        events = planned_events(self.run_id, self.plan)
+        events = planned_events(self.run_id, self.run_number, self.plan)
         self.database.append([MAPPER.to_stored_event(event) for event in events], ())
-        targets = SimulatedTargets(self.plan.configuration, self.servers)
-        contents = [case.turns[0].content for case in self.plan.cases]
-        for key in targets.models:
-            bodies = bodies_of(targets, key, contents)
-            for case, body in zip(self.plan.cases, bodies, strict=True):
+        for case in self.plan.cases:
+            prompt = prompt_id(case.digest())
+            for model in self.plan.models:
                 for repetition in range(1, self.shape.repetitions + 1):
-                    prompt = prompt_id(case.digest())
-                    named = EvaluationKey(self.run_id, prompt, key, repetition)
-                    self.asked[named.evaluation_id] = body
+                    named = EvaluationKey(self.run_id, prompt, model.key, repetition)
+                    self.evaluations[named.evaluation_id] = case
         self.database.on_commit = self._committed
+        self.database.note = self._note
         self.servers.on_send = self._sent
+        self.servers.on_charge = self.bill.charge
         self._drive()
         self._plan_disturbance()
         self.loop.outside(self.random.random() * 5, self._poll_again)
@@ -168,6 +194,9 @@ class History:
             if not await self._acquired(lease):
                 return
             self._note(f"{drive.process.name} has epoch {lease.epoch}")
+            shared = await asyncio.to_thread(
+                store.outage.retry, partial(self._take_over, store), _AWAY
+            )
             driving = Driver(
                 cast("Store", store),
                 lease,
@@ -175,8 +204,13 @@ class History:
                 SimulatedTargets(configuration, self.servers),
                 observe=self._observed,
                 stop=drive.stop,
+                max_spend_usd=self.bill.raised_usd(self.random, surely=self.faults.calm),
             )
-            await driving.drive(resumed=lease.epoch > 1)
+            await driving.drive(resumed=shared or lease.epoch > 1)
+
+    def _take_over(self, store: SimulatedStore) -> bool:
+        """Whether the run was taken from workers, who have nothing to do in it any more."""
+        return False
 
     async def _acquired(self, lease: SimulatedLease) -> bool:
         """Whether this process got the run: it tries again until it did, or the run is sealed."""
@@ -261,14 +295,18 @@ class History:
         entry = row.entry
         stream_id = cast("UUID", entry.originator_id)
         self._note(f"{row.position} {stream_id} {entry.originator_version} {entry.topic}")
-        if self.sealed:
+        if self.sealed and entry.run_id is not None:
             self.violations.append(f"{entry.topic} was appended to a sealed run")
         if entry.topic == "RequestSent":
-            self._requested[orjson.loads(entry.state)["body"]] += 1
-        elif entry.topic == "ResponseReceived":
-            self._answered.add(stream_id)
-        elif entry.topic == "RunSealed":
-            self.sealed = True
+            body = self._in_flight[stream_id] = orjson.loads(entry.state)["body"]
+            self._requested[body] += 1
+            return
+        self._in_flight.pop(stream_id, None)
+        if stream_id == self.run_id:
+            if entry.topic == "RunPaused":
+                self._note(orjson.loads(entry.state)["reason"])
+            self.bill.committed(entry)
+            self.sealed = self.sealed or entry.topic == "RunSealed"
 
     def _sent(self, sent: Sent) -> None:
         """Look at a request at the moment at which a process sends it."""
@@ -279,8 +317,7 @@ class History:
         [drive] = [each for each in self.drives if each.process is sent.process]
         if not self._is_current(drive, sent.body):
             return  # who lost the run may still waste a call
-        open_ = [s for s, body in self.asked.items() if body == sent.body]
-        if all(stream in self._answered for stream in open_):
+        if sent.body not in self._in_flight.values():
             self.violations.append(f"request {sent.number} asks for a reply that is on record")
 
     def _observed(self, event: Event) -> None:
@@ -307,7 +344,3 @@ class History:
         for row in self.database.rows:
             told.update(row.entry.state)
         return told.hexdigest()
-
-    def streams_of_evaluations(self) -> Sequence[UUID]:
-        """Every planned evaluation."""
-        return list(self.asked)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from failproof_es.core.evaluation import ImpossibleHistory, fold
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import ImpossibleHistory, Judging, fold
 from failproof_es.core.reply_body import raw_body
 from failproof_es.core.run import fold_run
-from failproof_es.dialects import dialect_named
 from failproof_es.engine.replays.replay import rederive
 from failproof_es.events import (
     AttemptLost,
@@ -20,7 +20,6 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
-from tests.simulation.database import MAPPER
 from tests.simulation.history import History
 
 _TURNED_AWAY = (429, 503)
@@ -42,32 +41,34 @@ def violations(history: History) -> list[str]:
 
 def _violations(history: History) -> Iterator[str]:
     events = {
-        stream: [MAPPER.to_domain_event(row.entry) for row in rows]
+        stream: [
+            history.decoded(e.topic, e.state, stream, e.originator_version)
+            for e in (row.entry for row in rows)
+        ]
         for stream, rows in history.database.streams.items()
     }
     yield from _of_run(history, events[history.run_id])
     repeats: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
     recorded: Counter[str] = Counter()
-    for stream in history.streams_of_evaluations():
+    for stream, case in history.evaluations.items():
         evaluation = events.get(stream, [])
-        yield from _of_evaluation(history, stream, evaluation)
-        body = history.asked[stream]
+        yield from _of_evaluation(history, stream, case, evaluation)
+        in_flight = None
         for event in evaluation:
-            if isinstance(event, AttemptLost):
-                repeats[body] += 1
+            if isinstance(event, RequestSent):
+                in_flight = event.body
+            elif in_flight is None:
+                continue
+            elif isinstance(event, AttemptLost):
+                repeats[in_flight] += 1
+                in_flight = None
             elif isinstance(event, ResponseReceived | ErrorRecorded):
-                yield from _of_reply(history, body, event, recorded)
-        attempts = {(e.turn, e.attempt) for e in evaluation if isinstance(e, RequestSent)}
-        lost = {(e.turn, e.attempt) for e in evaluation if isinstance(e, AttemptLost)}
-        ended = {
-            (e.turn, e.attempt)
-            for e in evaluation
-            if isinstance(e, ResponseReceived | ErrorRecorded)
-        }
-        outcomes[body] += len(ended)
-        if attempts != lost | ended or lost & ended:
-            yield f"evaluation {stream}: its requests are not its outcomes and those lost"
+                yield from _of_reply(history, in_flight, event, recorded)
+                outcomes[in_flight] += 1
+                in_flight = None
+        if in_flight is not None:
+            yield f"evaluation {stream} ended with a request in flight"
     sends = Counter(sent.body for sent in history.servers.sent)
     for body, count in sends.items():
         if not 0 <= count - outcomes[body] <= repeats[body]:
@@ -86,32 +87,40 @@ def _of_run(history: History, events: Sequence[Event]) -> Iterator[str]:
     for finding in run.validation.findings:
         if finding.integrity:
             yield f"validation: {finding.kind}: {finding.message}"
-    planned = len(history.asked)
+    planned = len(history.evaluations)
     if run.counts is None or (run.counts.planned, run.counts.finished) != (planned, planned):
         yield f"the run counts {run.counts}, planned are {planned}"
 
 
-def _of_evaluation(history: History, stream: UUID, events: Sequence[Event]) -> Iterator[str]:
+def _of_evaluation(
+    history: History, stream: UUID, case: Case, events: Sequence[Event]
+) -> Iterator[str]:
     finals = [event for event in events if isinstance(event, Scored | EvaluationAbandoned)]
     if len(finals) != 1 or not fold(events).finished:
         yield f"evaluation {stream} has {len(finals)} final outcomes"
         return
-    plan, dialect = history.plan, dialect_named("failproof")
-    asked = {case.turns[0].content: case for case in plan.cases}
-    case = next(case for said, case in asked.items() if said in history.asked[stream])
-    _, differing = rederive(case, events, dialect, retry_attempts=history.shape.retries)
+    plan, retries = history.plan, history.shape.retries
+    judging = plan.configuration.judging
+    judges = Judging(tuple(each.key for each in plan.judges), judging.rule, judging.attempts)
+    _, differing = rederive(case, events, plan.dialect, retry_attempts=retries, judging=judges)
     for each in differing:
         yield f"evaluation {stream}: replay differs in {each.what}: {each.derived}"
-    errors = [event for event in events if isinstance(event, ErrorRecorded)]
-    ended_by_error = bool(errors) and not any(
-        isinstance(event, ResponseReceived) for event in events
-    )
-    if ended_by_error:
-        counting = [error for error in errors if error.status not in _NO_FAILURES]
-        last = errors[-1]
-        if last.status in _TURNED_AWAY:
+    yield from _of_failures(stream, events, retries)
+
+
+def _of_failures(stream: UUID, events: Sequence[Event], retries: int) -> Iterator[str]:
+    """A question that was given up had its attempts, and none of them was used up by a refusal."""
+    errors: dict[tuple[int, str | None], list[ErrorRecorded]] = {}
+    for event in events:
+        if isinstance(event, ErrorRecorded):
+            errors.setdefault((event.turn, event.judge), []).append(event)
+        elif isinstance(event, ResponseReceived):
+            errors.pop((event.turn, event.judge), None)
+    for found in errors.values():
+        counting = [error for error in found if error.status not in _NO_FAILURES]
+        if found[-1].status in _TURNED_AWAY:
             yield f"evaluation {stream} was given up because its server turned it away"
-        elif last.disposition == "transient" and len(counting) != history.shape.retries + 1:
+        elif found[-1].disposition == "transient" and len(counting) != retries + 1:
             yield f"evaluation {stream} was given up after {len(counting)} failures"
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from math import inf
 from typing import Any
 
 import pytest
 
 from failproof_es.core.evaluation import Evaluation, fold
+from failproof_es.core.run import Run
 from failproof_es.core.sharding import leases
 from failproof_es.core.sharding.leases import Leases
+from failproof_es.core.sharding.shards import ShardId
+from failproof_es.core.spend import RunBudget
 from failproof_es.engine.drive import interpreter
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
-from failproof_es.events import Event
+from failproof_es.engine.workers import ending, worker
+from failproof_es.engine.workers.driven_run import DrivenRun
+from failproof_es.events import Counts, Event
 from failproof_es.models import http_reply
+from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.recorder import EventRecorder
 
@@ -97,6 +104,43 @@ def slots_not_returned(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(ConcurrencyLimiter, "release", forgetful)
 
 
+def ceiling_checked_after_sending(patched: pytest.MonkeyPatch) -> None:
+    """A request may be sent while the answers on record leave room, whatever is in flight."""
+
+    def late(self: RunBudget, amount: Decimal) -> bool:
+        if self.spending.spent >= self.ceiling:
+            return False
+        self.spending = self.spending.reserving(amount)
+        return True
+
+    patched.setattr(RunBudget, "reserve", late)
+
+
+def shards_not_reconciled(patched: pytest.MonkeyPatch) -> None:
+    """Nobody looks for shards whose job was lost."""
+    patched.setattr(worker, "enqueue_missing", lambda connection, runs: [])
+
+
+def finished_by_the_hints(patched: pytest.MonkeyPatch) -> None:
+    """A run is ended because its shards were released as finished: the log is not asked."""
+    count = ending._count
+
+    def hopeful(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
+        counts, _ = count(connection, run)
+        return counts, []
+
+    patched.setattr(ending, "_count", hopeful)
+    patched.setattr(DrivenRun, "drive", _always_done(DrivenRun.drive))
+
+
+def _always_done(drive: Any) -> Any:
+    async def done(*given: Any) -> bool:
+        await drive(*given)
+        return True
+
+    return done
+
+
 def _statuses() -> dict[int, Any]:
     statuses: Any = http_reply._STATUS
     return statuses  # type: ignore[no-any-return]
@@ -113,5 +157,8 @@ MUTATIONS: Mapping[str, Mutation] = {
         lost_acknowledgement_not_recognised,
         request_sent_during_outage,
         slots_not_returned,
+        ceiling_checked_after_sending,
+        shards_not_reconciled,
+        finished_by_the_hints,
     )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from random import Random
 from typing import Any
@@ -13,6 +14,8 @@ from failproof_es.configuration.loading import digest_of
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.experiment import question_digest
+from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.protocol import Dialect
 from failproof_es.events import (
     CasesPlanned,
     Event,
@@ -20,11 +23,18 @@ from failproof_es.events import (
     ModelSnapshot,
     PricesRecorded,
     PromptStored,
+    Rate,
     RunStarted,
 )
 from failproof_es.models import model_keys, snapshot
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.support import clock
+from tests.simulation.world.conversation import NAME as CONVERSATION
+from tests.simulation.world.conversation import Conversation
+
+MOST_OUTPUT_TOKENS = 100
+RATE = Rate(input=Decimal(1), output=Decimal(4))
+"""So a token costs 1 or 4 millionths of a dollar, and sums are whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +48,17 @@ class Shape:
     workers: int
     retries: int
     patience_ms: int
+    ceiling: int = 0
+    """The spend ceiling in millionths of a dollar; 0 for none."""
+    judges: int = 0
+    """How many models judge each reply; 0 for the dialect that needs none."""
+    judged_late: bool = False
+    """Whether the judges are asked once every model has answered everything."""
 
     @classmethod
-    def draw(cls, random: Random) -> Shape:
+    def draw(cls, random: Random, *, ceiling: bool = False, judged: bool = False) -> Shape:
         """Mostly tiny."""
-        models = random.choice((1, 1, 2))
+        models = 1 if judged else random.choice((1, 1, 2))
         return cls(
             cases=random.randint(1, 3),
             models=models,
@@ -51,6 +67,9 @@ class Shape:
             workers=random.randint(1, 3),
             retries=random.randint(0, 2),
             patience_ms=random.choice((3_000, 900_000)),
+            ceiling=random.choice((1_000, 1_700, 2_500, 4_000, 8_000)) if ceiling else 0,
+            judges=random.choice((1, 1, 2)) if judged else 0,
+            judged_late=judged and random.random() < 0.3,
         )
 
 
@@ -62,24 +81,20 @@ class Prepared:
     resolved: dict[str, Any]
     digest: str
     models: tuple[ModelSnapshot, ...]
+    judges: tuple[ModelSnapshot, ...]
     cases: tuple[Case, ...]
+    dialect: Dialect
 
 
 @cache
 def prepared(shape: Shape) -> Prepared:
     """The configuration and the cases of a shape."""
+    dialect: Dialect = Conversation() if shape.judges else FailProof()
     configuration = Configuration.model_validate(
         {
             "test_run": {"name": "simulated"},
-            "models": [
-                {
-                    "provider": "ollama",
-                    "model": f"model-{n}",
-                    "base_url": f"http://server-{n % shape.servers}.test",
-                }
-                for n in range(shape.models)
-            ],
-            "prompts": {"source": "file", "path": "cases.jsonl", "dialect": "failproof"},
+            "models": [_model(f"model-{n}", n % shape.servers) for n in range(shape.models)],
+            "prompts": {"source": "file", "path": "cases.jsonl", "dialect": dialect.name},
             "execution": {
                 "parallel_workers": shape.workers,
                 "retry_attempts": shape.retries,
@@ -87,30 +102,49 @@ def prepared(shape: Shape) -> Prepared:
                 "timeout_per_request_ms": 2_000,
                 "rate_limit_wait_ms": shape.patience_ms,
                 "repetitions": shape.repetitions,
+                "max_spend_usd": shape.ceiling / 1_000_000 or None,
             },
+            "judges": [_model(f"judge-{n}", n % shape.servers) for n in range(shape.judges)]
+            or None,
+            "judging": {"begins": "after_all_answers" if shape.judged_late else "with_each_answer"},
         }
     )
     resolved = configuration.model_dump(mode="json", by_alias=True)
     keys = model_keys(configuration.models)
+    judging = [f"judge:{key}" for key in model_keys(configuration.asked_judges)]
     models = tuple(map(snapshot, configuration.models, keys))
-    cases = tuple(map(_case, range(shape.cases)))
-    return Prepared(configuration, resolved, digest_of(resolved), models, cases)
+    judges = tuple(map(snapshot, configuration.asked_judges, judging))
+    cases = tuple(_case(dialect.name, n) for n in range(shape.cases))
+    digest = digest_of(resolved)
+    return Prepared(configuration, resolved, digest, models, judges, cases, dialect)
 
 
-def _case(number: int) -> Case:
+def _model(name: str, server: int) -> dict[str, Any]:
+    return {
+        "provider": "ollama",
+        "model": name,
+        "base_url": f"http://server-{server}.test",
+        "max_tokens": MOST_OUTPUT_TOKENS,
+    }
+
+
+def _case(dialect: str, number: int) -> Case:
     said = f"Question {number}: yes or no?"
     expected = {"expected_response": "yes"}
+    turns = [Turn(role="user", content=said)]
+    if dialect == CONVERSATION:
+        turns.append(Turn(role="user", content="Are you sure?"))
     return Case(
-        dialect="failproof",
+        dialect=dialect,
         case_id=f"case-{number}",
         suite_id="simulated",
-        turns=(Turn(role="user", content=said),),
+        turns=tuple(turns),
         expectation=expected,
         document={"case_id": f"case-{number}", "suite_id": "simulated", "prompt": said, **expected},
     )
 
 
-def planned_events(run_id: UUID, plan: Prepared) -> Sequence[Event]:
+def planned_events(run_id: UUID, number: int, plan: Prepared) -> Sequence[Event]:
     """What stands in the log before a run is driven: its prompts, and its plan."""
     configuration, digests = plan.configuration, tuple(case.digest() for case in plan.cases)
     prompts = [
@@ -129,13 +163,14 @@ def planned_events(run_id: UUID, plan: Prepared) -> Sequence[Event]:
         run_id=run_id,
         timestamp=clock.utc_now(),
         name="simulated",
-        run_number=1,
+        run_number=number,
         attempt=1,
         configuration=plan.resolved,
         configuration_digest=plan.digest,
         models=plan.models,
+        judges=plan.judges,
         suites=(),
-        dialect="failproof",
+        dialect=plan.dialect.name,
         planned_cases=len(plan.cases),
         planned_evaluations=len(plan.cases) * len(plan.models) * repetitions,
         code_version="0",
@@ -148,7 +183,12 @@ def planned_events(run_id: UUID, plan: Prepared) -> Sequence[Event]:
     rest = [
         Draft(CasesPlanned, header, chunk=0, digests=digests, questions=questions),
         Draft(
-            PricesRecorded, header, models=tuple(ModelPrices(model_key=m.key) for m in plan.models)
+            PricesRecorded,
+            header,
+            models=tuple(
+                ModelPrices(model_key=model.key, source="simulated", rates=(RATE,))
+                for model in (*plan.models, *plan.judges)
+            ),
         ),
     ]
     return [*to_events(prompts, {}), started, *to_events(rest, {run_id: 1})]

@@ -1,190 +1,159 @@
-"""Histories with several workers, each of which claims shards and drives them by the engine's code.
+"""Histories with several workers: the engine's own `Worker`, with its queue, presence and endings.
 
-Whoever finds all of them finished ends the run. There is no queue: a worker looks at every shard.
+Now and then a process drives the run alone in between, as a plain `resume` does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import nullcontext, suppress
 from random import Random
-from typing import Any, cast
-from unittest.mock import patch
+from types import SimpleNamespace
+from typing import cast
+from uuid import UUID
 
 import psycopg
 
-from failproof_es.core.sharding.decisions import LEASE_PARTS
-from failproof_es.core.sharding.shards import ShardId, shard_cases, shard_count
-from failproof_es.engine.drive.retrying_reader import RetryingReader
-from failproof_es.engine.history import read_run
-from failproof_es.engine.workers import ending
-from failproof_es.engine.workers.driven_run import DrivenRun
+from failproof_es.configuration.schema import Configuration
+from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice
+from failproof_es.core.sharding.shards import ShardId, shard_count
+from failproof_es.engine import lifecycle, operations
+from failproof_es.engine.workers import driven_run, ending, presence, shard_queue, worker
 from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.engine.workers.worker import Worker, WorkerOptions
 from failproof_es.store.errors import JournalError
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
+from failproof_es.store.writing import appending
 from failproof_es.store.writing.lease import LEASE_S, RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
-from tests.simulation.database import SimulatedStore
 from tests.simulation.history import Drive, History
-from tests.simulation.leases import SimulatedShardLeases
-from tests.simulation.network import SimulatedTargets
+from tests.simulation.world.database import SimulatedStore
+from tests.simulation.world.leases import SimulatedShardLeases
+from tests.simulation.world.loop import PROCESS, SimulatedLoop
+from tests.simulation.world.network import SimulatedTargets
+from tests.simulation.world.queue import SIMULATED_APP, OpenShards, SimulatedQueue
 
-_AWAY = (psycopg.OperationalError, LogUnavailable, JournalError, LeaseLost, RunBusy)
-_SHARDS_AT_ONCE = 2
+_AWAY = (RunBusy, LogUnavailable, JournalError, LeaseLost, psycopg.OperationalError)
+_ALONE = 0.1
+"""How often a process resumes the run alone."""
+
+
+class SimulatedWorker(Worker):
+    """A worker whose leases are renewed without a thread."""
+
+    def _begin_renewing(self, loop: asyncio.AbstractEventLoop, released: threading.Event) -> None:
+        process = PROCESS.get()
+        assert process is not None and isinstance(loop, SimulatedLoop)
+
+        def keep() -> None:
+            if process.dead or released.is_set():
+                return
+            if not process.stopped:
+                process.context.run(self._renew, loop)
+            loop.outside(self._options.lease_s / LEASE_PARTS, keep)
+
+        loop.outside(self._options.lease_s / LEASE_PARTS, keep)
+
+    def holds(self, run_id: UUID, shard: int, epoch: int) -> bool:
+        """Whether it believes that it has this epoch of the shard."""
+        lease = self._leases._held.get((run_id, shard))
+        return lease is not None and lease.epoch == epoch
 
 
 class WorkersHistory(History):
     """A run that two or three workers drive together."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self.shard_cases = self.database.shard_cases = self.random.randint(1, 2)
-        self.shards = shard_count(self.shape.cases, self.shard_cases)
-        self.finished: set[int] = set()
-        """Shards whose last holder found nothing left: a hint."""
-        self.workers: dict[str, Worker] = {}
+    def __init__(self, seed: int, *, ceiling: bool = False, judged: bool = False) -> None:
+        super().__init__(seed, ceiling=ceiling, judged=judged)
+        self.shard_cases = self.random.randint(1, 2)
+        self.workers: dict[str, SimulatedWorker] = {}
+        self._ids = Random(f"{seed}/ids")
 
     def _begin(self) -> None:
         super()._begin()
+        self.database.queue.runs[self.run_id] = OpenShards(self.shape.cases, self.shard_cases)
+        shards = shard_count(self.shape.cases, self.shard_cases)
+        self.database.queue.add([ShardId(self.run_id, k) for k in range(shards)])
         for _ in range(self.random.randint(1, 2)):
             self._drive()
 
-    @contextmanager
-    def _installed(self) -> Iterator[None]:
-        with (
-            super()._installed(),
-            patch.object(ending, "code_version", lambda: "0"),
-            patch.object(ending, "package_versions", lambda *_: {}),
-            patch.object(ending, "close_run", lambda *_: None),
-            patch.object(ending, "reopen_run", lambda *_: None),
-            patch.object(ending, "enqueue", self._enqueue),
-        ):
-            yield
+    def _replaced(self) -> Iterator[tuple[object, str, object]]:
+        """The rest of the world in place of what a worker finds on its host."""
+        yield from super()._replaced()
+        yield worker, "ShardLeases", self._leases
+        yield worker, "ShardQueue", lambda url, drive: SimulatedQueue(self.database, drive)
+        yield worker, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
+        yield worker, "os", SimpleNamespace(getpid=lambda: 1)
+        yield worker, "process_label", lambda: "somebody"
+        yield worker, "tuned_python", nullcontext
+        yield driven_run, "Targets", self._targets
+        yield driven_run, "require_plugins", lambda started: None
+        yield shard_queue, "_APP", SIMULATED_APP
+        yield shard_queue, "shard_size", lambda cases: self.shard_cases
+        yield appending, "time", SimpleNamespace(sleep=lambda seconds: None)
+        for module in (presence, operations):
+            yield module, "current_user", lambda: "somebody"
+            yield module, "current_host", lambda: "somewhere"
+        for module in (worker, ending, presence):
+            yield module, "code_version", lambda: "0"
+        for module in (worker, ending):
+            yield module, "package_versions", lambda *_: {}
 
-    def _enqueue(self, _: Any, shards: list[ShardId]) -> list[ShardId]:
-        self.finished.difference_update(each.shard for each in shards)
-        return shards
+    def _leases(self, url: str, holder: str, seconds: float = LEASE_S) -> SimulatedShardLeases:
+        process = PROCESS.get()
+        assert process is not None
+        return SimulatedShardLeases(self.database, process, self.loop)
+
+    def _targets(self, configuration: Configuration) -> SimulatedTargets:
+        return SimulatedTargets(configuration, self.servers)
 
     async def _main(self, drive: Drive) -> None:
-        worker = self.workers[drive.process.name] = Worker(self, drive)
-        await worker.work()
+        if len(self.drives) > 3 and self.random.random() < _ALONE:
+            self._note(f"{drive.process.name} is alone")
+            await super()._main(drive)
+            return
+        store = cast("Store", SimulatedStore(self.loop, self.database))
+        if not await self._opened(store, drive):
+            return
+        working = self.workers[drive.process.name] = SimulatedWorker(
+            store,
+            WorkerOptions(Choice(self.run_id), self.random.randint(1, 2), drain=True),
+            observe=self._observed,
+            stop=drive.stop,
+            say=self._note,
+        )
+        await working.work()
+
+    async def _opened(self, store: Store, drive: Drive) -> bool:
+        """Whether workers may drive the run, if need be because it was resumed for them now."""
+        leases = self._leases("", "somebody")
+        try:
+            while not self.sealed and not drive.stop.is_set():
+                if self.database.queue.runs[self.run_id].is_open:
+                    return True
+                with suppress(*_AWAY):
+                    await Coordinator(store, leases, self._observed).resume(self.run_id)
+                    return True
+                await asyncio.sleep(1 + self._ids.random())
+        finally:
+            await asyncio.to_thread(leases.close)
+        return False
+
+    def _take_over(self, store: SimulatedStore) -> bool:
+        return lifecycle._take_from_workers(cast("Store", store), self.run_id)
 
     def _is_current(self, drive: Drive, body: str | None = None) -> bool:
-        """Whether the worker holds the shard of what it asks."""
-        worker = self.workers.get(drive.process.name)
-        if worker is None or body is None:
-            return False
+        """Whether the process holds the shard of what it asks, or the run."""
+        working = self.workers.get(drive.process.name)
+        if working is None:
+            return super()._is_current(drive, body)
+        if body is None:
+            return True
         contents = [case.turns[0].content for case in self.plan.cases]
         [place] = [place for place, said in enumerate(contents) if said in body]
         shard = place // self.shard_cases
-        lease = worker.leases._held.get((self.run_id, shard))
         row = self.database.leases.of_run.get(self.run_id, {}).get(shard)
-        return lease is not None and row is not None and lease.epoch == row.epoch
-
-
-class Worker:
-    """One worker process."""
-
-    def __init__(self, history: WorkersHistory, drive: Drive) -> None:
-        self._history = history
-        self._drive = drive
-        self._random = Random(f"{history.seed}/{drive.process.name}")
-        self._store = cast("Store", SimulatedStore(history.loop, history.database))
-        self.leases = SimulatedShardLeases(history.database, drive.process, history.loop)
-        self._coordinator = Coordinator(self._store, self.leases, history._observed)
-        self._driven: DrivenRun | None = None
-        self._over = False
-
-    async def work(self) -> None:
-        """Look at the shards until the run is sealed, or a stop is requested."""
-        history, stop = self._history, self._drive.stop
-        history.loop.outside(LEASE_S / LEASE_PARTS, self._renew)
-        draining = asyncio.create_task(self._drain())
-        try:
-            while not history.sealed and not stop.is_set():
-                with suppress(*_AWAY):
-                    await self._look()
-                await asyncio.sleep(0.2 + self._random.random() * 2)
-        finally:
-            draining.cancel()
-            await self._leave()
-            self._over = True
-            await asyncio.to_thread(self.leases.close)
-
-    async def _look(self) -> None:
-        """Drive what can be claimed, then end the run if all of it is finished."""
-        run_id, driven = self._history.run_id, await self._joined()
-        if driven is None:
-            return
-        open_ = [n for n in range(self._history.shards) if n not in self._history.finished]
-        self._random.shuffle(open_)
-        await asyncio.gather(*(self._take(driven, open_) for _ in range(_SHARDS_AT_ONCE)))
-        if driven.trouble is not None:
-            await self._leave()
-            await self._coordinator.pause(run_id, str(driven.trouble))
-        elif len(self._history.finished) == self._history.shards:
-            await self._coordinator.finish(run_id, driven.checks)
-
-    async def _joined(self) -> DrivenRun | None:
-        """The run as this worker drives it; `None` once it is sealed."""
-        history, run_id = self._history, self._history.run_id
-        run = await RetryingReader(self._store).read(read_run, run_id)
-        if run.sealed:
-            return None
-        if run.status == "paused":
-            run = await self._coordinator.resume(run_id)
-        if self._driven is None:
-            configuration = history.plan.configuration
-            targets = SimulatedTargets(configuration, history.servers)
-            self._driven = DrivenRun(
-                self._store, self.leases, run, configuration, targets, history._observed
-            )
-        return self._driven
-
-    async def _take(self, driven: DrivenRun, open_: list[int]) -> None:
-        history = self._history
-        while open_ and not self._drive.stop.is_set() and driven.trouble is None:
-            shard = open_.pop()
-            with suppress(*_AWAY):
-                lease = await asyncio.to_thread(self.leases.claim, history.run_id, shard)
-                if lease is None:
-                    continue
-                history._note(f"{self._drive.process.name} has shard {shard}, epoch {lease.epoch}")
-                done = False
-                try:
-                    cases = shard_cases(history.shape.cases, history.shard_cases, shard)
-                    done = await driven.drive(lease, cases)
-                finally:
-                    await asyncio.to_thread(self.leases.release, lease, finished=done)
-                if done:
-                    history.finished.add(shard)
-
-    async def _leave(self) -> None:
-        driven, self._driven = self._driven, None
-        if driven is not None:
-            with suppress(*_AWAY):
-                await driven.close()
-
-    async def _drain(self) -> None:
-        await self._drive.stop.wait()
-        if self._driven is not None:
-            await self._driven.stop()
-
-    def _renew(self) -> None:
-        """What the thread of leases does."""
-        process = self._drive.process
-        if process.dead or self._over:
-            return
-        if not process.stopped:
-            with suppress(psycopg.Error):
-                for lease in self.leases.renew():
-                    if self._driven is not None:
-                        self._driven.lost(lease)
-        self._history.loop.outside(LEASE_S / LEASE_PARTS, self._renew)
-
-
-def history_of(seed: int) -> History:
-    """The history of this seed: of one process that drives a run alone, or of several workers."""
-    return WorkersHistory(seed) if Random(f"{seed}/kind").random() < 0.5 else History(seed)
+        return row is not None and working.holds(self.run_id, shard, row.epoch)

@@ -13,6 +13,8 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+import psycopg
+
 from failproof_es.configuration.loading import configuration_from_resolved
 from failproof_es.core.evaluation import Evaluation, EvaluationKey
 from failproof_es.core.run import Run
@@ -113,7 +115,9 @@ class Coordinator:
     @asynccontextmanager
     async def _stream(self, run_id: UUID) -> AsyncIterator[RunStream | None]:
         """The run's own stream under the lease of the run itself; `None` where that is held."""
-        lease = await asyncio.to_thread(self.leases.claim, run_id)
+        claim = partial(self.leases.claim, run_id)
+        away = (psycopg.OperationalError,)
+        lease = await asyncio.to_thread(self.store.outage.retry, claim, away)
         if lease is None:
             yield None
             return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from failproof_es.engine.identity import code_version, current_host, current_use
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import query
+from failproof_es.support import clock
 
 FORGOTTEN_AFTER_S = 86_400.0
 """A worker that was heard of last so long ago is not listed any more."""
@@ -57,11 +57,11 @@ class Presence:
         self._store = store
         self._worker_id = worker_id
         self._holder = holder
-        self._last = (time.monotonic(), 0)
+        self._last = (clock.monotonic_s(), 0)
 
     def tell(self) -> None:
         """Tell that it lives, and how much is done."""
-        now, (then, before) = time.monotonic(), self._last
+        now, (then, before) = clock.monotonic_s(), self._last
         rate = (self.finished - before) / (now - then) if now - then >= 1 else None
         if rate is not None:
             self._last = now, self.finished

@@ -10,7 +10,6 @@ import asyncio
 import os
 import random
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -54,6 +53,7 @@ from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
+from failproof_es.support import clock
 
 MOST_SHARDS = 2
 """Two, so that a worker has something to ask while the last answers of a shard are awaited."""
@@ -115,10 +115,7 @@ class Worker:
     async def work(self) -> None:
         """Drive shards. One that drains raises `LogUnavailable` when the database stays away."""
         released = threading.Event()
-        renewing = (asyncio.get_running_loop(), released)
-        threading.Thread(
-            target=self._keep_leases, args=renewing, name="leases", daemon=True
-        ).start()
+        self._begin_renewing(asyncio.get_running_loop(), released)
         try:
             with tuned_python():
                 async with self._queue:
@@ -181,8 +178,8 @@ class Worker:
         self._queue.queues[:] = [str(run_id) for run_id in self._open]
         for run_id in [each for each in self._driven if each not in self._open]:
             await self._leave(run_id, "the run is not open any more")
-        if self._open and time.monotonic() >= self._reconcile_at:
-            self._reconcile_at = time.monotonic() + self._options.lease_s
+        if self._open and clock.monotonic_s() >= self._reconcile_at:
+            self._reconcile_at = clock.monotonic_s() + self._options.lease_s
             with suppress(ConnectorException):
                 await self._queue.clear_dead()
             await self._reader.read(enqueue_missing, list(self._open))
@@ -218,12 +215,19 @@ class Worker:
                 if over:
                     self._wake.set()
 
-    def _keep_leases(self, loop: asyncio.AbstractEventLoop, released: threading.Event) -> None:
+    def _begin_renewing(self, loop: asyncio.AbstractEventLoop, released: threading.Event) -> None:
         """Renew the leases in a thread of its own, however busy the others are."""
-        while not released.wait(self._options.lease_s / LEASE_PARTS):
-            with suppress(psycopg.Error, InvalidInput, RuntimeError):  # RuntimeError: loop closed
-                for lease in self._leases.renew():
-                    loop.call_soon_threadsafe(self._lost, lease)
+
+        def keep() -> None:
+            while not released.wait(self._options.lease_s / LEASE_PARTS):
+                self._renew(loop)
+
+        threading.Thread(target=keep, name="leases", daemon=True).start()
+
+    def _renew(self, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(psycopg.Error, InvalidInput, RuntimeError):  # RuntimeError: loop closed
+            for lease in self._leases.renew():
+                loop.call_soon_threadsafe(self._lost, lease)
 
     def _lost(self, lease: ShardLease) -> None:
         if (driven := self._driven.get(lease.run_id)) is not None:

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 
 from failproof_es.core.history_errors import ImpossibleHistory
@@ -20,7 +21,7 @@ from failproof_es.engine.workers.shard_queue import begin_run, is_open, open_run
 from failproof_es.events import LimitChanged
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
-from failproof_es.store.writing.lease import RunBusy, ShardLeases
+from failproof_es.store.writing.lease import RunBusy, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
 from tests.benchmarks.rebuild import begun, history
 from tests.integration.store.test_journal import an_event
@@ -119,5 +120,28 @@ def test_a_run_that_one_process_drives_alone_is_not_opened_for_workers(
             assert other.claim(run_id, 0) is None
             with pytest.raises(RunBusy, match="alone"):
                 await Coordinator(store, other, lambda event: None).resume(run_id)
+
+    asyncio.run(main())
+
+
+def test_who_ends_a_run_waits_for_the_database(
+    store: Store, run_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker whose connection was cut at that moment is not ended by it. A simulation found it:
+    the lease of the run itself was claimed once."""
+    claim, cut = ShardLeases.claim, iter([True])
+
+    def claimed(self: ShardLeases, *named: Any, **given: Any) -> ShardLease | None:
+        if next(cut, False):
+            raise psycopg.OperationalError("the connection was cut")
+        return claim(self, *named, **given)
+
+    monkeypatch.setattr(ShardLeases, "claim", claimed)
+
+    async def main() -> None:
+        with ShardLeases(store.url, "worker") as leases:
+            coordinator = Coordinator(store, leases, lambda event: None)
+            assert not await coordinator.finish(run_id), "most of it is left to be done"
+            assert list(cut) == []
 
     asyncio.run(main())

@@ -1,6 +1,6 @@
 """The functions of the database do what the pure protocol says, whatever is called in what order.
 
-`tests/simulation/test_leases.py` explores that protocol whole.
+`tests/simulation/protocol/test_leases.py` explores that protocol whole.
 """
 
 from __future__ import annotations

@@ -20,10 +20,11 @@ from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.reading.reader import RecordedEvent
 from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, Named, _Taken
 from failproof_es.support import clock
-from tests.simulation.faults import DatabaseFault, Faults
-from tests.simulation.leases import LeaseTable
-from tests.simulation.loop import Process, SimulatedLoop, TryAgain
-from tests.simulation.sql import SimulatedConnection
+from tests.simulation.world.faults import DatabaseFault, Faults
+from tests.simulation.world.leases import LeaseTable
+from tests.simulation.world.loop import Process, SimulatedLoop, TryAgain
+from tests.simulation.world.queue import QueueTable
+from tests.simulation.world.sql import SimulatedConnection
 
 T = TypeVar("T")
 _OUTAGE_S = 300.0
@@ -65,16 +66,26 @@ class SimulatedDatabase:
         """In version order."""
         self.leases = LeaseTable(loop)
         self.away_until_s = 0.0
-        self.shard_cases = 0
-        """How many cases each shard has; 0 where no workers share the run."""
+        self.queue = QueueTable()
+        self.faults = faults
         self.on_commit: Callable[[Row], None] = lambda row: None
+        self.note: Callable[[str], None] = lambda said: None
+        """Called with what happens that no event tells."""
         self._loop = loop
-        self._faults = faults
         self._position = 0
+
+    @property
+    def now_s(self) -> float:
+        """The server's clock."""
+        return self._loop.now_s
+
+    def outside(self, delay_s: float, call: Callable[[], None]) -> None:
+        """Call it later, on behalf of no process."""
+        self._loop.outside(delay_s, call)
 
     def require_reachable(self, process: Process | None) -> None:
         """Raise `psycopg.OperationalError` while the server is away, or the process cut off."""
-        if self._faults.calm:
+        if self.faults.calm:
             return
         cut_until_s = self.away_until_s if process is None else process.cut_until_s
         if self._loop.now_s < max(self.away_until_s, cut_until_s):
@@ -82,7 +93,7 @@ class SimulatedDatabase:
 
     def fault(self) -> DatabaseFault | None:
         """What goes wrong with the next statement."""
-        return self._faults.of_database()
+        return self.faults.of_database()
 
     def append(self, entries: Sequence[LogEntry], leases: Sequence[Named]) -> list[int]:
         """All or nothing, in one transaction that has the log to itself."""
@@ -123,7 +134,7 @@ class SimulatedDatabase:
         if fault == "refused":
             raise OperationalError("connection refused")
         if fault == "late":
-            self._loop.outside(self._faults.thread_delay_s(), lambda: self._late(entries, leases))
+            self._loop.outside(self.faults.thread_delay_s(), lambda: self._late(entries, leases))
             raise OperationalError("the connection was cut before the commit")
         positions = self.append(entries, leases)
         if fault == "lost":
@@ -142,9 +153,9 @@ class SimulatedDatabase:
     def connect(self) -> SimulatedConnection:
         """A connection for reading. Raises `psycopg.OperationalError` where none is to be had."""
         self.require_reachable(self._client)
-        if self._faults.of_reading():
+        if self.faults.of_reading():
             raise psycopg.OperationalError("connection refused")
-        return SimulatedConnection(self.rows, self.streams, self.shard_cases)
+        return SimulatedConnection(self)
 
     @property
     def _client(self) -> Process | None:
@@ -199,18 +210,25 @@ class SimulatedOutage(Outage):
         loop = cast("SimulatedLoop", self.loop)  # type: ignore[attr-defined]
         job = loop.job
         assert job is not None
+        if job.next_result < len(job.results):  # it was done before a later call had to wait
+            job.next_result += 1
+            return cast("T", job.results[job.next_result - 1])
         try:
-            return call()
+            done = call()
         except away as error:
             if loop.now_s - job.began_at >= _OUTAGE_S:
                 raise LogUnavailable(f"the log could not be reached: {error}") from error
             raise TryAgain(min(5.0, 0.1 * 2 ** min(job.tries, 10))) from error
+        job.results.append(done)
+        job.next_result += 1
+        return done
 
 
 class SimulatedStore:
     """What a drive asks of a `Store`."""
 
     def __init__(self, loop: SimulatedLoop, database: SimulatedDatabase) -> None:
+        self.url = ""
         self.log = SimulatedLog(database)
         self.outage = SimulatedOutage(loop)
         self.connect = database.connect

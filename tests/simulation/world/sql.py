@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import psycopg
 from psycopg import sql
 
 from failproof_es.store.reading import reader
 from failproof_es.store.writing.recorder import query
+from tests.simulation.world import queue
 
 if TYPE_CHECKING:
-    from tests.simulation.database import Row
+    from tests.simulation.world.database import Row, SimulatedDatabase
 
 Answer = list[Any]
 Parameters = Any
@@ -31,16 +33,15 @@ _LONG = struct.Struct(">q")
 
 
 class SimulatedConnection:
-    """A connection that reads."""
+    """A connection of its own: what is read is the present state of the server."""
 
     closed = False
 
-    def __init__(
-        self, rows: Sequence[Row], streams: Mapping[UUID, Sequence[Row]], shard_cases: int
-    ) -> None:
-        self.rows = rows
-        self.streams = streams
-        self.shard_cases = shard_cases
+    def __init__(self, database: SimulatedDatabase) -> None:
+        self.database = database
+        self.rows: Sequence[Row] = database.rows
+        self.streams: Mapping[UUID, Sequence[Row]] = database.streams
+        self._within = self._wrote = self._unacknowledged = False
 
     def __enter__(self) -> SimulatedConnection:
         return self
@@ -48,14 +49,35 @@ class SimulatedConnection:
     def __exit__(self, *_: object) -> None:
         """Nothing to close."""
 
-    def cursor(self, **_: Any) -> SimulatedCursor:
-        return SimulatedCursor(self)
+    def cursor(self, name: str = "", **_: Any) -> SimulatedCursor:
+        return Found(self) if name == "find" else SimulatedCursor(self)
 
     def execute(self, statement: Any, parameters: Parameters = None) -> SimulatedCursor:
         return SimulatedCursor(self).execute(statement, parameters)
 
-    def transaction(self) -> Any:
-        return nullcontext()
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is written in it must not fail after its first statement: nothing is undone."""
+        self._within, self._wrote = True, False
+        yield
+        self._within = False
+        self._tell()
+
+    def written(self, write: Callable[[], None]) -> None:
+        """Write, whatever becomes of it on the way. Raises `psycopg.OperationalError`."""
+        fault = None if self._within and self._wrote else self.database.fault()
+        if fault in ("refused", "late"):
+            raise psycopg.OperationalError("the connection was cut before the commit")
+        write()
+        self._wrote = True
+        self._unacknowledged = self._unacknowledged or fault == "lost"
+        if not self._within:
+            self._tell()
+
+    def _tell(self) -> None:
+        lost, self._unacknowledged = self._unacknowledged, False
+        if lost:
+            raise psycopg.OperationalError("the connection was cut after the commit")
 
 
 class SimulatedCursor:
@@ -108,11 +130,30 @@ class SimulatedCursor:
         yield _binary(rows, [each.strip() for each in columns[1].split(",")])
 
 
+class Found(SimulatedCursor):
+    """The cursor of `reader.find`, as a drive uses it: by run and topics."""
+
+    itersize = 0
+
+    def execute(self, statement: Any, parameters: Parameters = None, **_: Any) -> SimulatedCursor:
+        run_id, topics = parameters
+        if not isinstance(run_id, UUID) or not isinstance(topics, list):
+            raise AssertionError(f"the simulated log does not know this statement: {statement!r}")
+        self._found = [
+            (row.position, len(row.entry.state))
+            for row in self._connection.rows
+            if row.entry.run_id == run_id and row.entry.topic in topics
+        ]
+        return self
+
+
 _texts: dict[int, tuple[sql.Composable, str]] = {}
 
 
-def _text(statement: str | sql.Composable) -> str:
+def _text(statement: str | bytes | sql.Composable) -> str:
     """The text of a statement. Those of the reader are constants: each is put together once."""
+    if isinstance(statement, bytes):
+        return statement.decode()
     if isinstance(statement, str):
         return statement
     known = _texts.get(id(statement))
@@ -207,8 +248,35 @@ def _finished(connection: SimulatedConnection, parameters: Parameters) -> Answer
     return [(scored, abandoned, others)]
 
 
-def _shard_cases(connection: SimulatedConnection, parameters: Parameters) -> Answer:
-    return [(connection.shard_cases,)] if connection.shard_cases else []
+def _positions(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    (wanted,) = parameters
+    return [row.recorded() for row in connection.rows if row.position in wanted]
+
+
+def _events_at(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    return [
+        (stream, version, row.entry.topic, row.entry.state)
+        for stream, version in zip(parameters["streams"], parameters["versions"], strict=True)
+        for row in connection.streams.get(stream, ())
+        if row.entry.originator_version == version
+    ]
+
+
+def _without_outcome(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    last = [rows[-1].entry for rows in connection.streams.values()]
+    return [
+        (entry.originator_id, entry.originator_version)
+        for entry in last
+        if entry.run_id == parameters["run"] and entry.topic == "RequestSent"
+    ]
+
+
+def _versions(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    (wanted,) = parameters
+    streams = connection.streams
+    return [
+        (each, streams[each][-1].entry.originator_version) for each in wanted if each in streams
+    ]
 
 
 def _under_run(connection: SimulatedConnection, parameters: Parameters) -> list[UUID]:
@@ -226,8 +294,12 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     _text(reader._READ_EVENT): _event,
     _text(reader._READ_BEGINNINGS): _beginnings,
     _text(reader._STREAM_BYTES): _sizes,
+    _text(reader._READ_POSITIONS): _positions,
     query("finished_streams"): _finished,
+    query("events_at"): _events_at,
+    query("requests_without_outcome"): _without_outcome,
     query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
-    "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _shard_cases,
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
+    reader.VERSIONS: _versions,
+    **queue.ANSWERS,
 }

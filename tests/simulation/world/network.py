@@ -4,23 +4,28 @@ replies."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
 import orjson
 
 from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.core.spend import HIDDEN_INPUT_TOKENS
 from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.models import server_of
+from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.ollama.provider import OllamaProvider
 from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
+from failproof_es.problems import InvalidInput
 from failproof_es.support import clock
-from tests.simulation.faults import Faults, ServerFault
-from tests.simulation.loop import PROCESS, Process, SimulatedLoop
+from tests.simulation.plan import MOST_OUTPUT_TOKENS
+from tests.simulation.world.faults import Faults, ServerFault
+from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop
 
+_NOT_CHARGED = ("rate_limited", "busy", "overloaded", "refusing")
 _WORDS = ("yes", "no", "I cannot help with that.", "")
 
 
@@ -52,6 +57,8 @@ class ModelServers:
     faults: Faults
     random: Random
     on_send: Callable[[Sent], None] = lambda sent: None
+    on_charge: Callable[[int, int, int], None] = lambda number, read, written: None
+    """Called with the tokens of each request that a server charges for."""
     sent: list[Sent] = field(default_factory=list)
 
     def ask(self, model: str, body: bytes) -> asyncio.Future[_Reply]:
@@ -71,12 +78,15 @@ class ModelServers:
             _settle(reply, ConnectionRefusedError("refused"))
             return
         sent.arrived = True
+        read, written = self._tokens(sent.body)
+        if fault not in _NOT_CHARGED:
+            self.on_charge(sent.number, read, written)
         if fault == "silent":
             return
         if fault == "closed":
             _settle(reply, ConnectionResetError("reset"))
             return
-        said = self._reply(fault, model, sent.number)
+        said = self._reply(fault, model, sent.number, (read, written))
         delay_s = self.faults.network_delay_s()
         self.loop.outside(delay_s, lambda: self._answer(sent, reply, said))
 
@@ -85,7 +95,14 @@ class ModelServers:
             sent.reply = said.status, said.body.decode()
             reply.set_result(said)
 
-    def _reply(self, fault: ServerFault | None, model: str, number: int) -> _Reply:
+    def _tokens(self, body: str) -> tuple[int, int]:
+        """Those read and those written: often as many as the request lets a server charge."""
+        read = self.random.choice((3, len(body), len(body) + HIDDEN_INPUT_TOKENS))
+        return read, self.random.choice((2, MOST_OUTPUT_TOKENS))
+
+    def _reply(
+        self, fault: ServerFault | None, model: str, number: int, tokens: tuple[int, int]
+    ) -> _Reply:
         headers = {"content-type": "application/json", "x-request-id": str(number)}
         if fault == "rate_limited":
             headers["retry-after"] = str(self.random.choice((1, 2, 5)))
@@ -105,8 +122,8 @@ class ModelServers:
             "message": {"role": "assistant", "content": self.random.choice(_WORDS)},
             "done": True,
             "done_reason": "stop",
-            "prompt_eval_count": 3,
-            "eval_count": 2,
+            "prompt_eval_count": tokens[0],
+            "eval_count": tokens[1],
             "number": number,
         }
         body = orjson.dumps(document)
@@ -135,6 +152,12 @@ class SimulatedProvider(OllamaProvider):
     async def close(self) -> None:
         """Nothing to close."""
 
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
+        """Before a worker joins a run. Raises `InvalidInput`."""
+        if self._servers.faults.of_check():
+            raise InvalidInput.because(f"{self.base_url} cannot be reached from here")
+        return None
+
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt, as `HttpProvider.send` makes it."""
         began = clock.monotonic_s()
@@ -142,10 +165,14 @@ class SimulatedProvider(OllamaProvider):
             async with asyncio.timeout(self._timeout_s):
                 said = await self._servers.ask(self.model.model, request.body)
         except TimeoutError as error:
-            message = f"no answer within {self._timeout_s:g} s"
-            raise ModelError("timeout", message, "transient") from error
+            message, waited_ms = f"no answer within {self._timeout_s:g} s", self._timeout_s * 1000
+            raise ModelError("timeout", message, "transient", latency_ms=waited_ms) from error
         except OSError as error:
-            raise ModelError("connection", str(error), "transient") from error
+            written = isinstance(error, ConnectionResetError)
+            latency_ms = (clock.monotonic_s() - began) * 1000 if written else None
+            raise ModelError(
+                "connection", str(error), "transient", latency_ms=latency_ms
+            ) from error
         latency_ms = (clock.monotonic_s() - began) * 1000
         if said.is_cut:
             raise ModelError(
@@ -167,11 +194,3 @@ class SimulatedTargets(Targets):
         timeout_ms = self._configuration.execution.timeout_per_request_ms
         provider = SimulatedProvider(model, self._servers, timeout_ms)
         return Target(model, provider, self.gates[server_of(model)], 2 * timeout_ms / 1000)
-
-
-def bodies_of(targets: Targets, model_key: str, contents: Sequence[str]) -> list[str]:
-    """The bodies of the requests that ask this model these questions."""
-    from failproof_es.core.case import Turn
-
-    provider = targets.models[model_key].provider
-    return [provider.prepare([Turn(role="user", content=each)]).body.decode() for each in contents]

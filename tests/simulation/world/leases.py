@@ -13,10 +13,10 @@ from failproof_es.core.sharding import leases as rules
 from failproof_es.core.sharding.leases import Leases
 from failproof_es.store.writing.lease import Lease, RunBusy, ShardLeases
 from failproof_es.store.writing.recorder import Named, query
-from tests.simulation.loop import PROCESS, Process, SimulatedLoop
+from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop
 
 if TYPE_CHECKING:
-    from tests.simulation.database import SimulatedDatabase
+    from tests.simulation.world.database import SimulatedDatabase
 
 
 class LeaseTable:
@@ -24,6 +24,8 @@ class LeaseTable:
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self.of_run: dict[UUID, Leases] = {}
+        self.finished: set[tuple[UUID, int]] = set()
+        """The shards whose last holder found nothing left: a hint."""
         self.holders: dict[tuple[UUID, int], str] = {}
         self.sessions: dict[int, Process] = {}
         self.wrong: list[str] = []
@@ -116,6 +118,8 @@ class LeaseTable:
         self.of_run[run_id], held = rules.release(
             self.of_run.get(run_id, {}), given["shard"], given["epoch"], now=self._loop.now_s
         )
+        if held and given["finished"]:
+            self.finished.add((run_id, given["shard"]))
         return [(held,)]
 
     def holder(self, given: Mapping[str, Any]) -> list[Any]:

@@ -9,6 +9,8 @@ from typing import Literal
 DatabaseFault = Literal["refused", "lost", "late"]
 """Refused: nothing was done. Lost: committed, and nobody is told. Late: nobody is told, and it is
 done at some later moment, if it still may be."""
+QueueFault = Literal["lost", "doubled", "stuck"]
+"""Lost: the job is gone. Doubled: it waits on for another worker. Stuck: nobody drives it."""
 ServerFault = Literal[
     "unreachable", "silent", "rate_limited", "busy", "overloaded", "failing", "cut", "garbled",
     "other_model", "refusing", "closed",
@@ -29,6 +31,7 @@ class Faults:
     server: float
     slow: float
     kinds: tuple[ServerFault, ...]
+    queue: float = 0.0
     calm: bool = False
 
     @classmethod
@@ -40,6 +43,7 @@ class Faults:
             server=random.choice((0.0, 0.1, 0.3, 0.6)),
             slow=random.choice((0.0, 0.02, 0.1)),
             kinds=tuple(random.sample(_SERVER_FAULTS, random.randint(1, 4))),
+            queue=random.choice((0.0, 0.05, 0.3)),
         )
 
     def of_database(self) -> DatabaseFault | None:
@@ -51,6 +55,16 @@ class Faults:
     def of_reading(self) -> bool:
         """Whether this connection is refused."""
         return not self.calm and self.random.random() < self.database / 2
+
+    def of_queue(self) -> QueueFault | None:
+        """What becomes of the job that a worker takes."""
+        if self.calm or self.random.random() >= self.queue:
+            return None
+        return self.random.choice(("lost", "doubled", "stuck"))
+
+    def of_check(self) -> bool:
+        """Whether a model looks unusable from the host that begins to drive a run."""
+        return not self.calm and self.random.random() < self.server / 10
 
     def of_server(self) -> ServerFault | None:
         """What goes wrong with this request."""

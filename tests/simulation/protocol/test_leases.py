@@ -9,7 +9,7 @@ import pytest
 
 from failproof_es.core.sharding import leases as rules
 from failproof_es.core.sharding.leases import LeaseRow, Leases
-from tests.simulation.lease_explorer import Explorer, Rules, Unsafe
+from tests.simulation.protocol.lease_explorer import Explorer, Rules, Unsafe
 
 EXPLORERS = {
     "three workers, two shards, two epochs": Explorer(3, 2, 2),

@@ -13,7 +13,7 @@ import contextlib
 import heapq
 import sys
 from collections.abc import Callable, Coroutine
-from contextvars import Context, ContextVar
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _MOST_STEPS = 50_000
+_STEPS_AT_ONCE = 8
 
 
 class Stuck(Exception):
@@ -31,7 +32,7 @@ class Stuck(Exception):
 class TryAgain(BaseException):
     """What an executor's function raises to be called again, from its beginning, after a while.
 
-    It stands for a thread that sleeps, so its function must begin with what is tried again.
+    It stands for a thread that sleeps: what the function did before is kept in the job's `results`.
     """
 
     def __init__(self, after_s: float) -> None:
@@ -52,8 +53,10 @@ class Process:
     """As by a partition: until then it cannot reach the log."""
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
     """Held until the history is over: an object that is collected may run code."""
-    held: list[asyncio.Handle] = field(default_factory=list)
+    held: list[Handle] = field(default_factory=list)
     """What became ready while it was stopped."""
+    context: Context = field(default_factory=Context)
+    """Of its main task, and of what its threads call."""
 
 
 @dataclass(eq=False)
@@ -65,6 +68,30 @@ class Job:
     owner: Process | None
     tries: int = 0
     began_at: float = 0.0
+    results: list[Any] = field(default_factory=list)
+    """What its calls gave that went through, so that they are not repeated with it."""
+    next_result: int = 0
+
+
+class Handle:
+    """As `asyncio.Handle`, which takes twice as long to make and to run."""
+
+    __slots__ = ("args", "call", "context", "is_cancelled", "owner")
+
+    def __init__(
+        self, call: Callable[..., object], args: tuple[Any, ...], context: Context | None
+    ) -> None:
+        self.call = call
+        self.args = args
+        self.context = copy_context() if context is None else context
+        self.owner: Process | None = self.context.get(PROCESS)
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
 
 
 PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
@@ -80,8 +107,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.job: Job | None = None
         """The one that is being run."""
         self._thread_delay_s = thread_delay_s
-        self._ready: list[tuple[Process | None, asyncio.Handle]] = []
-        self._timers: list[tuple[float, int, Process | None, asyncio.Handle]] = []
+        self._ready: list[Handle] = []
+        self._timers: list[tuple[float, int, Handle]] = []
         self._order = count()
         self._plans: list[tuple[int, int, Callable[[], None]]] = []
         self._over = False
@@ -95,12 +122,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def outside(self, delay_s: float, call: Callable[[], None]) -> None:
         """Call it later, on behalf of no process: nobody's death keeps it from happening."""
-        handle = asyncio.Handle(call, (), self, self._nobody)
-        heapq.heappush(self._timers, (self.now_s + delay_s, next(self._order), None, handle))
+        handle = Handle(call, (), self._nobody)
+        heapq.heappush(self._timers, (self.now_s + delay_s, next(self._order), handle))
 
     def spawn(self, process: Process, main: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Begin the main task of a process."""
-        context = Context()
+        context = process.context
         context.run(PROCESS.set, process)
         return context.run(self.create_task, main, name=process.name, context=context)
 
@@ -114,13 +141,33 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.outside(for_s, lambda: self._continue(process))
 
     def run_until(self, reached: Callable[[], bool]) -> None:
-        """Run until this is so. Raises `Stuck`."""
+        """Run until this is so, or a few steps on. Raises `Stuck`."""
         asyncio._set_running_loop(self)
         hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(finalizer=lambda generator: None)  # its process may be dead
+        ready, plans, draw = self._ready, self._plans, self.random.random
         try:
             while not reached():
-                self._step()
+                for _ in range(_STEPS_AT_ONCE):
+                    self.steps += 1
+                    while plans and plans[0][0] <= self.steps:
+                        heapq.heappop(plans)[2]()
+                    if not ready:
+                        self._advance()
+                        continue
+                    chosen = int(draw() * len(ready))
+                    handle = ready[chosen]
+                    ready[chosen] = ready[-1]
+                    ready.pop()
+                    owner = handle.owner
+                    if handle.is_cancelled:
+                        continue
+                    if owner is not None and (owner.dead or owner.stopped):
+                        owner.held.append(handle)  # of a dead one, too: what it refers to lives on
+                    else:
+                        handle.context.run(handle.call, *handle.args)
+                if self.steps > _MOST_STEPS:
+                    raise Stuck(f"no end after {_MOST_STEPS} steps")
         finally:
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(None)
@@ -139,41 +186,23 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     # -- the loop --------------------------------------------------------------------------
 
-    def _step(self) -> None:
-        self.steps += 1
-        if self.steps > _MOST_STEPS:
-            raise Stuck(f"no end after {_MOST_STEPS} steps")
-        while self._plans and self._plans[0][0] <= self.steps:
-            heapq.heappop(self._plans)[2]()
-        ready = self._ready
-        if not ready:
-            self._advance()
-            return
-        chosen = int(self.random.random() * len(ready))
-        ready[chosen], ready[-1] = ready[-1], ready[chosen]
-        owner, handle = ready.pop()
-        if owner is not None:
-            if owner.dead:
-                owner.held.append(handle)  # what it refers to lives on
-                return
-            if owner.stopped:
-                owner.held.append(handle)
-                return
-        if not handle.cancelled():
-            handle._run()
-
     def _advance(self) -> None:
-        """Let the time jump to the next timer, and make ready whatever is due by then."""
+        """Let the time jump to the next timer, and make ready whatever is due by then. What happens
+        outside of all processes happens at once."""
         timers = self._timers
         while timers:
-            when, _, owner, handle = heapq.heappop(timers)
-            if handle.cancelled() or (owner is not None and owner.dead):
+            when, _, handle = heapq.heappop(timers)
+            owner = handle.owner
+            if handle.is_cancelled or (owner is not None and owner.dead):
                 continue
-            self.now_s = max(self.now_s, when)
-            self._ready.append((owner, handle))
+            if when > self.now_s:
+                self.now_s = when
+            if owner is None:
+                handle.context.run(handle.call)
+                return
+            self._ready.append(handle)
             while timers and timers[0][0] <= self.now_s:
-                _, _, owner, handle = heapq.heappop(timers)
-                self._ready.append((owner, handle))
+                self._ready.append(heapq.heappop(timers)[2])
             return
         if self._plans:
             self.steps = max(self.steps, self._plans[0][0])
@@ -183,7 +212,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def _continue(self, process: Process) -> None:
         process.stopped = False
         if not process.dead:
-            self._ready += [(process, handle) for handle in process.held]
+            self._ready += process.held
             process.held.clear()
 
     def time(self) -> float:
@@ -191,17 +220,13 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+    ) -> Handle:
+        handle = Handle(callback, args, context)
         if not self._over:
-            owner = PROCESS.get() if context is None else context.get(PROCESS)
-            self._ready.append((owner, handle))
+            self._ready.append(handle)
         return handle
 
-    def call_soon_threadsafe(  # type: ignore[override]
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        return self.call_soon(callback, *args, context=context)
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
     def call_later(  # type: ignore[override]
         self,
@@ -209,7 +234,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> Handle:
         return self.call_at(self.now_s + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
@@ -218,15 +243,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+    ) -> Handle:
+        handle = Handle(callback, args, context)
         if not self._over:
-            owner = PROCESS.get() if context is None else context.get(PROCESS)
-            heapq.heappush(self._timers, (when, next(self._order), owner, handle))
+            heapq.heappush(self._timers, (when, next(self._order), handle))
         return handle
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """It is left out when its time comes."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -262,7 +283,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         if owner is not None and owner.stopped and job.tries > 1:
             self.outside(1.0, lambda: self._run(job))
             return
-        self.job = job
+        self.job, job.next_result = job, 0
         try:
             result, error = job.function(), None
         except TryAgain as again:

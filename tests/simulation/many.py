@@ -1,0 +1,56 @@
+"""Many histories, one after the other or on several cores."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Sequence
+from random import Random
+
+from tests.simulation.history import History
+from tests.simulation.invariants import violations
+from tests.simulation.workers import WorkersHistory
+
+HISTORIES = 10_000
+"""So many are in the test command."""
+KINDS: Sequence[str] = ("alone", "workers", "ceiling", "judges")
+"""What a history is about, by its seed in turn: one process drives a run; several workers do; the
+run has a spend ceiling; its replies are judged."""
+_BLOCK = 250
+
+
+def history_of(seed: int) -> History:
+    """The history of this seed."""
+    kind = KINDS[seed % len(KINDS)]
+    shared = kind == "workers" or (kind == "judges" and Random(f"{seed}/kind").random() < 0.5)
+    made = WorkersHistory if shared else History
+    return made(seed, ceiling=kind == "ceiling", judged=kind == "judges")
+
+
+def broken_in(seeds: Iterable[int]) -> dict[int, list[str]]:
+    """Those of these seeds whose histories violate an invariant, and how."""
+    found = {}
+    gc.freeze()  # to look through all that is imported takes longer than a history
+    try:
+        for seed in seeds:
+            history = history_of(seed)
+            history.run()
+            if wrong := violations(history):
+                found[seed] = wrong
+    finally:
+        gc.unfreeze()
+    return found
+
+
+def blocks(kind: str) -> list[range]:
+    """The seeds of the test command whose histories are of this kind, in blocks."""
+    seeds = range(KINDS.index(kind), HISTORIES, len(KINDS))
+    return [seeds[first : first + _BLOCK] for first in range(0, len(seeds), _BLOCK)]
+
+
+def require_unbroken(seeds: range) -> None:
+    """Fail with what shows each history that violates an invariant."""
+    wrong = broken_in(seeds)
+    told = [
+        f"python -m tests.simulation --seed {seed}: {found[0]}" for seed, found in wrong.items()
+    ]
+    assert told == []

@@ -1,0 +1,12 @@
+"""Conversations whose last reply is judged, by one process or by several workers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.many import blocks, require_unbroken
+
+
+@pytest.mark.parametrize("seeds", blocks("judges"), ids=str)
+def test_every_invariant_holds_whatever_happens(seeds: range) -> None:
+    require_unbroken(seeds)

@@ -1,0 +1,301 @@
+"""The simulated queue of shards, and the table of the runs that are open for workers.
+
+It does what the package `procrastinate` does, and what may become of its jobs: one is lost, one is
+given to two workers, one is taken by nobody who lives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import psycopg
+from procrastinate import exceptions, jobs
+
+from failproof_es.core.sharding.shards import ShardId, shard_count
+from failproof_es.engine.workers.shard_queue import DEAD_AFTER_S, HEARTBEAT_S, POLL_S
+from failproof_es.store.writing.recorder import query
+from tests.simulation.world.loop import PROCESS, Process
+
+if TYPE_CHECKING:
+    from tests.simulation.world.database import SimulatedDatabase
+    from tests.simulation.world.sql import SimulatedConnection
+
+Drive = Callable[[ShardId], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class OpenShards:
+    """How a run is cut, and whether workers may drive it."""
+
+    cases: int
+    shard_cases: int
+    is_open: bool = True
+
+
+@dataclass(eq=False, slots=True)
+class QueuedJob:
+    """A job in the table: it waits, or was taken by a worker of procrastinate."""
+
+    shard: ShardId
+    taken_by: int | None = None
+
+
+class QueueTable:
+    """What the server keeps of the queue."""
+
+    def __init__(self) -> None:
+        self.runs: dict[UUID, OpenShards] = {}
+        self.jobs: list[QueuedJob] = []
+        self.heartbeats: dict[int, float] = {}
+        """By worker of procrastinate, when it was heard of last."""
+
+    def add(self, shards: Sequence[ShardId]) -> None:
+        """All of them, or none. Raises `AlreadyEnqueued`."""
+        waiting = {job.shard for job in self.jobs if job.taken_by is None}
+        if not waiting.isdisjoint(shards):
+            raise exceptions.AlreadyEnqueued
+        self.jobs += map(QueuedJob, shards)
+
+    def lives(self, worker: int | None, now: float) -> bool:
+        """Whether this worker of procrastinate was heard of lately."""
+        return worker is not None and now - self.heartbeats.get(worker, now) < DEAD_AFTER_S
+
+
+class SimulatedQueue:
+    """The engine's `ShardQueue`, for one simulated worker."""
+
+    def __init__(self, database: SimulatedDatabase, drive: Drive) -> None:
+        process = PROCESS.get()
+        assert process is not None
+        self.queues: list[str] = []
+        self._database = database
+        self._table = database.queue
+        self._drive = drive
+        self._process: Process = process
+        self._worker = self._registered()
+        self._open = True
+
+    async def take_jobs(self, most: int) -> None:
+        """See `ShardQueue.take_jobs`."""
+        running: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                job = None
+                if len(running) < most:
+                    job = await asyncio.to_thread(self._taken)
+                if job is not None:
+                    task = asyncio.create_task(self._run(job))
+                    running.add(task)
+                    task.add_done_callback(running.discard)
+                elif running:
+                    await asyncio.wait(running, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
+                else:
+                    await asyncio.sleep(POLL_S)
+        finally:
+            await asyncio.gather(*running, return_exceptions=True)
+
+    async def clear_dead(self) -> None:
+        """See `ShardQueue.clear_dead`."""
+        await asyncio.to_thread(self._clear_dead)
+
+    async def __aenter__(self) -> SimulatedQueue:
+        self._beat()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._open = False
+
+    async def _run(self, job: QueuedJob) -> None:
+        await self._drive(job.shard)
+        await asyncio.to_thread(self._finished, job)
+
+    # -- at one moment of the server's clock -------------------------------------------------
+
+    def _taken(self) -> QueuedJob | None:
+        """The next job that waits in one of the queues. It may be lost, or wait on for another."""
+        if not self._reachable():
+            self._worker = self._registered()  # as after an error of its connection
+            return None
+        waiting = [
+            job
+            for job in self._table.jobs
+            if job.taken_by is None and str(job.shard.run_id) in self.queues
+        ]
+        if not waiting:
+            return None
+        job = waiting[0]
+        fault = self._database.faults.of_queue()
+        if fault is not None:
+            self._database.note(f"the job was {fault}: shard {job.shard.shard}")
+        if fault == "lost":
+            self._table.jobs.remove(job)
+            return None
+        if fault == "doubled":
+            return QueuedJob(job.shard)
+        job.taken_by = self._worker
+        if fault == "stuck":  # the answer was lost on the way
+            self._worker = self._registered()
+            return None
+        return job
+
+    def _finished(self, job: QueuedJob) -> None:
+        if not self._reachable():
+            self._worker = self._registered()
+        elif job in self._table.jobs:
+            self._table.jobs.remove(job)
+
+    def _clear_dead(self) -> None:
+        if not self._reachable():
+            raise exceptions.ConnectorException
+        table, now = self._table, self._database.now_s
+        table.jobs = [
+            job for job in table.jobs if job.taken_by is None or table.lives(job.taken_by, now)
+        ]
+
+    def _registered(self) -> int:
+        worker = len(self._table.heartbeats) + 1
+        self._table.heartbeats[worker] = self._database.now_s
+        return worker
+
+    def _beat(self) -> None:
+        if self._process.dead or not self._open:
+            return
+        if not self._process.stopped and self._reachable():
+            self._table.heartbeats[self._worker] = self._database.now_s
+        self._database.outside(HEARTBEAT_S, self._beat)
+
+    def _reachable(self) -> bool:
+        try:
+            self._database.require_reachable(self._process)
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+def _deferred(some: Sequence[jobs.Job], *, connection: SimulatedConnection) -> None:
+    """As `JobManager.batch_defer_jobs`, in the caller's transaction."""
+    shards = [
+        ShardId(UUID(str(job.task_kwargs["run_id"])), int(str(job.task_kwargs["shard"])))
+        for job in some
+    ]
+    connection.written(lambda: connection.database.queue.add(shards))
+
+
+SIMULATED_APP: Any = SimpleNamespace(job_manager=SimpleNamespace(batch_defer_jobs=_deferred))
+"""In place of the app with which the engine defers jobs."""
+
+
+# -- the statements ----------------------------------------------------------------------------
+
+Answer = list[Any]
+
+
+def _open_shards(connection: SimulatedConnection, parameters: Any) -> Answer:
+    run_id, cases, size = parameters
+    runs = connection.database.queue.runs
+
+    def opened() -> None:
+        runs.setdefault(run_id, OpenShards(cases, size)).is_open = True
+
+    connection.written(opened)
+    return [(runs[run_id].shard_cases,)]
+
+
+def _close_shards(connection: SimulatedConnection, parameters: Any) -> Answer:
+    runs = connection.database.queue.runs
+
+    def closed() -> None:
+        if (run := runs.get(parameters[0])) is not None:
+            run.is_open = False
+
+    connection.written(closed)
+    return []
+
+
+def _delete_jobs(connection: SimulatedConnection, parameters: Any) -> Answer:
+    table = connection.database.queue
+
+    def deleted() -> None:
+        table.jobs = [
+            job
+            for job in table.jobs
+            if job.taken_by is not None or str(job.shard.run_id) != parameters[0]
+        ]
+
+    connection.written(deleted)
+    return []
+
+
+def _is_open(connection: SimulatedConnection, parameters: Any) -> Answer:
+    run = connection.database.queue.runs.get(parameters[0])
+    return [] if run is None else [(run.is_open,)]
+
+
+def _shard_cases(connection: SimulatedConnection, parameters: Any) -> Answer:
+    run = connection.database.queue.runs.get(parameters[0])
+    return [] if run is None else [(run.shard_cases,)]
+
+
+def _open_runs(connection: SimulatedConnection, parameters: Any) -> Answer:
+    database, found = connection.database, []
+    for run_id, run in database.queue.runs.items():
+        if run.is_open:
+            said = [row.entry.topic for row in database.streams.get(run_id, ())]
+            last = [topic for topic in said if topic in parameters["topics"]][-1]
+            finished = sum(of_run == run_id for of_run, _ in database.leases.finished)
+            found.append((run_id, run.cases, run.shard_cases, last, finished))
+    return found
+
+
+def _shards_without_job(connection: SimulatedConnection, parameters: Any) -> Answer:
+    database, found = connection.database, []
+    table, now = database.queue, database.now_s
+    busy = {
+        job.shard for job in table.jobs if job.taken_by is None or table.lives(job.taken_by, now)
+    }
+    for run_id in sorted(parameters["runs"]):
+        run = table.runs.get(run_id)
+        if run is None or not run.is_open:
+            continue
+        for number in range(shard_count(run.cases, run.shard_cases)):
+            row = database.leases.of_run.get(run_id, {}).get(number)
+            held = row is not None and row.ends_at > now
+            finished = (run_id, number) in database.leases.finished
+            if not held and not finished and ShardId(run_id, number) not in busy:
+                found.append((run_id, number))
+    return found
+
+
+def _shards_ever_held(connection: SimulatedConnection, parameters: Any) -> Answer:
+    held = connection.database.leases.of_run.get(parameters[0], {})
+    return [(any(shard >= 0 for shard in held),)]
+
+
+def _nothing(connection: SimulatedConnection, parameters: Any) -> Answer:
+    return []
+
+
+_SET_PATH = "SELECT pg_catalog.set_config('search_path', {}, true)"
+ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
+    "SELECT failproof.open_shards(%s, %s, %s)": _open_shards,
+    "SELECT failproof.close_shards(%s)": _close_shards,
+    "DELETE FROM failproof_queue.procrastinate_jobs "
+    "WHERE queue_name = %s AND status = 'todo'": _delete_jobs,
+    "SELECT is_open FROM failproof.run_shard_list WHERE run_id = %s": _is_open,
+    "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _shard_cases,
+    "SELECT EXISTS (SELECT FROM failproof.lease_list WHERE run_id = %s AND shard >= 0)": (
+        _shards_ever_held
+    ),
+    query("open_runs"): _open_runs,
+    query("shards_without_job"): _shards_without_job,
+    query("tell_worker"): _nothing,
+    query("forget_worker"): _nothing,
+    "SELECT pg_catalog.current_setting('search_path')": lambda *_: [("pg_catalog, pg_temp",)],
+    _SET_PATH.format("'failproof_queue, pg_catalog, pg_temp'"): _nothing,
+    _SET_PATH.format("%s"): _nothing,
+}
