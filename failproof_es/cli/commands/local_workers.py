@@ -68,7 +68,7 @@ class LocalWorkers:
         """Run the workers until all have left. A stop lets each drain."""
         processes = [await self._begin_process(run_id) for _ in range(self.count)]
         told = [
-            asyncio.create_task(_pass_on(process, f"worker {number}", say))
+            asyncio.create_task(pass_on(process, f"worker {number}", say))
             for number, process in enumerate(processes, 1)
         ]
         stopping = asyncio.create_task(stop.wait())
@@ -181,11 +181,18 @@ async def _all_left(processes: Sequence[asyncio.subprocess.Process]) -> None:
     await asyncio.gather(*(process.wait() for process in processes))
 
 
-async def _pass_on(
+async def pass_on(
     process: asyncio.subprocess.Process, name: str, say: Callable[[str], None]
 ) -> None:
-    """Tell what a worker says for people."""
+    """Tell what a worker says for people. A line that is too long to be held is left out: who
+    stopped reading would stop the worker, too."""
     assert process.stderr is not None
-    async for line in process.stderr:
+    while True:
+        try:
+            line = await process.stderr.readline()
+        except ValueError:  # the package of a model may print what it likes
+            continue
+        if not line:
+            return
         if text := line.decode("utf-8", "replace").strip():
             say(f"{name}: {text}")

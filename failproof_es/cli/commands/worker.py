@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import threading
@@ -14,6 +15,7 @@ from uuid import UUID
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
@@ -67,8 +69,8 @@ def worker(
     `resume`. A worker takes shards of it, asks their models and records the answers. If it dies
     or is cut off, others take its shards over within 15 seconds.
 
-    Ctrl-C lets requests in flight end, and leaves: other workers go on. The keys of the models must
-    be in this process's environment.
+    Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at once.
+    The keys of the models must be in this process's environment.
     """
     for name in providers:
         rules_of(name)  # raises where no such provider is installed
@@ -120,9 +122,15 @@ async def _work(store: Store, options: WorkerOptions, *, quiet: bool, attached: 
         if not stop.is_set():
             stop.set()
             if not attached:
-                say("leaving after the requests in flight")
+                say("leaving after the requests in flight; press again to leave at once")
+        elif not attached:
+            say("left at once; what is recorded stays, and others take the shards over")
+            os._exit(ExitCode.INTERRUPTED)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    heard = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+        heard.append(signal.SIGHUP)
+    for number in heard:
         loop.add_signal_handler(number, on_signal)
     if attached:
         _watch_parent(lambda: loop.call_soon_threadsafe(stop.set))

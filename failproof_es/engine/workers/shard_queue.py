@@ -64,23 +64,41 @@ class ShardQueue:
             conninfo=url, min_size=1, max_size=3, configure=_prepare
         )
         self.app = procrastinate.App(connector=connector)
-        self.queues: list[str] = []
+        self._queues: list[str] = []
         """The names of the queues to take jobs from: ids of runs. Changed while it works."""
+        self._stopping = False
 
-        async def shard(run_id: str, shard: int) -> None:
-            await drive(ShardId(UUID(run_id), shard))
+        async def shard(run_id: object, shard: object) -> None:
+            if (named := _shard_of(run_id, shard)) is not None:
+                await drive(named)
 
         self.app.task(name=TASK)(shard)
+
+    def take_from(self, runs: Iterable[UUID]) -> None:
+        """Take jobs of these runs alone from now on."""
+        if not self._stopping:
+            self._queues[:] = map(str, runs)
+
+    def leave_out(self, run_id: UUID) -> None:
+        """Take no job of this run: who takes it and drives nothing takes it from others."""
+        with contextlib.suppress(ValueError):
+            self._queues.remove(str(run_id))
+
+    def stop(self) -> None:
+        """Take no more jobs: they are for others. Then `take_jobs` can be cancelled."""
+        self._stopping = True
+        self._queues.clear()
 
     async def take_jobs(self, most: int) -> None:
         """Take jobs, at most so many at once, until cancelled; then wait for those under way.
 
         Goes on after an outage of the server, and after another worker took this one to be gone.
+        Call `stop` first: in an outage the package answers a cancellation with another error.
         """
-        while True:
+        while not self._stopping:
             with contextlib.suppress(exceptions.ConnectorException):
                 await self.app.run_worker_async(
-                    queues=self.queues,
+                    queues=self._queues,
                     concurrency=most,
                     install_signal_handlers=False,
                     listen_notify=False,
@@ -170,6 +188,7 @@ def open_runs(connection: Connection) -> list[OpenRun]:
     return [
         OpenRun(run_id, cases, size, _STANDING[topic], finished)
         for run_id, cases, size, topic, finished in rows
+        if topic in _STANDING  # else its own stream is not one that a run begins with
     ]
 
 
@@ -178,10 +197,15 @@ def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardI
 
     A shard whose last holder found nothing left is not looked at. Returns what was put there.
     """
-    rows = connection.execute(
-        query("shards_without_job"), {"runs": list(runs), "dead_after_s": DEAD_AFTER_S}
-    ).fetchall()
+    how = {"runs": list(runs), "dead_after_s": DEAD_AFTER_S, "task": TASK}
+    rows = connection.execute(query("shards_without_job"), how).fetchall()
     missing = [ShardId(run_id, shard) for run_id, shard in rows]
+    if missing:  # what waits in their place was not put there by `enqueue`: nobody may take it
+        connection.execute(
+            "DELETE FROM failproof_queue.procrastinate_jobs "
+            "WHERE status = 'todo' AND queueing_lock = ANY (%s)",
+            (list(map(str, missing)),),
+        )
     return enqueue(connection, missing)
 
 
@@ -218,6 +242,15 @@ def _enqueue(connection: Connection, shards: Sequence[ShardId]) -> None:
                 raise error.__cause__ from None
             raise
     connection.execute("SELECT pg_catalog.set_config('search_path', %s, true)", (before[0],))
+
+
+def _shard_of(run_id: object, shard: object) -> ShardId | None:
+    """The shard that a job names. Everybody who may use the queue can put anything in it."""
+    if not isinstance(run_id, str) or type(shard) is not int:
+        return None
+    with contextlib.suppress(ValueError):
+        return ShardId(UUID(run_id), shard)
+    return None
 
 
 def _job(shard: ShardId) -> jobs.Job:

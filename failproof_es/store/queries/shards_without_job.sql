@@ -1,5 +1,6 @@
 -- Shards of these runs that are not known to be finished, that nobody drives, and that no job stands
--- for: none waits, and none was taken by a process that lives.
+-- for: none waits, and none was taken by a process that lives. What stands in the queue for a shard and is
+-- not as it was put there may never be taken, so it does not count.
 SELECT r.run_id, s.shard::integer
 FROM failproof.run_shard_list AS r
 CROSS JOIN LATERAL generate_series(0, (r.cases - 1) / r.shard_cases) AS s (shard)
@@ -12,7 +13,11 @@ WHERE r.is_open
         SELECT j.queueing_lock
         FROM failproof_queue.procrastinate_jobs AS j
         LEFT JOIN failproof_queue.procrastinate_workers AS w ON w.id = j.worker_id
-        WHERE j.queueing_lock IS NOT NULL
+        WHERE j.queueing_lock = j.queue_name || '/' || (j.args ->> 'shard')
+            AND j.args ->> 'run_id' = j.queue_name
+            AND j.task_name = %(task)s
+            AND j.lock IS NULL
+            AND j.scheduled_at IS NULL
             AND (
                 j.status = 'todo'
                 OR (
