@@ -69,8 +69,8 @@ def worker(
     `resume`. A worker takes shards of it, asks their models and records the answers. If it dies
     or is cut off, others take its shards over within 15 seconds.
 
-    Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at once.
-    The keys of the models must be in this process's environment.
+    Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at
+    once. The keys of the models must be in this process's environment.
     """
     for name in providers:
         rules_of(name)  # raises where no such provider is installed

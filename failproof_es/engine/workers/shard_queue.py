@@ -64,9 +64,9 @@ class ShardQueue:
             conninfo=url, min_size=1, max_size=3, configure=_prepare
         )
         self.app = procrastinate.App(connector=connector)
-        self._queues: list[str] = []
-        """The names of the queues to take jobs from: ids of runs. Changed while it works."""
-        self._stopping = False
+        self.queues: list[str] = []
+        """The names of the queues to take jobs from: ids of runs. Changed while it works: who takes
+        a job and drives nothing takes it from others."""
 
         async def shard(run_id: object, shard: object) -> None:
             if (named := _shard_of(run_id, shard)) is not None:
@@ -74,31 +74,17 @@ class ShardQueue:
 
         self.app.task(name=TASK)(shard)
 
-    def take_from(self, runs: Iterable[UUID]) -> None:
-        """Take jobs of these runs alone from now on."""
-        if not self._stopping:
-            self._queues[:] = map(str, runs)
-
-    def leave_out(self, run_id: UUID) -> None:
-        """Take no job of this run: who takes it and drives nothing takes it from others."""
-        with contextlib.suppress(ValueError):
-            self._queues.remove(str(run_id))
-
-    def stop(self) -> None:
-        """Take no more jobs: they are for others. Then `take_jobs` can be cancelled."""
-        self._stopping = True
-        self._queues.clear()
-
     async def take_jobs(self, most: int) -> None:
         """Take jobs, at most so many at once, until cancelled; then wait for those under way.
 
         Goes on after an outage of the server, and after another worker took this one to be gone.
-        Call `stop` first: in an outage the package answers a cancellation with another error.
+        In an outage the package answers a cancellation with an error of its own.
         """
-        while not self._stopping:
+        here = asyncio.current_task()
+        while here is None or not here.cancelling():
             with contextlib.suppress(exceptions.ConnectorException):
                 await self.app.run_worker_async(
-                    queues=self._queues,
+                    queues=self.queues,
                     concurrency=most,
                     install_signal_handlers=False,
                     listen_notify=False,
@@ -200,12 +186,6 @@ def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardI
     how = {"runs": list(runs), "dead_after_s": DEAD_AFTER_S, "task": TASK}
     rows = connection.execute(query("shards_without_job"), how).fetchall()
     missing = [ShardId(run_id, shard) for run_id, shard in rows]
-    if missing:  # what waits in their place was not put there by `enqueue`: nobody may take it
-        connection.execute(
-            "DELETE FROM failproof_queue.procrastinate_jobs "
-            "WHERE status = 'todo' AND queueing_lock = ANY (%s)",
-            (list(map(str, missing)),),
-        )
     return enqueue(connection, missing)
 
 

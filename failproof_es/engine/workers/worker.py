@@ -10,7 +10,6 @@ import asyncio
 import os
 import random
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,6 +54,7 @@ from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
+from failproof_es.support import clock
 
 MOST_SHARDS = 2
 """Two, so that a worker has something to ask while the last answers of a shard are awaited."""
@@ -163,7 +163,7 @@ class Worker:
                 await self._pause()
         finally:
             self._stopping = True
-            self._queue.stop()
+            self._queue.queues.clear()
             reason = "stopped on request" if self._stop.is_set() else "nothing was left to do"
             await asyncio.gather(*(driven.stop() for driven in self._driven.values()))
             if taking is not None:
@@ -192,7 +192,7 @@ class Worker:
     def _wait_on(self, error: Exception) -> None:
         """Wait for a database that is away. Raises the error again where this worker is to leave
         when it is done, and has waited for as long as a drive does."""
-        now = time.monotonic()
+        now = clock.monotonic_s()
         if self._failing_since is None:
             self._failing_since = now
             self._say(f"{' '.join(str(error).split()) or type(error).__name__}; still waiting")
@@ -217,11 +217,11 @@ class Worker:
             for run in found
             if run.standing == "running" and run.run_id not in self.refused
         }
-        self._queue.take_from(self._open)
+        self._queue.queues[:] = map(str, self._open)
         for run_id in [each for each in self._driven if each not in self._open]:
             await self._leave(run_id, "the run is not open any more")
-        if self._open and time.monotonic() >= self._reconcile_at:
-            self._reconcile_at = time.monotonic() + self._options.lease_s
+        if self._open and clock.monotonic_s() >= self._reconcile_at:
+            self._reconcile_at = clock.monotonic_s() + self._options.lease_s
             with suppress(ConnectorException):
                 await self._queue.clear_dead()
             await self._reader.read(enqueue_missing, list(self._open))
@@ -338,7 +338,7 @@ class Worker:
         """Leave the run to other hosts, for a while: something that it needs is missing here."""
         times, _ = self._refusals.get(run_id, (0, 0.0))
         without_s = min(TRY_AGAIN_S * 2.0 ** min(times, 30), LONGEST_WITHOUT_S)
-        self._refusals[run_id] = times + 1, time.monotonic() + without_s
+        self._refusals[run_id] = times + 1, clock.monotonic_s() + without_s
         self.refused[run_id] = error
         self._let_go(run_id)
         said = "; ".join(str(problem) for problem in error.problems)
@@ -350,14 +350,15 @@ class Worker:
         was missing may be back, such as a server that did not answer."""
         if run_id in self.refused and not self._options.drain:
             _, until = self._refusals[run_id]
-            if time.monotonic() >= until:
+            if clock.monotonic_s() >= until:
                 del self.refused[run_id]
         return run_id in self.refused
 
     def _let_go(self, run_id: UUID) -> None:
         """Take no more shards of the run before the next look."""
         self._open.pop(run_id, None)
-        self._queue.leave_out(run_id)
+        with suppress(ValueError):
+            self._queue.queues.remove(str(run_id))
 
     async def _leave(self, run_id: UUID, reason: str) -> None:
         """Release the run. Nothing of it is driven here any more."""

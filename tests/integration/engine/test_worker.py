@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+import orjson
 import psycopg
 import pytest
 from psycopg import sql
@@ -60,7 +61,9 @@ class Working:
             await self._task
 
 
-def plan(store: Store, folder: Path, url: str, cases: int = CASES, prompt: str = "Say {n}.") -> UUID:
+def plan(
+    store: Store, folder: Path, url: str, cases: int = CASES, prompt: str = "Say {n}."
+) -> UUID:
     write_suite(folder, cases, prompt)
     execution = {"parallel_workers": 1, "retry_attempts": 0, "retry_delay_ms": 10}
     write_configuration(folder, url, execution=execution)
@@ -90,7 +93,7 @@ def count(store: Store, topic: str) -> int:
 
 async def until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(LONGEST_S):
-        while not await asyncio.to_thread(true):
+        while not await asyncio.to_thread(true):  # noqa: ASYNC110 - it is the database that tells
             await asyncio.sleep(0.05)
 
 
@@ -349,7 +352,6 @@ def test_a_queue_that_is_stopped_while_the_server_is_away_ends(
                     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
-                queue.stop()
                 taking.cancel()
                 done, _ = await asyncio.wait([taking], timeout=20)
                 assert done == {taking}
@@ -405,3 +407,29 @@ def test_what_waits_in_the_place_of_a_job_is_replaced(store: Store, tmp_path: Pa
             assert shard_queue.enqueue_missing(connection, [run_id]) == []
 
     drive(main)
+
+
+@pytest.mark.parametrize(
+    ("since", "heartbeat"),
+    [
+        ("now", "infinity"),
+        ("-infinity", "now"),
+        ("294000-01-01", "now"),
+        ("4713-01-01 BC", "now"),
+        ("now", "2000-01-01"),
+    ],
+)
+def test_workers_that_cannot_have_been_are_not_listed(
+    store: Store, tmp_path: Path, since: str, heartbeat: str
+) -> None:
+    told = (
+        "INSERT INTO failproof_queue.failproof_workers "
+        "(worker_id, holder, who, host, process, code_version, since, heartbeat) "
+        "VALUES (gen_random_uuid(), %s, 'me', 'here', 1, '1', %s, %s)"
+    )
+    with store.connect() as connection:
+        connection.execute(told, ("no worker", since, heartbeat))
+        connection.execute(told, ("one", "now", "now"))
+    listed = invoke(store.url, "workers", "--json", cwd=tmp_path)
+    assert listed.exit_code == 0, listed.output
+    assert len(orjson.loads(listed.output)) == 1
