@@ -68,7 +68,7 @@ class LocalWorkers:
         """Run the workers until all have left. A stop lets each drain."""
         processes = [await self._begin_process(run_id) for _ in range(self.count)]
         told = [
-            asyncio.create_task(pass_on(process, f"worker {number}", say))
+            asyncio.create_task(_pass_on(process, f"worker {number}", say))
             for number, process in enumerate(processes, 1)
         ]
         stopping = asyncio.create_task(stop.wait())
@@ -181,7 +181,7 @@ async def _all_left(processes: Sequence[asyncio.subprocess.Process]) -> None:
     await asyncio.gather(*(process.wait() for process in processes))
 
 
-async def pass_on(
+async def _pass_on(
     process: asyncio.subprocess.Process, name: str, say: Callable[[str], None]
 ) -> None:
     """Tell what a worker says for people. A line that is too long to be held is left out: who

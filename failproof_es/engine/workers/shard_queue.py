@@ -65,8 +65,7 @@ class ShardQueue:
         )
         self.app = procrastinate.App(connector=connector)
         self.queues: list[str] = []
-        """The names of the queues to take jobs from: ids of runs. Changed while it works: who takes
-        a job and drives nothing takes it from others."""
+        """The names of the queues to take jobs from: ids of runs. Changed while it works."""
 
         async def shard(run_id: object, shard: object) -> None:
             if (named := _shard_of(run_id, shard)) is not None:

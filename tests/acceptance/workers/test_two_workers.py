@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from failproof_es.cli.commands.local_workers import pass_on
+from failproof_es.cli.commands.local_workers import _pass_on
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
 from tests.acceptance.runs.test_gates import PRICE
@@ -232,7 +232,7 @@ def test_a_worker_goes_on_whatever_it_prints(tmp_path: Path) -> None:
         )
         told: list[str] = []
         async with asyncio.timeout(30):
-            await pass_on(process, "worker 1", told.append)
+            await _pass_on(process, "worker 1", told.append)
             assert await process.wait() == 0
         return told
 
