@@ -79,8 +79,9 @@ class ShardQueue:
         Goes on after an outage of the server, and after another worker took this one to be gone.
         In an outage the package answers a cancellation with an error of its own.
         """
-        here = asyncio.current_task()
-        while here is None or not here.cancelling():
+        task = asyncio.current_task()
+        assert task is not None
+        while True:
             with contextlib.suppress(exceptions.ConnectorException):
                 await self.app.run_worker_async(
                     queues=self.queues,
@@ -92,6 +93,8 @@ class ShardQueue:
                     update_heartbeat_interval=HEARTBEAT_S,
                     stalled_worker_timeout=DEAD_AFTER_S,
                 )
+            if task.cancelling():  # the error took the place of the cancellation
+                raise asyncio.CancelledError
             await asyncio.sleep(POLL_S)
 
     async def clear_dead(self) -> None:
