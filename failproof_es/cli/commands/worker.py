@@ -87,12 +87,24 @@ def worker(
                 keeper = beside.enter_context(CheckpointSigner(store))
                 beside.enter_context(Follower(store.projections_url))
             done = event_loop.run(_work(store, options, quiet=quiet, attached=attached))
+        paused = None if run_id is None or attached else _why_paused(store, run_id)
     if keeper is not None:
         report_signing_error(keeper)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
     if run_id is not None and (refused := done.refused.get(run_id)) is not None:
         raise refused
+    if paused is not None:
+        say(paused)
+        click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _why_paused(store: Store, run_id: UUID) -> str | None:
+    """What is said of the run that this worker was for, if it is paused now."""
+    with store.connect() as connection:
+        run = read_run(connection, run_id)
+    number = run.started.run_number
+    return f"run {number} paused: {run.reason}" if run.status == "paused" else None
 
 
 def _run_to_join(store: Store, run: str) -> UUID | None:

@@ -237,3 +237,14 @@ def test_a_worker_goes_on_whatever_it_prints(tmp_path: Path) -> None:
         return told
 
     assert asyncio.run(main())[-1] == "worker 1: said in the end"
+
+
+def test_a_worker_for_one_run_says_that_it_was_paused_and_fails(
+    store: Store, tmp_path: Path, mock_url: str
+) -> None:
+    """What waits for it, such as a job of a cluster, must not take the run for done."""
+    write_suite(tmp_path, 2, "[fault:http401] Say {n}.")
+    write_configuration(tmp_path, mock_url)
+    assert run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path).returncode == 0
+    done = run(store.url, "worker", "--run", "1", "--drain", cwd=tmp_path)
+    assert (done.returncode, "run 1 paused: mock: HTTP 401" in done.stderr) == (1, True), done
