@@ -184,8 +184,15 @@ async def _all_left(processes: Sequence[asyncio.subprocess.Process]) -> None:
 async def _pass_on(
     process: asyncio.subprocess.Process, name: str, say: Callable[[str], None]
 ) -> None:
-    """Tell what a worker says for people."""
+    """Tell what a worker says for people. A line that is too long to be held is left out: who
+    stopped reading would stop the worker, too."""
     assert process.stderr is not None
-    async for line in process.stderr:
+    while True:
+        try:
+            line = await process.stderr.readline()
+        except ValueError:  # the package of a model may print what it likes
+            continue
+        if not line:
+            return
         if text := line.decode("utf-8", "replace").strip():
             say(f"{name}: {text}")

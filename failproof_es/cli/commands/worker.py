@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import threading
@@ -77,8 +78,8 @@ def worker(
     `resume`. A worker takes shards of it, asks their models and records the answers. If it dies
     or is cut off, others take its shards over within 15 seconds.
 
-    Ctrl-C lets requests in flight end, and leaves: other workers go on. The keys of the models must
-    be in this process's environment.
+    Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at
+    once. The keys of the models must be in this process's environment.
     """
     for name in providers:
         rules_of(name)  # raises where no such provider is installed
@@ -97,14 +98,26 @@ def worker(
                 beside.enter_context(Follower(store.projections_url))
             working = _work(store, options, alive_file, quiet=quiet, attached=attached)
             done = event_loop.run(working)
+        paused = None if run_id is None or attached else _why_paused(store, run_id)
     if keeper is not None:
         report_signing_error(keeper)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
     if run_id is not None and (refused := done.refused.get(run_id)) is not None:
         raise refused
+    if paused is not None:
+        say(paused)
+        click.get_current_context().exit(ExitCode.FAILED)
     if keeper is not None and keeper.changed is not None:
         click.get_current_context().exit(ExitCode.FAILED)
+
+
+def _why_paused(store: Store, run_id: UUID) -> str | None:
+    """What is said of the run that this worker was for, if it is paused now."""
+    with store.connect() as connection:
+        run = read_run(connection, run_id)
+    number = run.started.run_number
+    return f"run {number} paused: {run.reason}" if run.status == "paused" else None
 
 
 def _run_to_join(store: Store, run: str) -> UUID | None:
@@ -136,9 +149,15 @@ async def _work(
         if not stop.is_set():
             stop.set()
             if not attached:
-                say("leaving after the requests in flight")
+                say("leaving after the requests in flight; press again to leave at once")
+        elif not attached:
+            say("left at once; what is recorded stays, and others take the shards over")
+            os._exit(ExitCode.INTERRUPTED)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    heard = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+        heard.append(signal.SIGHUP)
+    for number in heard:
         loop.add_signal_handler(number, on_signal)
     if attached:
         _watch_parent(lambda: loop.call_soon_threadsafe(stop.set))

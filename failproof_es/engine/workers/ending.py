@@ -86,6 +86,13 @@ class Coordinator:
                 await stream.record(RunPaused, reason=reason, counts=counts)
             await reader.read(close_run, run_id)
 
+    async def close(self, run_id: UUID) -> None:
+        """Close the run for workers if it is paused or over. Does nothing where another process
+        is about to say how it goes on: that may open it again."""
+        async with self._stream(run_id) as stream:
+            if stream is not None and (stream.run.status == "paused" or stream.run.sealed):
+                await RetryingReader(self.store).read(close_run, run_id)
+
     async def resume(self, run_id: UUID) -> Run:
         """Open a run for workers that was begun before. One that is over is not changed.
 

@@ -91,7 +91,8 @@ class Presence:
 
 def list_workers(connection: Connection) -> list[KnownWorker]:
     """The workers that told of themselves within a day and did not leave, the oldest first."""
-    return [KnownWorker(*row) for row in connection.execute(query("list_workers"))]
+    rows = connection.execute(query("list_workers"), {"forgotten_after_s": FORGOTTEN_AFTER_S})
+    return [KnownWorker(*row) for row in rows]
 
 
 def list_holders(connection: Connection) -> dict[str, list[str]]:

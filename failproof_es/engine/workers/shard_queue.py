@@ -67,8 +67,9 @@ class ShardQueue:
         self.queues: list[str] = []
         """The names of the queues to take jobs from: ids of runs. Changed while it works."""
 
-        async def shard(run_id: str, shard: int) -> None:
-            await drive(ShardId(UUID(run_id), shard))
+        async def shard(run_id: object, shard: object) -> None:
+            if (named := _shard_of(run_id, shard)) is not None:
+                await drive(named)
 
         self.app.task(name=TASK)(shard)
 
@@ -76,7 +77,10 @@ class ShardQueue:
         """Take jobs, at most so many at once, until cancelled; then wait for those under way.
 
         Goes on after an outage of the server, and after another worker took this one to be gone.
+        In an outage the package answers a cancellation with an error of its own.
         """
+        task = asyncio.current_task()
+        assert task is not None
         while True:
             with contextlib.suppress(exceptions.ConnectorException):
                 await self.app.run_worker_async(
@@ -89,6 +93,8 @@ class ShardQueue:
                     update_heartbeat_interval=HEARTBEAT_S,
                     stalled_worker_timeout=DEAD_AFTER_S,
                 )
+            if task.cancelling():  # the error took the place of the cancellation
+                raise asyncio.CancelledError
             await asyncio.sleep(POLL_S)
 
     async def clear_dead(self) -> None:
@@ -170,6 +176,7 @@ def open_runs(connection: Connection) -> list[OpenRun]:
     return [
         OpenRun(run_id, cases, size, _STANDING[topic], finished)
         for run_id, cases, size, topic, finished in rows
+        if topic in _STANDING  # else its own stream is not one that a run begins with
     ]
 
 
@@ -178,9 +185,8 @@ def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardI
 
     A shard whose last holder found nothing left is not looked at. Returns what was put there.
     """
-    rows = connection.execute(
-        query("shards_without_job"), {"runs": list(runs), "dead_after_s": DEAD_AFTER_S}
-    ).fetchall()
+    how = {"runs": list(runs), "dead_after_s": DEAD_AFTER_S, "task": TASK}
+    rows = connection.execute(query("shards_without_job"), how).fetchall()
     missing = [ShardId(run_id, shard) for run_id, shard in rows]
     return enqueue(connection, missing)
 
@@ -218,6 +224,15 @@ def _enqueue(connection: Connection, shards: Sequence[ShardId]) -> None:
                 raise error.__cause__ from None
             raise
     connection.execute("SELECT pg_catalog.set_config('search_path', %s, true)", (before[0],))
+
+
+def _shard_of(run_id: object, shard: object) -> ShardId | None:
+    """The shard that a job names. Everybody who may use the queue can put anything in it."""
+    if not isinstance(run_id, str) or type(shard) is not int:
+        return None
+    with contextlib.suppress(ValueError):
+        return ShardId(UUID(run_id), shard)
+    return None
 
 
 def _job(shard: ShardId) -> jobs.Job:

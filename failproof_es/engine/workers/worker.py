@@ -19,12 +19,14 @@ from uuid import UUID, uuid4
 import psycopg
 from procrastinate.exceptions import ConnectorException
 
+from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
 from failproof_es.core.sharding.shards import ShardId, shard_cases
 from failproof_es.engine.drive.interpreter import Halted
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
+from failproof_es.engine.history import UNREADABLE
 from failproof_es.engine.identity import code_version, package_versions, process_label
 from failproof_es.engine.operations import record_operations
 from failproof_es.engine.preflight.record import Say
@@ -34,7 +36,6 @@ from failproof_es.engine.workers.presence import Presence
 from failproof_es.engine.workers.shard_queue import (
     POLL_S,
     ShardQueue,
-    close_run,
     enqueue_missing,
     open_runs,
 )
@@ -47,7 +48,7 @@ from failproof_es.events import (
     WorkerLeft,
 )
 from failproof_es.problems import InvalidInput
-from failproof_es.store.errors import JournalError
+from failproof_es.store.errors import JournalError, ReadOnlyLog
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.store import Store
@@ -57,6 +58,18 @@ from failproof_es.support import clock
 
 MOST_SHARDS = 2
 """Two, so that a worker has something to ask while the last answers of a shard are awaited."""
+TRY_AGAIN_S = 30.0
+"""So long after it could not drive a run, a worker that waits for work tries again; twice as long
+after each time more, up to `LONGEST_WITHOUT_S`."""
+LONGEST_WITHOUT_S = 600.0
+
+_AWAY = (
+    psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, LogUnavailable, JournalError,
+    ReadOnlyLog,
+)  # fmt: skip
+"""What comes of a database that is away, or takes no writes for a while."""
+_IN_BETWEEN = (*_AWAY, psycopg.Error, ConnectorException)
+"""The same, and what comes of one whose queue is missing, or is made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,8 @@ class Worker:
         self.worker_id = uuid4()
         self.refused: dict[UUID, InvalidInput] = {}
         """Runs that this host cannot drive, and why."""
+        self._refusals: dict[UUID, tuple[int, float]] = {}
+        """How often each was refused, and until when, by the monotonic clock."""
         self._store = store
         self._options = options
         self._observe_all = observe
@@ -106,6 +121,8 @@ class Worker:
         self._stopping = False
         self._reconcile_at = 0.0
         """When shards without a job are looked for next, by the monotonic clock."""
+        self._failing_since: float | None = None
+        """Since when no look at the open runs has succeeded."""
 
     @property
     def finished(self) -> int:
@@ -134,16 +151,16 @@ class Worker:
                 try:
                     if not await self._look():
                         return
-                except LogUnavailable as error:
-                    if self._options.drain:
-                        raise
-                    self._say(f"{error}; still waiting")
+                    self._failing_since = None
+                except _IN_BETWEEN as error:
+                    self._wait_on(error)
                 if taking is None:
                     most = self._options.most_shards
                     taking = asyncio.create_task(self._queue.take_jobs(most), name="jobs")
                 await self._pause()
         finally:
             self._stopping = True
+            self._queue.queues.clear()
             reason = "stopped on request" if self._stop.is_set() else "nothing was left to do"
             await asyncio.gather(*(driven.stop() for driven in self._driven.values()))
             if taking is not None:
@@ -169,13 +186,35 @@ class Worker:
                 wait.cancel()
         self._wake.clear()
 
+    def _wait_on(self, error: Exception) -> None:
+        """Wait for a database that is away. Raises the error again where this worker is to leave
+        when it is done, and has waited for as long as a drive does."""
+        now = clock.monotonic_s()
+        if self._failing_since is None:
+            self._failing_since = now
+            self._say(f"{' '.join(str(error).split()) or type(error).__name__}; still waiting")
+        if self._options.drain and (
+            isinstance(error, LogUnavailable)
+            or now - self._failing_since >= self._store.outage.longest_s
+        ):
+            raise error
+
     async def _look(self) -> bool:
         """Look at the open runs, and do what none of their shards is; false to leave."""
         found = await self._reader.read(self._chosen)
         for run in found:
-            await self._attend(run)
-        self._open = {run.run_id: run for run in found if run.standing == "running"}
-        self._queue.queues[:] = [str(run_id) for run_id in self._open]
+            try:
+                await self._attend(run)
+            except InvalidInput as error:
+                self._refuse(run.run_id, error)
+            except UNREADABLE as error:
+                self._refuse(run.run_id, _unreadable(error))
+        self._open = {
+            run.run_id: run
+            for run in found
+            if run.standing == "running" and run.run_id not in self.refused
+        }
+        self._queue.queues[:] = map(str, self._open)
         for run_id in [each for each in self._driven if each not in self._open]:
             await self._leave(run_id, "the run is not open any more")
         if self._open and clock.monotonic_s() >= self._reconcile_at:
@@ -189,11 +228,16 @@ class Worker:
     def _chosen(self, connection: Connection) -> list[OpenRun]:
         """The open runs that this worker takes."""
         chosen = []
+        wanted = self._options.choice.run_id
         for run in open_runs(connection):
-            if run.run_id in self.refused:
+            if wanted not in (None, run.run_id) or self._still_refused(run.run_id):
                 continue
-            if run.run_id not in self._providers:
-                self._providers[run.run_id] = _providers(connection, run.run_id)
+            try:
+                if run.run_id not in self._providers:
+                    self._providers[run.run_id] = _providers(connection, run)
+            except UNREADABLE as error:
+                self._refuse(run.run_id, _unreadable(error))
+                continue
             if self._options.choice.takes(run.run_id, self._providers[run.run_id]):
                 chosen.append(run)
         return chosen
@@ -201,18 +245,12 @@ class Worker:
     async def _attend(self, run: OpenRun) -> None:
         """End a run whose shards are finished; let go of one that is paused or over."""
         if run.step == "close":
-            await self._reader.read(close_run, run.run_id)
+            await self._coordinator.close(run.run_id)
         elif run.step == "finish":
             driven = self._driven.get(run.run_id)
             checks = None if driven is None else driven.checks
-            try:
-                over = await self._coordinator.finish(run.run_id, checks)
-            except LeaseLost:
-                return  # another worker ends it
-            except InvalidInput as error:
-                self._refuse(run.run_id, error)
-            else:
-                if over:
+            with suppress(LeaseLost):  # then another worker ends it
+                if await self._coordinator.finish(run.run_id, checks):
                     self._wake.set()
 
     def _begin_renewing(self, loop: asyncio.AbstractEventLoop, released: threading.Event) -> None:
@@ -237,32 +275,34 @@ class Worker:
 
     async def _drive(self, shard: ShardId) -> None:
         """What a job stands for: claim the shard, drive it, release it. Raises nothing."""
-        try:
-            await self._drive_claimed(shard)
-        except (psycopg.OperationalError, LogUnavailable, JournalError):
-            pass  # the database is away: whoever looks next finds the shard unfinished
-        except Exception as error:
-            await self._give_up(shard.run_id, error)
+        with suppress(*_AWAY):  # then whoever looks next finds the shard unfinished
+            run = self._open.get(shard.run_id)
+            if run is None or self._stopping or not 0 <= shard.shard < run.shards:
+                return
+            driven = await self._joined(shard.run_id)
+            if driven is None:
+                return
+            try:
+                await self._drive_claimed(run, driven, shard.shard)
+            except _AWAY:
+                raise
+            except Exception as error:
+                driven.trouble = driven.trouble or error
+            if driven.trouble is not None:
+                await self._give_up(driven, driven.trouble)
 
-    async def _drive_claimed(self, shard: ShardId) -> None:
-        run = self._open.get(shard.run_id)
-        if run is None or self._stopping or shard.shard >= run.shards:
-            return
-        driven = await self._joined(shard.run_id)
-        if driven is None:
-            return
-        lease = await asyncio.to_thread(self._leases.claim, shard.run_id, shard.shard)
+    async def _drive_claimed(self, run: OpenRun, driven: DrivenRun, shard: int) -> None:
+        lease = await asyncio.to_thread(self._leases.claim, run.run_id, shard)
         if lease is None:
             return  # somebody drives it
         done = False
         try:
-            cases = shard_cases(run.cases, run.shard_cases, shard.shard)
-            done = await driven.drive(lease, cases)
+            if not self._stopping:  # opening the run may have taken long
+                cases = shard_cases(run.cases, run.shard_cases, shard)
+                done = await driven.drive(lease, cases)
         finally:
             await asyncio.to_thread(self._leases.release, lease, finished=done)
-        if driven.trouble is not None:
-            await self._give_up(shard.run_id, driven.trouble)
-        elif done and not driven.active:
+        if done and not driven.active:
             self._wake.set()  # perhaps it was the last one of the run
 
     async def _joined(self, run_id: UUID) -> DrivenRun | None:
@@ -277,7 +317,16 @@ class Worker:
             except InvalidInput as error:
                 self._refuse(run_id, error)
                 return None
+            except UNREADABLE as error:
+                self._refuse(run_id, _unreadable(error))
+                return None
+            except _AWAY:
+                raise
+            except Exception as error:  # not of this run alone, perhaps: others may drive it
+                self._refuse(run_id, InvalidInput.because(f"{type(error).__name__}: {error}"))
+                return None
             self._driven[run_id] = driven
+            self._refusals.pop(run_id, None)
             started = driven.run.started
             await self._record(
                 run_id,
@@ -290,38 +339,67 @@ class Worker:
             return driven
 
     def _refuse(self, run_id: UUID, error: InvalidInput) -> None:
-        """Leave the run to other hosts: something that it needs is missing on this one."""
+        """Leave the run to other hosts, for a while: something that it needs is missing here."""
+        times, _ = self._refusals.get(run_id, (0, 0.0))
+        without_s = min(TRY_AGAIN_S * 2.0 ** min(times, 30), LONGEST_WITHOUT_S)
+        self._refusals[run_id] = times + 1, clock.monotonic_s() + without_s
         self.refused[run_id] = error
-        self._open.pop(run_id, None)
+        self._let_go(run_id)
         said = "; ".join(str(problem) for problem in error.problems)
-        self._say(f"run {run_id} cannot be driven here: {said}")
+        again = "" if self._options.drain else f"; tried again in {without_s:.0f} s"
+        self._say(f"run {run_id} cannot be driven here: {said}{again}")
+
+    def _still_refused(self, run_id: UUID) -> bool:
+        """Whether the run is left to others. One that waits for work tries again in the end: what
+        was missing may be back, such as a server that did not answer."""
+        if run_id in self.refused and not self._options.drain:
+            _, until = self._refusals[run_id]
+            if clock.monotonic_s() >= until:
+                del self.refused[run_id]
+        return run_id in self.refused
+
+    def _let_go(self, run_id: UUID) -> None:
+        """Take no more shards of the run before the next look."""
+        self._open.pop(run_id, None)
+        with suppress(ValueError):
+            self._queue.queues.remove(str(run_id))
 
     async def _leave(self, run_id: UUID, reason: str) -> None:
         """Release the run. Nothing of it is driven here any more."""
         async with self._joining:
             driven = self._driven.pop(run_id, None)
-        if driven is None:
-            return
+        if driven is not None:
+            await self._end(driven, reason)
+
+    async def _end(self, driven: DrivenRun, reason: str) -> None:
         await driven.close()
+        run_id = driven.run.started.originator_id
         await self._record(run_id, WorkerLeft, evaluations=driven.finished, reason=reason)
 
-    async def _give_up(self, run_id: UUID, error: BaseException) -> None:
+    async def _give_up(self, driven: DrivenRun, error: BaseException) -> None:
         """Pause a run that meets an error which every worker would meet, and say why.
 
         Where the log cannot be reached nothing can be said: then only this worker lets go of it.
         """
-        driven = self._driven.get(run_id)
-        if driven is None:
-            return
-        self._open.pop(run_id, None)
-        if isinstance(error, JournalError | LogUnavailable):
-            await self._leave(run_id, "the log could not be written")
-        else:
-            if not isinstance(error, Halted):
-                self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
-            with suppress(JournalError, LogUnavailable, LeaseLost):
+        run_id = driven.run.started.originator_id
+        if self._driven.get(run_id) is not driven:
+            return  # another shard of it said so
+        del self._driven[run_id]  # if it is resumed, it begins without this error
+        self._let_go(run_id)
+        unsaid = isinstance(error, JournalError | LogUnavailable)
+        try:
+            if not unsaid:
+                if not isinstance(error, Halted):
+                    self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
                 await self._coordinator.pause(run_id, str(error))
-        self._wake.set()
+        except (*_AWAY, LeaseLost):
+            pass  # whoever meets the error next says so
+        except UNREADABLE as unreadable:
+            self._refuse(run_id, _unreadable(unreadable))
+        finally:
+            reason = "the log could not be written" if unsaid else "the run was paused"
+            await self._end(driven, reason)
+            self._wake.set()
 
     # -- what is told ------------------------------------------------------------------------
 
@@ -334,15 +412,19 @@ class Worker:
 
     async def _record(self, run_id: UUID, kind: Any, **fields: Any) -> None:
         said = {"worker": self.worker_id, **fields}
-        with suppress(LogUnavailable, JournalError):
+        with suppress(*_AWAY):
             await asyncio.to_thread(record_operations, self._store, run_id, [(kind, said)])
 
 
-def _providers(connection: Connection, run_id: UUID) -> frozenset[str]:
-    """The providers of a run's models and judges."""
-    row = read_event(connection, run_id, 1)
+def _unreadable(error: Exception) -> InvalidInput:
+    return InvalidInput.because(str(error), remedy="`failproof-es verify` says what was changed")
+
+
+def _providers(connection: Connection, run: OpenRun) -> frozenset[str]:
+    """The providers of a run's models and judges. Raises one of `UNREADABLE`."""
+    row = read_event(connection, run.run_id, 1)
     started = row.event() if row is not None else None
-    if not isinstance(started, RunStarted):
-        return frozenset()
+    if not isinstance(started, RunStarted) or started.planned_cases != run.cases:
+        raise ImpossibleHistory(f"the shards of run {run.run_id} are not cut from its plan")
     asked: Sequence[Any] = (*started.models, *started.judges)
     return frozenset(model.provider for model in asked)

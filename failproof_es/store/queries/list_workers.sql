@@ -1,4 +1,5 @@
--- Each worker that told of itself, and the shards whose leases it holds.
+-- Each worker that told of itself lately, and the shards whose leases it holds. A row is not listed that
+-- none of them can have written: any client that may work can put one there.
 SELECT
     w.worker_id,
     w.who,
@@ -17,4 +18,7 @@ SELECT
         WHERE l.holder = w.holder AND l.expires_at > clock_timestamp()
     ), '{}')
 FROM failproof_queue.failproof_workers AS w
+WHERE w.heartbeat > clock_timestamp() - make_interval(secs => %(forgotten_after_s)s)
+    AND w.heartbeat <= clock_timestamp()
+    AND w.since BETWEEN '2000-01-01' AND clock_timestamp()
 ORDER BY w.since, w.worker_id

@@ -15,7 +15,9 @@ SELECT
     (
         SELECT count(*)
         FROM failproof.lease_list AS l
-        WHERE l.run_id = r.run_id AND l.shard >= 0 AND l.finished
+        WHERE l.run_id = r.run_id
+            AND l.shard BETWEEN 0 AND (r.cases - 1) / r.shard_cases
+            AND l.finished
     )
 FROM failproof.run_shard_list AS r
 JOIN failproof.run_list AS n ON n.run_id = r.run_id

@@ -34,6 +34,8 @@ LEASE_S = 15.0
 """How long a lease lasts after it was last renewed. Renew it every third of that."""
 _RENEW_S = 2.0
 """A drive renews its lease so often: so soon it notices that its session was cut off."""
+_PATIENCE_PARTS = 6
+"""A claim of a shard waits for this part of the lease time at most: renewals wait behind it."""
 RUN_ITSELF = -1
 """The number that stands for the run itself where another one stands for a shard."""
 
@@ -148,13 +150,17 @@ class ShardLeases:
 
         Who holds it may be this process. With `alone`, which only `RUN_ITSELF` can be, the run is
         taken with all its shards: `None` while one of them is held, and no shard can be claimed
-        as long as it lasts.
+        as long as it lasts. Also `None` for a shard while appends are held up for seconds: what is
+        held already must be renewed meanwhile.
         """
         with self._guard:
             if (run_id, shard) in self._held:
                 return None
             lease = ShardLease(run_id, shard, 0, alone=alone, guard=self._guard)
-            if not self._claimed(lease):
+            try:
+                if not self._claimed(lease):
+                    return None
+            except psycopg.errors.LockNotAvailable:
                 return None
             self._held[run_id, shard] = lease
             return lease
@@ -213,6 +219,7 @@ class ShardLeases:
     def _claimed(self, lease: ShardLease) -> bool:
         """Claim it; one that was held before only where nobody has had it since."""
         began = self._clock()
+        patience_ms = max(1, round(self._seconds * 1_000 / _PATIENCE_PARTS))
         [(epoch,)] = self._execute(
             "claim_lease",
             lambda: {
@@ -223,6 +230,7 @@ class ShardLeases:
                 "session": self._session,
                 "alone": lease.alone,
                 "after_epoch": lease.epoch or None,
+                "patience_ms": str(0 if lease.shard == RUN_ITSELF else patience_ms),
             },
         )
         if epoch is None:
@@ -265,6 +273,8 @@ class ShardLeases:
         if self._connection is not None:
             try:
                 return self._connection.execute(query(name), parameters()).fetchall()
+            except psycopg.errors.LockNotAvailable:
+                raise  # the server is there
             except _AWAY:
                 self._disconnect()
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from failproof_es.cli.commands.local_workers import _pass_on
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
 from tests.acceptance.runs.test_gates import PRICE
@@ -204,3 +207,47 @@ def test_wrong_input_is_refused_before_anything_is_sent(
     assert refused.returncode == 2, refused.stderr
     assert said in refused.stderr
     assert count(store, "RequestSent") == before
+
+
+def test_a_second_ctrl_c_leaves_at_once_and_another_worker_takes_over(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=20_000) as url:
+        plan(store, tmp_path, url, cases=20)
+        first = begin_worker(workers, store, tmp_path, "--drain")
+        wait_until(store, "RequestSent", 1)
+        os.kill(first.pid, signal.SIGINT)
+        time.sleep(1)
+        since = time.monotonic()
+        os.kill(first.pid, signal.SIGINT)
+        _, said = first.communicate(timeout=15)
+        assert (first.returncode, b"left at once" in said) == (130, True), said
+        assert time.monotonic() - since < 15
+
+
+def test_a_worker_goes_on_whatever_it_prints(tmp_path: Path) -> None:
+    """A line without an end, as of a bar of progress, is more than the pipe to its parent holds."""
+    printing = "import sys; sys.stderr.write('\\r10 %' * 200_000 + '\\nsaid in the end\\n')"
+
+    async def main() -> list[str]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", printing, stderr=asyncio.subprocess.PIPE
+        )
+        told: list[str] = []
+        async with asyncio.timeout(30):
+            await _pass_on(process, "worker 1", told.append)
+            assert await process.wait() == 0
+        return told
+
+    assert asyncio.run(main())[-1] == "worker 1: said in the end"
+
+
+def test_a_worker_for_one_run_says_that_it_was_paused_and_fails(
+    store: Store, tmp_path: Path, mock_url: str
+) -> None:
+    """What waits for it, such as a job of a cluster, must not take the run for done."""
+    write_suite(tmp_path, 2, "[fault:http401] Say {n}.")
+    write_configuration(tmp_path, mock_url)
+    assert run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path).returncode == 0
+    done = run(store.url, "worker", "--run", "1", "--drain", cwd=tmp_path)
+    assert (done.returncode, "run 1 paused: mock: HTTP 401" in done.stderr) == (1, True), done

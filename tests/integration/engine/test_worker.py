@@ -1,0 +1,435 @@
+"""A worker beside others: what it leaves to them, and what it lives through."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+import psycopg
+import pytest
+from psycopg import sql
+
+from failproof_es.engine.history import read_run
+from failproof_es.engine.workers import shard_queue, worker
+from failproof_es.engine.workers.driven_run import DrivenRun
+from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.engine.workers.shard_queue import ShardQueue, is_open
+from failproof_es.engine.workers.worker import Worker, WorkerOptions
+from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.store.schema.installation import install
+from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import ShardLeases
+from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.servers.mock_server import MockServer
+
+CASES = 40
+"""In twenty shards."""
+LONGEST_S = 60
+
+
+class Working:
+    """A worker in this process, and what it said."""
+
+    def __init__(self, store: Store, **options: Any) -> None:
+        self.said: list[str] = []
+        self.stop = asyncio.Event()
+        self.worker = Worker(
+            store,
+            WorkerOptions(lease_s=3.0, **options),
+            observe=lambda event: None,
+            stop=self.stop,
+            say=self.said.append,
+        )
+
+    async def __aenter__(self) -> Working:
+        self._task = asyncio.create_task(self.worker.work())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.stop.set()
+        async with asyncio.timeout(LONGEST_S):
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def left(self) -> None:
+        """Wait until it has left by itself."""
+        async with asyncio.timeout(LONGEST_S):
+            await self._task
+
+
+def plan(
+    store: Store, folder: Path, url: str, cases: int = CASES, prompt: str = "Say {n}."
+) -> UUID:
+    write_suite(folder, cases, prompt)
+    execution = {"parallel_workers": 1, "retry_attempts": 0, "retry_delay_ms": 10}
+    write_configuration(folder, url, execution=execution)
+    done = invoke(store.url, "start", "run.yaml", "--detach", "--quiet", cwd=folder)
+    assert done.exit_code == 0, done.output
+    with store.connect() as connection:
+        [(run_id,)] = connection.execute("SELECT run_id FROM failproof.run_list").fetchall()
+    assert isinstance(run_id, UUID)
+    return run_id
+
+
+def number(store: Store, statement: str, *parameters: object) -> int:
+    with store.connect() as connection:
+        row = connection.execute(statement.encode(), parameters).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def jobs(store: Store) -> int:
+    waiting = "SELECT count(*) FROM failproof_queue.procrastinate_jobs WHERE status = 'todo'"
+    return number(store, waiting)
+
+
+def count(store: Store, topic: str) -> int:
+    return number(store, "SELECT count(*) FROM failproof.stored_events WHERE topic = %s", topic)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LONGEST_S):
+        while not await asyncio.to_thread(true):  # noqa: ASYNC110 - it is the database that tells
+            await asyncio.sleep(0.05)
+
+
+def drive(main: Callable[[MockServer], Awaitable[None]], latency_s: float = 0.0) -> None:
+    async def with_server() -> None:
+        server = MockServer(latency_s)
+        await server.start()
+        try:
+            await main(server)
+        finally:
+            await server.stop()
+
+    asyncio.run(with_server())
+
+
+def test_one_that_leaves_takes_no_jobs_from_others(store: Store, tmp_path: Path) -> None:
+    async def main(server: MockServer) -> None:
+        await asyncio.to_thread(plan, store, tmp_path, server.url)
+        async with Working(store) as working:
+            await until(lambda: count(store, "RequestSent") == 1)
+            await until(lambda: jobs(store) == 18)
+            working.stop.set()
+            await working.left()
+        assert jobs(store) == 18, "each is for others"
+        assert count(store, "AttemptLost") == 0
+
+    drive(main, latency_s=3.0)
+
+
+def test_one_that_cannot_drive_a_run_takes_no_more_jobs_of_it(store: Store, tmp_path: Path) -> None:
+    async def main(server: MockServer) -> None:
+        await asyncio.to_thread(plan, store, tmp_path, server.url)
+        await server.stop()
+        async with Working(store, drain=True) as working:
+            await working.left()
+            assert "cannot be driven here" in working.said[0]
+        assert jobs(store) >= 18, "it takes two at once"
+
+    drive(main)
+
+
+def test_one_that_waits_tries_again_to_reach_a_server(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "TRY_AGAIN_S", 0.5)
+
+    async def main(server: MockServer) -> None:
+        await asyncio.to_thread(plan, store, tmp_path, server.url)
+        port = int(server.url.split(":")[2].split("/")[0])
+        await server.stop()
+        async with Working(store) as working:
+            await until(lambda: len(working.said) >= 2)
+            await server.start(port)
+            await until(lambda: count(store, "RunSealed") == 1)
+        assert "tried again in" in working.said[0]
+        assert count(store, "Scored") == CASES
+
+    drive(main)
+
+
+def test_one_that_is_stopped_while_it_opens_a_run_asks_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening, opened = asyncio.Event(), DrivenRun.open
+
+    async def slowly(*arguments: Any) -> DrivenRun:
+        opening.set()
+        await asyncio.sleep(1)
+        return await opened(*arguments)
+
+    monkeypatch.setattr(DrivenRun, "open", slowly)
+
+    async def main(server: MockServer) -> None:
+        await asyncio.to_thread(plan, store, tmp_path, server.url)
+        async with Working(store) as working:
+            await opening.wait()
+            working.stop.set()
+            await working.left()
+        assert count(store, "RequestSent") == 0
+
+    drive(main)
+
+
+def test_an_error_that_nobody_foresaw_is_told_and_the_run_left_to_others(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any) -> DrivenRun:
+        raise RuntimeError("a plugin failed")
+
+    monkeypatch.setattr(DrivenRun, "open", broken)
+
+    async def main(server: MockServer) -> None:
+        run_id = await asyncio.to_thread(plan, store, tmp_path, server.url)
+        async with Working(store, drain=True) as working:
+            await working.left()
+        assert "a plugin failed" in working.said[0]
+        assert run_id in working.worker.refused
+
+    drive(main)
+
+
+def test_a_run_that_is_resumed_at_once_is_not_paused_again_for_the_same_error(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused = Coordinator.pause
+
+    async def and_resumed(self: Coordinator, run_id: UUID, reason: str) -> None:
+        await paused(self, run_id, reason)
+        await self.resume(run_id)
+
+    monkeypatch.setattr(Coordinator, "pause", and_resumed)
+
+    async def main(server: MockServer) -> None:
+        prompt = "[fault:http401*1] Say {n}."
+        await asyncio.to_thread(plan, store, tmp_path, server.url, 2, prompt)
+        async with Working(store):
+            await until(lambda: count(store, "RunSealed") == 1)
+        assert count(store, "RunPaused") <= 2, "each of the two cases is refused once"
+
+    drive(main)
+
+
+def as_nobody_plans(store: Store, how: str) -> None:
+    """What everybody can put there who has the writer's rights."""
+    run_id, state = uuid4(), b'{"no": "such run"}'
+    with store.connect() as connection, connection.transaction():
+        connection.execute("SELECT failproof.number_run(%s)", (run_id,))
+        if how == "unreadable":
+            leaf = leaf_hash(run_id.bytes, 1, b"RunStarted", state)
+            connection.execute(
+                "SELECT failproof.append(%s, '{1}', '{RunStarted}', %s, %s, %s)",
+                ([run_id], [state], [run_id], [leaf]),
+            )
+        connection.execute("SELECT failproof.open_shards(%s, 1000000000000, 1)", (run_id,))
+
+
+@pytest.mark.parametrize("how", ["without an event", "unreadable"])
+def test_a_run_that_cannot_be_read_stops_no_worker(store: Store, tmp_path: Path, how: str) -> None:
+    async def main(server: MockServer) -> None:
+        run_id = await asyncio.to_thread(plan, store, tmp_path, server.url, 4)
+        await asyncio.to_thread(as_nobody_plans, store, how)
+        async with Working(store, drain=True) as working:
+            await working.left()
+        with store.connect() as connection:
+            assert read_run(connection, run_id).sealed
+        assert working.worker.finished == 4
+
+    drive(main)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"run_id": "RUN", "shard": -1}',
+        '{"run_id": "RUN", "shard": 99}',
+        '{"run_id": "RUN", "shard": "0"}',
+        '{"run_id": "RUN", "shard": true}',
+        '{"run_id": "RUN", "shard": 1e400}',
+        '{"run_id": 7, "shard": 0}',
+        '{"run_id": "no id", "shard": 0}',
+        '{"shard": 0}',
+        "[1]",
+        "5",
+    ],
+)
+def test_a_job_that_nobody_put_there_changes_nothing(
+    store: Store, tmp_path: Path, arguments: str
+) -> None:
+    async def main(server: MockServer) -> None:
+        run_id = await asyncio.to_thread(plan, store, tmp_path, server.url, 4)
+        with store.connect() as connection:
+            connection.execute("DELETE FROM failproof_queue.procrastinate_jobs")
+            for shard in range(4):
+                connection.execute(
+                    "INSERT INTO failproof_queue.procrastinate_jobs "
+                    "(queue_name, task_name, queueing_lock, args) VALUES (%s, 'shard', %s, %s)",
+                    (str(run_id), f"{run_id}/{shard}", arguments.replace("RUN", str(run_id))),
+                )
+        async with Working(store, drain=True) as working:
+            await working.left()
+        assert (count(store, "RunPaused"), count(store, "RunSealed")) == (0, 1), working.said
+
+    drive(main)
+
+
+@contextmanager
+def read_only(store: Store, administrator: psycopg.Connection[Any]) -> Iterator[None]:
+    """The database takes no writes from any session, as after a switch to a standby."""
+    [(name,)] = administrator.execute("SELECT current_database()").fetchall()
+    database = sql.Identifier(name)
+    cut = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    for value in ("on", "off"):
+        set_to = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = {}")
+        administrator.execute("SET default_transaction_read_only = off")
+        administrator.execute(set_to.format(database, sql.SQL(value)))
+        administrator.execute(cut)
+        if value == "on":
+            yield
+
+
+def test_one_lives_through_a_database_that_takes_no_writes(
+    store: Store, administrator: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    async def main(server: MockServer) -> None:
+        await asyncio.to_thread(plan, store, tmp_path, server.url, 20)
+        async with Working(store, drain=True) as working:
+            await until(lambda: count(store, "Scored") >= 2)
+            with read_only(store, administrator):
+                await asyncio.sleep(5)
+            await working.left()
+        assert count(store, "Scored") == 20, working.said
+        assert count(store, "RunSealed") == 1
+
+    drive(main, latency_s=0.3)
+
+
+def test_one_lives_through_a_queue_that_is_dropped_and_made_anew(
+    store: Store, administrator: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    async def main(server: MockServer) -> None:
+        await asyncio.to_thread(plan, store, tmp_path, server.url, 20)
+        async with Working(store, drain=True) as working:
+            await until(lambda: count(store, "Scored") >= 2)
+            administrator.execute("DROP SCHEMA failproof_queue CASCADE")
+            await asyncio.sleep(5)
+            await asyncio.to_thread(install, administrator, logins=True)
+            await working.left()
+        assert count(store, "Scored") == 20, working.said
+        assert (count(store, "RunPaused"), count(store, "RunSealed")) == (0, 1)
+
+    drive(main, latency_s=0.3)
+
+
+def test_a_queue_that_is_stopped_while_the_server_is_away_ends(
+    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(_: object) -> None:
+        raise AssertionError("there is no job")
+
+    async def main() -> None:
+        queue = ShardQueue(store.url, nothing)
+        queue.app.connector._pool_args["timeout"] = 1.0  # type: ignore[attr-defined]
+        async with queue:
+            taking = asyncio.create_task(queue.take_jobs(1))
+            workers = "SELECT count(*) FROM failproof_queue.procrastinate_workers"
+            await until(lambda: number(store, workers) == 1)
+            [(name,)] = administrator.execute("SELECT current_database()").fetchall()
+            closed = sql.SQL("ALTER ROLE failproof_writer CONNECTION LIMIT {}")
+            del name
+            administrator.execute(closed.format(0))
+            try:
+                administrator.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+                taking.cancel()
+                done, _ = await asyncio.wait([taking], timeout=20)
+                assert done == {taking}
+            finally:
+                administrator.execute(closed.format(-1))
+
+    asyncio.run(main())
+
+
+def test_a_run_is_closed_only_as_long_as_it_is_paused(store: Store, tmp_path: Path) -> None:
+    """Who saw it paused may be late: it can be resumed by then."""
+
+    async def main(server: MockServer) -> None:
+        run_id = await asyncio.to_thread(plan, store, tmp_path, server.url, 4)
+        with ShardLeases(store.url, "late") as leases, ShardLeases(store.url, "other") as other:
+            coordinator = Coordinator(store, leases, lambda event: None)
+            await coordinator.close(run_id)
+            with store.connect() as connection:
+                assert is_open(connection, run_id), "it goes on"
+                await coordinator.pause(run_id, "a wrong key")
+                connection.execute("SELECT failproof.open_shards(%s, 4, 1)", (run_id,))
+                held = other.claim(run_id)
+                assert held is not None
+                await coordinator.close(run_id)
+                assert is_open(connection, run_id), "another process says how it goes on"
+                other.release(held)
+                await coordinator.close(run_id)
+                assert not is_open(connection, run_id)
+
+    drive(main)
+
+
+def test_what_waits_in_the_place_of_a_job_is_replaced(store: Store, tmp_path: Path) -> None:
+    async def main(server: MockServer) -> None:
+        run_id = await asyncio.to_thread(plan, store, tmp_path, server.url, 4)
+        with store.connect() as connection:
+            for shard, change in enumerate(
+                (
+                    "scheduled_at = 'infinity'",
+                    "queue_name = 'another'",
+                    "lock = 'held'",
+                    "args = '{}'",
+                )
+            ):
+                connection.execute(
+                    f"UPDATE failproof_queue.procrastinate_jobs SET {change} "
+                    "WHERE queueing_lock = %s".encode(),
+                    (f"{run_id}/{shard}",),
+                )
+            again = shard_queue.enqueue_missing(connection, [run_id])
+            assert [each.shard for each in again] == [0, 1, 2, 3]
+            assert jobs(store) == 4
+            assert shard_queue.enqueue_missing(connection, [run_id]) == []
+
+    drive(main)
+
+
+@pytest.mark.parametrize(
+    ("since", "heartbeat"),
+    [
+        ("now", "infinity"),
+        ("-infinity", "now"),
+        ("294000-01-01", "now"),
+        ("4713-01-01 BC", "now"),
+        ("now", "2000-01-01"),
+    ],
+)
+def test_workers_that_cannot_have_been_are_not_listed(
+    store: Store, tmp_path: Path, since: str, heartbeat: str
+) -> None:
+    told = (
+        "INSERT INTO failproof_queue.failproof_workers "
+        "(worker_id, holder, who, host, process, code_version, since, heartbeat) "
+        "VALUES (gen_random_uuid(), %s, 'me', 'here', 1, '1', %s, %s)"
+    )
+    with store.connect() as connection:
+        connection.execute(told, ("no worker", since, heartbeat))
+        connection.execute(told, ("one", "now", "now"))
+    listed = invoke(store.url, "workers", "--json", cwd=tmp_path)
+    assert listed.exit_code == 0, listed.output
+    assert len(orjson.loads(listed.output)) == 1
