@@ -7,10 +7,21 @@ on labelled data.
 from __future__ import annotations
 
 from tests.benchmarks import append, ledger, ledger_hashing, peers, reading
-from tests.benchmarks.reach import follow, large, live, log, replies, shell, starting, whole
+from tests.benchmarks.reach import (
+    follow,
+    large,
+    live,
+    log,
+    replies,
+    shell,
+    starting,
+    whole,
+    workers,
+)
 
 BENCHMARKS = (
     *whole.BENCHMARKS,
+    *workers.BENCHMARKS,
     *large.BENCHMARKS,
     *live.BENCHMARKS,
     *log.BENCHMARKS,

@@ -213,7 +213,7 @@ class SimulatedStore:
     def __init__(self, loop: SimulatedLoop, database: SimulatedDatabase) -> None:
         self.log = SimulatedLog(database)
         self.outage = SimulatedOutage(loop)
-        self.connect = database.connect
+        self.connect = self.lend = database.connect
 
 
 class SimulatedLog:
