@@ -87,7 +87,7 @@ class Sampler:
     def _look(self) -> None:
         held: dict[str, float] = {}
         for kind, process in self._processes():
-            with contextlib.suppress(psutil.Error, OSError):
+            with contextlib.suppress(psutil.Error, OSError, KeyError):  # it has just ended
                 now_mb, peak_mb = _memory(process.pid, shared=kind == _DATABASE)
                 times = process.cpu_times()
                 self._used[kind, process.pid] = times.user + times.system
