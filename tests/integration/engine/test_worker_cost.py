@@ -15,7 +15,7 @@ from failproof_es.engine.workers import ending
 from failproof_es.engine.workers.shard_queue import begin_run
 from failproof_es.engine.workers.worker import Worker, WorkerOptions
 from failproof_es.events import Event, RunSealed
-from failproof_es.store import store as store_module
+from failproof_es.store.connecting import connect
 from failproof_es.store.store import Store
 from tests.acceptance.commands import within, write_configuration, write_suite
 from tests.servers.mock_server import MockServer
@@ -31,7 +31,7 @@ def test_a_worker_s_shards_share_its_connections_its_requests_and_the_reading_at
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, active = 0, [0]
-    connect, carry_on = store_module.connect, EvaluationDrive._carry_on
+    carry_on = EvaluationDrive._carry_on
 
     def counted(*arguments: Any, **options: Any) -> Any:
         nonlocal opened
@@ -48,7 +48,7 @@ def test_a_worker_s_shards_share_its_connections_its_requests_and_the_reading_at
     def never(*_: Any) -> None:
         raise AssertionError("the reading that ends the run counts it, too")
 
-    monkeypatch.setattr(store_module, "connect", counted)
+    monkeypatch.setattr("failproof_es.store.store.connect", counted)
     monkeypatch.setattr(EvaluationDrive, "_carry_on", watched)
     monkeypatch.setattr(ending, "_count", never)
     seen: list[Event] = []
