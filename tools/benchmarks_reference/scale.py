@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.benchmarks.measured import number
-from tests.benchmarks.scale.__main__ import table
+from tests.benchmarks.scale.__main__ import is_busy, table
 from tools.benchmarks_reference.__main__ import HERE, committed
 
 _ON_PAPER = (10**6, 10**7, 10**8, 10**9)
@@ -28,7 +28,11 @@ _NOT_YET = ["Not measured yet."]
 
 def page(sittings: Sequence[Mapping[str, Any]], append_rate: float | None, template: str) -> str:
     """The page. `sittings` are the kept files, oldest first; `append_rate` in events a second."""
-    found = {curve["cases"]: curve for each in sittings for curve in each["curves"]}
+    found = {
+        curve["cases"]: {**curve, "busy": is_busy(each)}
+        for each in sittings
+        for curve in each["curves"]
+    }
     curves = [found[cases] for cases in sorted(found)]
     parts = {
         "sittings": [_sitting(each) for each in sittings] or _NOT_YET,
@@ -46,10 +50,11 @@ def paper(curves: Sequence[Mapping[str, Any]], append_rate: float | None) -> Ite
     curve = whole[-1]
     each_events = curve["events"] / curve["cases"]
     each_bytes = curve["database_bytes"] / curve["cases"]
+    rate = None if curve.get("busy") else curve["second_rate"]
+    by_rate = "" if rate is None else f", {number(rate)} evaluations a second"
     yield (
         f"By the run of {curve['cases']:,}: {number(each_events)} events and "
-        f"{each_bytes:,.0f} bytes an evaluation, {number(curve['second_rate'])} evaluations a "
-        "second."
+        f"{each_bytes:,.0f} bytes an evaluation{by_rate}."
     )
     yield ""
     yield "| evaluations | " + " | ".join(f"{size:,}" for size in _ON_PAPER) + " |"
@@ -57,10 +62,6 @@ def paper(curves: Sequence[Mapping[str, Any]], append_rate: float | None) -> Ite
     lines: list[tuple[str, list[str]]] = [
         ("events", [f"{size * each_events:,.0f}" for size in _ON_PAPER]),
         ("database, GB", [number(size * each_bytes / 1e9) for size in _ON_PAPER]),
-        (
-            "days at that rate",
-            [number(size / curve["second_rate"] / 86_400) for size in _ON_PAPER],
-        ),
         (
             "tiles of leaves",
             [f"{size * each_events / _TILE:,.0f}" for size in _ON_PAPER],
@@ -70,6 +71,8 @@ def paper(curves: Sequence[Mapping[str, Any]], append_rate: float | None) -> Ite
             [number(size * each_events / _TILE * _TILE_BYTES / 1e9) for size in _ON_PAPER],
         ),
     ]
+    if rate:
+        lines.append(("days at that rate", [number(n / rate / 86_400) for n in _ON_PAPER]))
     if append_rate:
         days = [number(size * each_events / append_rate / 86_400) for size in _ON_PAPER]
         lines.append((f"days at {append_rate:,.0f} events/s through one append", days))
@@ -79,11 +82,12 @@ def paper(curves: Sequence[Mapping[str, Any]], append_rate: float | None) -> Ite
 
 def _sitting(kept: Mapping[str, Any]) -> str:
     sizes = ", ".join(f"{curve['cases']:,}" for curve in kept["curves"])
+    busy = " Other work was on the machine, so no times are told." if is_busy(kept) else ""
     return (
         f"- {kept['began']} to {kept['ended']}: {sizes}. Commit {kept['commit']}, "
         f"{kept['cores']} cores, Python {kept['python']}, {kept['connections']} requests in flight "
         f"for each worker, replies after {kept['latency_ms']:g} ms; load average "
-        f"{kept['load']:.1f} at the begin and {kept['load_end']:.1f} at the end."
+        f"{kept['load']:.1f} at the begin and {kept['load_end']:.1f} at the end.{busy}"
     )
 
 

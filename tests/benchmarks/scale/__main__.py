@@ -20,6 +20,7 @@ from tests.benchmarks.__main__ import FOLDER, commit_of
 from tests.benchmarks.measured import number
 from tests.benchmarks.scale.curve import measure
 
+_BUSY = "machine busy"
 _BYTES_EACH = 12_000
 """What must be free on the disk for each evaluation: database, write-ahead log, suite."""
 _COLUMNS: tuple[tuple[str, str, str], ...] = (
@@ -39,10 +40,22 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
 )
 
 
+def is_busy(kept: Mapping[str, Any]) -> bool:
+    """Whether other work was on the machine when the sitting began: then no times are told."""
+    return bool(kept["load"] > kept["cores"])
+
+
 def rows(curves: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]]]:
     """What is told of each size: a row of the table, its cells by size."""
     for name, what, unit in _COLUMNS:
-        yield what, [_cell(curve[name], unit) for curve in curves]
+        timed = unit in ("s", "/s", "positions")
+        yield (
+            what,
+            [
+                _BUSY if timed and curve.get("busy") else _cell(curve[name], unit)
+                for curve in curves
+            ],
+        )
     yield "database, for an evaluation", [_size(curve) for curve in curves]
     kinds = dict.fromkeys(kind for curve in curves for kind in curve["peaks_mb"])
     for kind in kinds:
@@ -87,7 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--show", type=Path, metavar="FILE", help="print what was kept")
     options = parser.parse_args(arguments)
     if options.show:
-        print("\n".join(table(json.loads(options.show.read_bytes())["curves"])))
+        shown = json.loads(options.show.read_bytes())
+        busy = {"busy": is_busy(shown)}
+        print("\n".join(table([{**curve, **busy} for curve in shown["curves"]])))
         return
     sizes = [int(each) for each in options.sizes.split(",")]
     free = shutil.disk_usage(tempfile.gettempdir()).free
@@ -119,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         done.append(asdict(curve))
         keep()
-    print("\n".join(table(done)))
+    print("\n".join(table([{**curve, "busy": is_busy(about)} for curve in done])))
     print(f"\nkept in {file}")
 
 

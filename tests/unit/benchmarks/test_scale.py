@@ -59,6 +59,17 @@ def test_what_is_on_paper_is_multiplied_from_the_largest_run_that_ended() -> Non
     assert "| days at 10,000 events/s through one append | 0.006 | 0.059 | 0.59 | 5.93 |" in said
 
 
+def test_a_busy_machine_s_times_are_not_told() -> None:
+    busy = {**SITTING, "load": 12.0}
+    said = scale.page([busy], 10_000.0, "<!-- sittings -->\n<!-- curves -->\n<!-- paper -->")
+    assert "no times are told" in said
+    assert "| rate until the last score | machine busy | machine busy |" in said
+    assert "| peak memory: worker | 90.0 MB | not measured |" in said
+    assert "5.12 events and 7,500 bytes an evaluation." in said
+    assert "at that rate" not in said
+    assert "at that rate" in scale.page([SITTING], 10_000.0, "<!-- paper -->")
+
+
 def test_nothing_is_made_up_where_nothing_was_measured() -> None:
     empty = scale.page([], None, "<!-- sittings -->|<!-- curves -->|<!-- paper -->")
     assert empty == "Not measured yet.|Not measured yet.|Not measured yet."
