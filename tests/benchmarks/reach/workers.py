@@ -37,14 +37,14 @@ ROWS = (
         "workers-4", "evaluations by four workers, against one", "times",
         f"{_RUN}`start --workers 4 --quiet`. {_RATE}",
     ),
-    Row(
-        "coordination", "processor time that coordination costs one worker", "%",
-        f"{_RUN}Driven by `start --detach` and one `worker --drain`, against a plain `start` in "
-        "the same round: the processor time of the commands, of what they start, and of the "
-        f"database. Of each way the same with {_FEW} cases is taken off, which is what starting "
-        "takes; the note tells it.",
-        Wanted("<=", 3.0),
-    ),
+)  # fmt: skip
+COORDINATION = Row(
+    "coordination", "processor time that coordination costs one worker", "%",
+    f"{_RUN}Driven by `start --detach` and one `worker --drain`, against a plain `start` in "
+    "the same round: the processor time of the commands, of what they start, and of the "
+    f"database. Of each way the same with {_FEW} cases is taken off, which is what starting "
+    "takes; the note tells it.",
+    Wanted("<=", 3.0),
 )  # fmt: skip
 
 
@@ -75,10 +75,16 @@ class Driven:
 @contextlib.contextmanager
 def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     """A log of its own for each run."""
-    yield lambda: _measure(python, sizes.cases)
+    yield lambda: _rates(python, sizes.cases)
 
 
-def _measure(python: str, cases: int) -> Iterator[Taken]:
+@contextlib.contextmanager
+def begin_coordination(python: str, sizes: Sizes) -> Iterator[Measure]:
+    """The same."""
+    yield lambda: _coordination(python, sizes.cases)
+
+
+def _rates(python: str, cases: int) -> Iterator[Taken]:
     alone = drive(python, cases, PLAIN)
     one = drive(python, cases, worker(1))
     yield Taken(
@@ -92,6 +98,10 @@ def _measure(python: str, cases: int) -> Iterator[Taken]:
             f"{cases / several.wall_s:,.0f} evaluations/s; until the last score "
             f"{one.asking_s / several.asking_s:.2f} times",
         )  # fmt: skip
+
+
+def _coordination(python: str, cases: int) -> Iterator[Taken]:
+    alone, one = drive(python, cases, PLAIN), drive(python, cases, worker(1))
     few, few_one = drive(python, _FEW, PLAIN), drive(python, _FEW, worker(1))
     plain_s, shared_s = alone.cpu_s - few.cpu_s, one.cpu_s - few_one.cpu_s
     yield Taken(
@@ -125,4 +135,7 @@ def drive(python: str, cases: int, commands: tuple[tuple[str, ...], ...]) -> Dri
     return Driven(told, ran[0].began, ran)
 
 
-BENCHMARKS = (Benchmark("workers", ROWS, begin),)
+BENCHMARKS = (
+    Benchmark("workers", ROWS, begin),
+    Benchmark("coordinating", (COORDINATION,), begin_coordination),
+)
