@@ -4,6 +4,7 @@
 #   make test-all     the same with the slow tests: what .ci/run runs
 #   make docs         build the documentation site into build/docs/site
 #   make benchmarks   measure everything that docs/reference/benchmarks.md shows; BENCHMARKS='--help' for options
+#   make scale        one run of each size through four workers, killed half-way; SCALE='--sizes 1000000' for a million
 #   make search       look for new counterexamples to the properties, at random
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -12,7 +13,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PINS := .ci/constraints.txt
 
-.PHONY: quickstart test test-all docs search lint benchmarks clean
+.PHONY: quickstart test test-all docs search lint benchmarks scale clean
 
 quickstart: .venv/weights
 	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
@@ -50,6 +51,10 @@ lint: .venv/dev
 benchmarks: .venv/dev .venv/weights
 	@echo "make: benchmarks; the table at the end, and build/benchmarks/ for docs/reference/benchmarks.md"
 	@$(BIN)/python -m tests.benchmarks $(BENCHMARKS)
+
+scale: .venv/dev
+	@echo "make: scale; the table at the end, and build/benchmarks/ for docs/concepts/scale.md"
+	@$(BIN)/python -m tests.benchmarks.scale $(SCALE)
 
 clean:
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

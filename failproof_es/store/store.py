@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from failproof_es.core.experiment import Plan
 from failproof_es.events import Event, RunStarted
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from failproof_es.store.embedded.server import EmbeddedServer
 
 _NUMBER = "SELECT failproof.number_run(%s)"
+_MOST_IDLE = 2
+"""So many connections are kept for the next reader: a run is read by no more at once, mostly."""
 
 
 class Store:
@@ -53,6 +56,7 @@ class Store:
         self.embedded = embedded
         self._log: EventLog | None = None
         self._making_log = Lock()
+        self._idle: list[psycopg.Connection[Any]] = []
 
     @classmethod
     def reach(cls, database_url: str | None = None) -> Store:
@@ -149,6 +153,37 @@ class Store:
         """A connection of the caller's own, in autocommit unless told otherwise."""
         return connect(self.url, **options)
 
+    @contextlib.contextmanager
+    def lend(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection for a moment, in autocommit: one that was lent before, or a new one.
+
+        Making one takes the server longer than most of what is read. Leave no setting of the
+        session behind. One that the server has cut meanwhile is found out by its first statement,
+        which raises `psycopg.OperationalError`; then none of the others is lent any more.
+        """
+        connection = self._take_idle() or self.connect(prepare_threshold=None)
+        try:
+            yield connection
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, psycopg.Error):
+                self._close_idle()
+            raise
+        status = connection.info.transaction_status
+        if status == TransactionStatus.IDLE and len(self._idle) < _MOST_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _take_idle(self) -> psycopg.Connection[Any] | None:
+        with contextlib.suppress(IndexError):  # another thread may take it at the same moment
+            return self._idle.pop()
+        return None
+
+    def _close_idle(self) -> None:
+        while (connection := self._take_idle()) is not None:
+            connection.close()
+
     @property
     def outage(self) -> Outage:
         """How to wait for this database while it is unreachable."""
@@ -232,6 +267,7 @@ class Store:
 
     def close(self) -> None:
         """Close every connection. The embedded server keeps running."""
+        self._close_idle()
         if self._log is not None:
             self._log.close()
             self._log = None

@@ -20,10 +20,12 @@ from tests.benchmarks import __main__ as benchmarks
 from tests.benchmarks import peers, servers
 from tests.benchmarks.all import BENCHMARKS
 from tests.benchmarks.installation import THIS, Installation, installation
-from tests.benchmarks.reach import large, live, log, replies, runs, starting, whole
+from tests.benchmarks.reach import large, live, log, replies, runs, starting, whole, workers
+from tests.benchmarks.scale import __main__ as scale
+from tests.benchmarks.scale import curve
 from tests.conftest import create_database, drop_database
 
-MAY_BE_NOTHING = {"rebuild-cores", "cpu-per-evaluation"}
+MAY_BE_NOTHING = {"rebuild-cores", "cpu-per-evaluation", "coordination"}
 """Differences of two measurements: of so little, one is not always more than the other."""
 
 
@@ -65,11 +67,12 @@ class Shared:
 def shared() -> Iterator[None]:
     with installation() as one, pytest.MonkeyPatch.context() as patched:
         found = Shared(one)
-        for module in (whole, large, live, log, starting, replies, peers):
+        for module in (whole, workers, large, live, log, starting, replies, peers, curve):
             patched.setattr(module, "installation", found.installation)
         for module in (benchmarks, servers):
             patched.setattr(module, "benchmark_server", found.server)
-        patched.setattr(runs, "mock_server", lambda latency, name, warm: mock_server(latency, name))
+        for module in (runs, workers, curve):
+            patched.setattr(module, "mock_server", lambda ms, name, warm: mock_server(ms, name))
         yield
 
 
@@ -89,6 +92,21 @@ def test_a_benchmark_measures_every_row(name: str, tmp_path: Path) -> None:
             assert taken["note"].startswith(("not installed: ", "not measured without --large"))
         else:
             assert taken["value"] > 0 or row["name"] in MAY_BE_NOTHING, row["name"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared")
+def test_the_curve_of_a_run_is_measured_to_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "curve.json"
+    how = ["--workers", "2", "--connections", "8", "--output", str(file)]
+    scale.main(["--sizes", "60", *how])
+    [found] = orjson.loads(file.read_bytes())["curves"]
+    assert [name for name, value in found.items() if value is None] == []
+    assert found["asked_again"] <= found["lost"]
+    assert {"command", "worker", "database", "report"} <= found["peaks_mb"].keys()
+    assert "not measured" not in capsys.readouterr().out
 
 
 def test_a_peer_that_is_not_there_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

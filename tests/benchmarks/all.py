@@ -18,10 +18,12 @@ from tests.benchmarks.reach import (
     shell,
     starting,
     whole,
+    workers,
 )
 
 BENCHMARKS = (
     *whole.BENCHMARKS,
+    *workers.BENCHMARKS,
     *large.BENCHMARKS,
     *live.BENCHMARKS,
     *log.BENCHMARKS,

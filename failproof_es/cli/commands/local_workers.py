@@ -22,7 +22,13 @@ from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.shard_queue import usable_queue
 from failproof_es.events import EVENTS, Event, RunStarted, topics
 from failproof_es.store.environment import DATABASE_URL
-from failproof_es.store.reading.reader import Connection, RecordedEvent, find, read_event
+from failproof_es.store.reading.reader import (
+    Connection,
+    RecordedEvent,
+    find,
+    max_position,
+    read_event,
+)
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLeases
 
@@ -139,10 +145,9 @@ class LocalWorkers:
         observed = await reader.read(_observed, run_id, shown=self.shown)
         while True:
             last = over.is_set()
-            rows = await reader.read(_news, run_id, position, observed)
+            rows, position = await reader.read(_news, run_id, position, observed)
             for row in rows:
                 observe(row.event())
-                position = row.position
             if len(rows) == _AT_ONCE:
                 continue
             if last:
@@ -164,8 +169,13 @@ def _observed(connection: Connection, run_id: UUID, *, shown: bool) -> Sequence[
 
 def _news(
     connection: Connection, run_id: UUID, after: int, topics: Sequence[str]
-) -> list[RecordedEvent]:
-    return list(find(connection, run_id=run_id, topics=topics, after=after, limit=_AT_ONCE))
+) -> tuple[list[RecordedEvent], int]:
+    """The next events to tell, and the position up to which there are no others."""
+    newest = max_position(connection)  # of few topics there is nothing for long: look at none twice
+    rows = list(
+        find(connection, run_id=run_id, topics=topics, after=after, up_to=newest, limit=_AT_ONCE)
+    )
+    return rows, rows[-1].position if len(rows) == _AT_ONCE else max(after, newest)
 
 
 def _held(connection: Connection, run_id: UUID) -> bool:

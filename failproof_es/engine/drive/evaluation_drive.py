@@ -7,7 +7,8 @@ which events are appended, and in who may stop them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from failproof_es.configuration.schema import Configuration
@@ -55,6 +56,8 @@ class EvaluationDrive:
 
     The targets are open. `cases` are places in the plan, `None` for all of it. `may_send` says,
     before each request, whether it may still be sent: never, once the lease may be another's.
+    `turns` has a semaphore for each server, in the order of `targets.by_server`. It is shared by
+    drives that go on at once: together they then carry on as many evaluations as one would.
     """
 
     run: Run
@@ -68,6 +71,7 @@ class EvaluationDrive:
     may_send: Callable[[], bool] = lambda: True
     spending: SpendLimiter | None = None
     """Holds the run below its spend ceiling, if it has one."""
+    turns: Sequence[asyncio.Semaphore] | None = None
     trouble: BaseException | None = None
     """The first error that ended it."""
     _turned_away: list[DeferredTooLong] = field(default_factory=list)
@@ -92,10 +96,13 @@ class EvaluationDrive:
         queues = [
             WorkQueue(unfinished.windows(phase, keys, self.stop)) for keys in self.targets.by_server
         ]
+        most = min(self.configuration.execution.parallel_workers, max(1, tally.planned))
         self._workers = [
-            asyncio.create_task(self._work(interpreter, queue, phase, tally), name=f"worker-{n}")
-            for n in range(self.configuration.execution.parallel_workers)
-            for queue in queues
+            asyncio.create_task(
+                self._work(interpreter, queue, phase, tally, server), name=f"worker-{n}"
+            )
+            for n in range(most)
+            for server, queue in enumerate(queues)
         ]
         try:
             await asyncio.gather(*self._workers, return_exceptions=True)
@@ -153,26 +160,38 @@ class EvaluationDrive:
         )
 
     async def _work(
-        self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally
+        self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally, server: int
     ) -> None:
         try:
-            while not self.stop.is_set() and (job := await queue.next()) is not None:
-                self.hooks.check_begin(job)
-                finished = False
-                try:
-                    evaluation = await interpreter.evaluate(job.key, job.case, job.history)
-                    finished = evaluation.finished
-                except DeferredTooLong as error:
-                    if phase.submissions is not None:
-                        raise  # who handed it in waits for it
-                    self._turned_away.append(error)
-                    continue
-                finally:
-                    self.hooks.check_end(job, finished)
-                if evaluation.finished:
-                    tally.add(evaluation)
+            if self.turns is None:
+                turn: asyncio.Semaphore | nullcontext[None] = nullcontext()
+            else:
+                turn = self.turns[server]
+                await queue.look_ahead()  # while the others still have something to do
+            async with turn:
+                await self._carry_on(interpreter, queue, phase, tally)
         except Exception as error:
             self.give_up(error)
+
+    async def _carry_on(
+        self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally
+    ) -> None:
+        """Carry evaluations on, one after the other, until none is left."""
+        while not self.stop.is_set() and (job := await queue.next()) is not None:
+            self.hooks.check_begin(job)
+            finished = False
+            try:
+                evaluation = await interpreter.evaluate(job.key, job.case, job.history)
+                finished = evaluation.finished
+            except DeferredTooLong as error:
+                if phase.submissions is not None:
+                    raise  # who handed it in waits for it
+                self._turned_away.append(error)
+                continue
+            finally:
+                self.hooks.check_end(job, finished)
+            if evaluation.finished:
+                tally.add(evaluation)
 
 
 def drain_s(configuration: Configuration) -> float:

@@ -24,13 +24,13 @@ class RetryingReader:
     async def read(
         self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Return what `read` returns, called with its own connection and these arguments.
+        """Return what `read` returns, called with a connection and these arguments.
 
-        Raises `LogUnavailable` when the server stays away.
+        The connection is lent (`Store.lend`). Raises `LogUnavailable` when the server stays away.
         """
 
         def attempt() -> T:
-            with self._store.connect() as connection:
+            with self._store.lend() as connection:
                 return read(connection, *args, **kwargs)
 
         away = (psycopg.OperationalError,)

@@ -32,6 +32,12 @@ class WorkQueue:
                     await self._refill()
         return self._ready.popleft() if self._ready else None
 
+    async def look_ahead(self) -> None:
+        """Read the first evaluations, for those that will ask for them."""
+        async with self._turn:
+            if not self._ready and self._more:
+                await self._refill()
+
     async def _refill(self) -> None:
         window = await anext(self._windows, None)
         if window is None:

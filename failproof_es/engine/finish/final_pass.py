@@ -57,6 +57,12 @@ class FinalScan:
     """The number of evaluation streams with this run id."""
 
     @property
+    def all_ended(self) -> bool:
+        """Whether every planned evaluation surely has ended: nothing at all was found wrong."""
+        counts = self.validation.tally.counts()
+        return counts.finished == counts.planned and not self.validation.findings
+
+    @property
     def summary(self) -> RunSummary:
         """The run's summary."""
         return RunSummary(run=self.run, counts=self.counts)

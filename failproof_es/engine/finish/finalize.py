@@ -29,12 +29,14 @@ async def finalize(
     limits: Gates,
     trouble: BaseException | None,
     checked: LiveChecks,
+    reading: FinalScan | None = None,
 ) -> FinalScan | None:
     """Record that the run is paused, failed or complete, and whether its gates are met.
 
-    `counts` are those of the drive, `checked` is what it checked already. Returns the scan of the
-    run if it has ended. Raises the `trouble` that ended the drive early, unless it is a halt: the
-    paused run records that completely.
+    `counts` are those of the drive, `checked` is what it checked already, `reading` the scan of
+    the run where it is made already. Returns the scan of the run if it has ended. Raises the
+    `trouble` that ended the drive early, unless it is a halt: the paused run records that
+    completely.
     """
     if counts.finished < counts.planned:
         if isinstance(trouble, JournalError | LogUnavailable | LeaseLost | RunBusy):
@@ -44,8 +46,8 @@ async def finalize(
         if trouble is not None and not isinstance(trouble, Halted):
             raise trouble
         return None
-    compared = limits.no_regression_against is not None
-    reading = await reader.read(scan_finished_run, stream.run, scores=compared, checked=checked)
+    if reading is None:
+        reading = await scan(stream, reader, limits, checked)
     if counts.scored == 0 and reading.counts.lost.total() == counts.finished:
         reason = _nothing_answered(reading.summary)
         await stream.record(RunFailed, reason=reason, counts=counts)
@@ -54,6 +56,14 @@ async def finalize(
         judged = judge_gates(limits, reading.summary, changes=changes)
         await stream.record(RunCompleted, counts=counts, gates=judged)
     return reading
+
+
+async def scan(
+    stream: RunStream, reader: RetryingReader, limits: Gates, checked: LiveChecks
+) -> FinalScan:
+    """Read every evaluation of the run once, with what its gates need."""
+    compared = limits.no_regression_against is not None
+    return await reader.read(scan_finished_run, stream.run, scores=compared, checked=checked)
 
 
 async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | None) -> None:

@@ -25,6 +25,7 @@ from failproof_es.core.evaluation import (
 from failproof_es.core.evolution import fold_valid_prefix
 from failproof_es.core.outcome import Folded
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
+from failproof_es.core.tally import Tally
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.history import (
     UNREADABLE,
@@ -156,6 +157,11 @@ class Validation:
         """Add a finding: a history that is impossible or cannot be read, with its event."""
         impossible = isinstance(error, ImpossibleHistory)
         self._keep("impossible_history" if impossible else "unreadable", str(error), evaluation_id)
+
+    @property
+    def tally(self) -> Tally:
+        """How the evaluations that were checked have ended."""
+        return Tally(self.started.planned_evaluations, self._scored, self._abandoned.total())
 
     def end(
         self, beside: OtherStreams, known: int, filed: int, spending: Mapping[str, Spent]

@@ -16,6 +16,7 @@ from failproof_es.core.spend import ceiling_of
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of
+from failproof_es.engine.drive.python_tuning import freeze_objects
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets
@@ -58,6 +59,9 @@ class DrivenRun:
         self.trouble: BaseException | None = None
         """Why this worker can go no further in the run."""
         self._leases = leases
+        most = configuration.execution.parallel_workers
+        self._turns = [asyncio.Semaphore(most) for _ in targets.by_server]
+        """The shards that are driven at once take turns: a shard begins where another one ends."""
         self._driving: dict[ShardLease, EvaluationDrive] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -83,6 +87,7 @@ class DrivenRun:
         try:
             await require_models(run_id, store, targets, run.started.dialect, say)
             await open_models(store, run_id, targets)
+            freeze_objects()
         except BaseException:
             await targets.close()
             raise
@@ -108,6 +113,7 @@ class DrivenRun:
             asyncio.Event(),
             cases=cases,
             may_send=lambda: may_send(self._leases.remaining_s(lease)),
+            turns=self._turns,
         )
         if self._stopping:
             return False

@@ -23,7 +23,7 @@ from failproof_es.core.spend import ceiling_of
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
-from failproof_es.engine.finish.finalize import finalize, seal
+from failproof_es.engine.finish.finalize import finalize, scan, seal
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import iterate_evaluations, read_run, read_unfinished_cases
 from failproof_es.engine.identity import (
@@ -53,7 +53,8 @@ class Coordinator:
         """End the run if the log says that all of it is done; whether it is over now.
 
         Shards that are not done are put in the queue, whatever was believed of them. `checks` is
-        what this process checked of it already.
+        what this process checked of it already. Call it when all shards are believed to be done:
+        then the one reading of the run that ends it says so, too.
         """
         async with self._stream(run_id) as stream:
             if stream is None or stream.run.status == "paused":
@@ -61,14 +62,17 @@ class Coordinator:
             reader = RetryingReader(self.store)
             reading = None
             if not stream.run.ended:
-                counts, left = await reader.read(_count, stream.run)
-                if left:
-                    await reader.read(enqueue, left)
-                    return False
                 configuration = configuration_from_resolved(stream.run.started.configuration)
                 checks = checks or LiveChecks(stream.run, scores=False)
                 gates = configuration.gates
-                reading = await finalize(stream, reader, counts, gates, None, checks)
+                reading = await scan(stream, reader, gates, checks)
+                counts = reading.validation.tally.counts()
+                if not reading.all_ended:
+                    counts, left = await reader.read(_count, stream.run)
+                    if left:
+                        await reader.read(enqueue, left)
+                        return False
+                reading = await finalize(stream, reader, counts, gates, None, checks, reading)
             if not stream.run.sealed:
                 await seal(stream, reader, reading)
             await reader.read(close_run, run_id)

@@ -85,7 +85,7 @@ class Presence:
         self._execute("forget_worker", {"worker_id": self._worker_id})
 
     def _execute(self, name: str, parameters: dict[str, object]) -> None:
-        with suppress(psycopg.Error), self._store.connect() as connection:
+        with suppress(psycopg.Error), self._store.lend() as connection:
             connection.execute(query(name), parameters)
 
 

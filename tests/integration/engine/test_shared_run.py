@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
+from failproof_es.configuration.schema import Gates
+from failproof_es.core.case import prompt_id
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import ShardId
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import RunStream
-from failproof_es.engine.history import read_run, read_unfinished_cases
+from failproof_es.engine.history import read_chunk, read_run, read_unfinished_cases
+from failproof_es.engine.workers import ending
 from failproof_es.engine.workers.ending import Coordinator, _count
 from failproof_es.engine.workers.leased_journal import LeasedJournal
 from failproof_es.engine.workers.shard_queue import begin_run, is_open, open_runs
@@ -143,5 +147,30 @@ def test_who_ends_a_run_waits_for_the_database(
             coordinator = Coordinator(store, leases, lambda event: None)
             assert not await coordinator.finish(run_id), "most of it is left to be done"
             assert list(cut) == []
+
+    asyncio.run(main())
+
+
+def test_a_run_is_ended_by_what_the_log_says_whatever_was_believed_of_its_shards(
+    store: Store, run_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolved = SimpleNamespace(gates=Gates())  # what the run has on record names no models
+    monkeypatch.setattr(ending, "configuration_from_resolved", lambda recorded: resolved)
+
+    async def main() -> None:
+        with ShardLeases(store.url, "last one") as leases:
+            coordinator = Coordinator(store, leases, lambda event: None)
+            assert not await coordinator.finish(run_id), "of forty evaluations five have ended"
+            with store.connect() as connection:
+                run = read_run(connection, run_id)
+                assert (run.status, run.ended) == ("running", False)
+                for digest in read_chunk(connection, run_id, 0)[5:]:
+                    store.log.events.put(list(history(prompt_id(digest), run_id)))
+            assert await coordinator.finish(run_id)
+            with store.connect() as connection:
+                run = read_run(connection, run_id)
+        assert (run.status, run.sealed) == ("completed", True)
+        assert run.counts is not None
+        assert (run.counts.planned, run.counts.scored, run.counts.abandoned) == (CASES, CASES, 0)
 
     asyncio.run(main())

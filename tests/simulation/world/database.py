@@ -231,7 +231,7 @@ class SimulatedStore:
         self.url = ""
         self.log = SimulatedLog(database)
         self.outage = SimulatedOutage(loop)
-        self.connect = database.connect
+        self.connect = self.lend = database.connect
 
 
 class SimulatedLog:
