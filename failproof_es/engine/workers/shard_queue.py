@@ -28,6 +28,7 @@ from failproof_es.events import (
     RunSealed,
     RunStarted,
 )
+from failproof_es.store.connecting import KEEPALIVE
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.schema.queue_schema import has_queue, require_queue
 from failproof_es.store.store import Store
@@ -61,7 +62,11 @@ class ShardQueue:
     def __init__(self, url: str, drive: DriveShard) -> None:
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # ours are told to people
         connector = procrastinate.PsycopgConnector(
-            conninfo=url, min_size=1, max_size=3, configure=_prepare
+            conninfo=url,
+            min_size=1,
+            max_size=3,
+            configure=_prepare,
+            kwargs=KEEPALIVE,
         )
         self.app = procrastinate.App(connector=connector)
         self.queues: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -92,6 +93,25 @@ def test_the_job_of_a_process_that_is_gone_counts_for_nothing(store: Store) -> N
                 (worker, f"{run_id}/{shard}"),
             )
         assert enqueue_missing(connection, [run_id]) == [ShardId(run_id, 1), ShardId(run_id, 2)]
+
+
+def test_the_job_of_a_process_that_lost_its_lease_counts_for_nothing(store: Store) -> None:
+    """It may be cut off: its heartbeat is as young as that of a process that lives."""
+    with store.connect() as connection, ShardLeases(store.url, "cut off", seconds=0.2) as leases:
+        run_id = planned(connection)
+        connection.execute(
+            "INSERT INTO failproof_queue.procrastinate_workers (last_heartbeat) VALUES (now())"
+        )
+        connection.execute(
+            "UPDATE failproof_queue.procrastinate_jobs SET status = 'doing', worker_id = 1 "
+            "WHERE queueing_lock = ANY (%s)",
+            ([f"{run_id}/0", f"{run_id}/1"],),
+        )
+        assert leases.claim(run_id, 1) is not None
+        assert enqueue_missing(connection, [run_id]) == []
+        time.sleep(0.25)
+        assert enqueue_missing(connection, [run_id]) == [ShardId(run_id, 1)]
+        assert enqueue_missing(connection, [run_id]) == [], "its job waits now"
 
 
 def test_two_workers_that_put_the_same_shard_in_the_queue_put_it_there_once(store: Store) -> None:
