@@ -62,15 +62,21 @@ def completed(
 Process = subprocess.Popen[bytes] | Begun
 
 
-def begin(database_url: str, *arguments: str, cwd: Path, **more: str) -> Process:
-    """Begin a command in a process group of its own. What it says on `stderr` can be read."""
+def begin(
+    database_url: str, *arguments: str, cwd: Path, stdin: int | None = None, **more: str
+) -> Process:
+    """Begin a command in a process group of its own. What it says on `stderr` can be read.
+
+    `stdin` is a descriptor that it reads from.
+    """
     variables = environment(database_url, **more)
     if usable(variables):
-        return _WARM.begin(arguments, variables, cwd, stderr=True)
+        return _WARM.begin(arguments, variables, cwd, stdin=stdin, stderr=True)
     return subprocess.Popen(
         [*PROGRAM, *arguments],
         env=variables,
         cwd=cwd,
+        stdin=stdin,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -16,6 +20,10 @@ from failproof_es.store.schema.installation import WRITER, install
 from tests.conftest import create_database, database_url_as
 
 _TEMPLATE = "migrated"
+_SETTINGS = {
+    "fsync": "off", "full_page_writes": "off", "wal_compression": "off",
+    "min_wal_size": "32MB", "max_wal_size": "64MB",
+}  # fmt: skip
 
 
 class ServerOfOurOwn(EmbeddedServer):
@@ -26,13 +34,11 @@ class ServerOfOurOwn(EmbeddedServer):
     """
 
     def __init__(self, home: Path | None = None, *, listen: str = "") -> None:
-        self._made = (
-            None if home is not None else Path(tempfile.mkdtemp(prefix="failproof-es-chaos-"))
-        )
-        place = home or self._made
-        assert place is not None
-        place.chmod(0o755)
-        super().__init__(place)
+        self._made: Path | None = None
+        if home is None:
+            home = self._made = Path(tempfile.mkdtemp(prefix="failproof-es-chaos-"))
+        home.chmod(0o755)
+        super().__init__(home)
         self._listen = listen
         self._patched = pytest.MonkeyPatch()
 
@@ -42,9 +48,8 @@ class ServerOfOurOwn(EmbeddedServer):
         return database_url_as(self, name, user)
 
     def __enter__(self) -> Self:
-        for name in ("fsync", "full_page_writes", "wal_compression"):
-            self._patched.setitem(embedded._SETTINGS, name, "off")
-        self._patched.setitem(embedded._SETTINGS, "listen_addresses", self._listen)
+        for name, value in {**_SETTINGS, "listen_addresses": self._listen}.items():
+            self._patched.setitem(embedded._SETTINGS, name, value)
         self.ensure_running()
         if self._listen:
             with (self.data_dir / "pg_hba.conf").open("a") as file:
@@ -62,3 +67,45 @@ class ServerOfOurOwn(EmbeddedServer):
         self._patched.undo()
         if self._made is not None:
             shutil.rmtree(self._made, ignore_errors=True)
+
+
+class NoSmallDisk(Exception):
+    """A small disk cannot be mounted here; the message says why."""
+
+
+@contextmanager
+def small_disk(megabytes: int) -> Iterator[Path]:
+    """A folder on a disk of its own that holds so much. Raises `NoSmallDisk`.
+
+    Whoever has a file open in it must be gone before it is left.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="failproof-es-small-disk-"))
+    try:
+        folder.chmod(0o755)
+        command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise NoSmallDisk(done.stderr.strip())
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    finally:
+        folder.rmdir()
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[None]:
+    """There is no room left on the folder's disk meanwhile."""
+    ballast = folder / "ballast"
+    try:
+        with ballast.open("wb", buffering=0) as file:
+            with suppress(OSError):
+                os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(folder).free)
+            with suppress(OSError):
+                file.seek(0, os.SEEK_END)
+                while True:
+                    file.write(b"\0" * 4096)
+        yield
+    finally:
+        ballast.unlink()

@@ -23,7 +23,7 @@ from failproof_es.engine.workers.shard_queue import POLL_S
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S
 from tests.acceptance.commands import PROGRAM, ROOT, environment, run, write_suite
-from tests.acceptance.workers.processes import count, require_exactly_once, slowly, wait_until
+from tests.acceptance.workers.processes import count, require_exactly_once, slowly
 from tests.chaos.networks import Networks, NotPermitted
 from tests.chaos.server import ServerOfOurOwn
 from tests.chaos.waiting_client import KINDS

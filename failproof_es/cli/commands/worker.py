@@ -26,6 +26,7 @@ from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOption
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import LEASE_S
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
 from projections.follower import Follower
@@ -53,6 +54,10 @@ _LINE_EVERY_S = 10.0
 @click.option("--drain", is_flag=True, help="Leave when no run is open any more.")
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @click.option("--attached", is_flag=True, hidden=True)
+@click.option(
+    "--lease-seconds", type=click.FloatRange(min=1), default=LEASE_S, hidden=True,
+    help="How long others wait when this worker goes silent.",
+)  # fmt: skip
 def worker(
     run: str | None,
     providers: tuple[str, ...],
@@ -60,6 +65,7 @@ def worker(
     drain: bool,
     quiet: bool,
     attached: bool,
+    lease_seconds: float,
 ) -> None:
     """Drive runs together with other workers, on this host or on others.
 
@@ -78,7 +84,8 @@ def worker(
         run_id = None if run is None else _run_to_join(store, run)
         if run is not None and run_id is None:
             return
-        options = WorkerOptions(Choice(run_id, frozenset(providers)), max_shards, drain)
+        choice = Choice(run_id, frozenset(providers))
+        options = WorkerOptions(choice, max_shards, drain, lease_seconds)
         with ExitStack() as beside:
             keeper = None
             if not attached:  # whoever it is attached to does it
