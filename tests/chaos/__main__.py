@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
+import sys
 import tempfile
 import time
 import traceback
@@ -57,6 +59,7 @@ def main() -> int:
     parser.add_argument("--at-once", type=int, default=AT_ONCE)
     parser.add_argument("--verbose", action="store_true", help="tell all that happens")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and leave no server behind
     began, failed = time.monotonic(), 0
     with Grounds() as grounds:
         if grounds.no_small_disk is not None:

@@ -24,8 +24,13 @@ _ENDS = ("Scored", "EvaluationAbandoned")
 _ONCE = ("RunStarted", "RunSealed")
 
 
-def violations(store: Store, prompts: list[str], asked: Mapping[str, int], cwd: Path) -> list[str]:
-    """Everything that is wrong with run 1, in which each prompt is one evaluation."""
+def violations(
+    store: Store, prompts: list[str], asked: Mapping[str, int], cwd: Path, home: Path
+) -> list[str]:
+    """Everything that is wrong with run 1, in which each prompt is one evaluation.
+
+    `home` has the keys of those who drove it.
+    """
     with store.connect() as connection:
         run_id = resolve_run(connection, "1")
         found = [
@@ -37,7 +42,7 @@ def violations(store: Store, prompts: list[str], asked: Mapping[str, int], cwd: 
         found.append(f"replay agrees with {report.agree} of {len(prompts)}: {report.differences}")
     with psycopg.connect(as_administrator(store.url), autocommit=True) as administrator:
         found += _of_projections(administrator)
-    verified = run(store.url, "verify", "--unsigned", cwd=cwd)
+    verified = run(store.url, "verify", "--unsigned", cwd=cwd, FAILPROOF_ES_HOME=str(home))
     if verified.returncode != 0:
         found.append(f"verify: {verified.stdout} {verified.stderr}")
     return found

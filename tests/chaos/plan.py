@@ -8,7 +8,8 @@ from typing import Literal
 
 LEASE_S = 3.0
 """How long the leases of the workers in a storm last."""
-_STRIKE_WITHIN_S = 4.5
+_STRIKE_BEFORE = 0.8
+"""Of the answers: what strikes later meets a run that is nearly over."""
 
 Kind = Literal[
     "kill worker", "stop worker", "drain worker", "kill follower", "kill database",
@@ -28,7 +29,8 @@ _TROUBLES = ("http500*1", "reset*1", "busy503*2", "notjson*1", "http400")
 class Strike:
     """One thing that goes wrong."""
 
-    at_s: float
+    after: int
+    """When so many answers are on record."""
     kind: Kind
     worker: int
     """Which worker is struck, where one is."""
@@ -57,9 +59,10 @@ class Plan:
         """The plan of this seed: always the same."""
         random = Random(f"storm {seed}")
         workers = random.randint(2, 3)
+        cases = random.randint(40, 100)
         strikes = sorted(
-            (_strike(random, workers) for _ in range(random.randint(2, 5))),
-            key=lambda strike: strike.at_s,
+            (_strike(random, workers, cases) for _ in range(random.randint(2, 5))),
+            key=lambda strike: strike.after,
         )
         return cls(
             seed,
@@ -67,7 +70,7 @@ class Plan:
             frozenset(n for n in range(workers) if random.random() < 0.5),
             most_shards=random.choice((1, 2, 2, 4)),
             at_once=random.randint(2, 4),
-            cases=random.randint(40, 100),
+            cases=cases,
             strikes=tuple(strikes),
             finale="two resume" if random.random() < 0.2 else "workers",
         )
@@ -82,11 +85,11 @@ class Plan:
         return [f"Storm {self.seed}, number {n}.{trouble}" for n, trouble in enumerate(troubles)]
 
 
-def _strike(random: Random, workers: int) -> Strike:
+def _strike(random: Random, workers: int, cases: int) -> Strike:
     (kind,) = random.choices(list(_KINDS), list(_KINDS.values()))
     longest_s = 1.5 * LEASE_S if kind in ("stop worker", "hold cable") else 1.0
     return Strike(
-        random.uniform(0.0, _STRIKE_WITHIN_S),
+        random.randrange(int(_STRIKE_BEFORE * cases)),
         kind,
         random.randrange(workers),
         random.uniform(0.1, longest_s),

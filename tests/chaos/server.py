@@ -6,15 +6,13 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 import psycopg
-import pytest
 
-from failproof_es.store.embedded import server as embedded
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER, install
 from tests.conftest import create_database, database_url_as
@@ -40,7 +38,9 @@ class ServerOfOurOwn(EmbeddedServer):
         home.chmod(0o755)
         super().__init__(home)
         self._listen = listen
-        self._patched = pytest.MonkeyPatch()
+
+    def _settings(self) -> Mapping[str, str]:
+        return {**super()._settings(), **_SETTINGS, "listen_addresses": self._listen}
 
     def database(self, name: str, user: str = WRITER) -> str:
         """The URL of a new database that has the schema and nothing in it."""
@@ -48,8 +48,6 @@ class ServerOfOurOwn(EmbeddedServer):
         return database_url_as(self, name, user)
 
     def __enter__(self) -> Self:
-        for name, value in {**_SETTINGS, "listen_addresses": self._listen}.items():
-            self._patched.setitem(embedded._SETTINGS, name, value)
         self.ensure_running()
         if self._listen:
             with (self.data_dir / "pg_hba.conf").open("a") as file:
@@ -64,7 +62,6 @@ class ServerOfOurOwn(EmbeddedServer):
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        self._patched.undo()
         if self._made is not None:
             shutil.rmtree(self._made, ignore_errors=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ import psycopg
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import Process, begin, run, write_configuration
-from tests.acceptance.workers.processes import count
 from tests.chaos.grounds import Grounds
 from tests.chaos.invariants import violations
 from tests.chaos.plan import LEASE_S, Plan, Strike
@@ -74,9 +74,8 @@ class Storm:
             except Failed as failed:
                 return [str(failed)]
             with self._grounds.calm():
-                return violations(
-                    store, self.plan.prompts(), self._grounds.asked(), self._folder
-                )
+                asked = self._grounds.asked()
+                return violations(store, self.plan.prompts(), asked, self._folder, self._home)
 
     def _drop(self, name: str) -> None:
         with self._grounds.calm():
@@ -95,12 +94,16 @@ class Storm:
         self._ending.callback(self._kill_all)
         self._began = time.monotonic()
         strikes = list(self.plan.strikes)
-        while not self._is_over(store):
-            now = time.monotonic() - self._began
-            if now > _LONGEST_S:
-                raise Failed(f"the run is not over after {_LONGEST_S:g} s")
+        answers = 0
+        while True:
+            with suppress(psycopg.OperationalError):
+                answers, sealed = _progress(store)
+                if sealed:
+                    break
+            if time.monotonic() - self._began > _LONGEST_S:
+                raise Failed(f"the run is not over after {_LONGEST_S:g} s: {answers} answers")
             self._look_after_workers(store)
-            if strikes and now >= strikes[0].at_s:
+            if strikes and answers >= strikes[0].after:
                 self._strike(store, strikes.pop(0))
             elif not strikes and self.plan.finale == "two resume":
                 self._two_resume(store)
@@ -129,14 +132,8 @@ class Storm:
         if done.returncode != 0:
             raise Failed(f"the run cannot be planned: {done.stderr}")
 
-    def _command(self, url: str, *arguments: str):  # type: ignore[no-untyped-def]
+    def _command(self, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return run(url, *arguments, cwd=self._folder, FAILPROOF_ES_HOME=str(self._home))
-
-    def _is_over(self, store: Store) -> bool:
-        try:
-            return count(store, "RunSealed") > 0
-        except psycopg.OperationalError:
-            return False
 
     # -- the workers -------------------------------------------------------------------------
 
@@ -281,6 +278,17 @@ class Storm:
         refused = [text for code, text in said if code == 1 and "is being driven by" in text]
         if not done or len(done) + len(refused) != 2:
             raise Failed(f"two processes resumed the run and said {said}")
+
+
+def _progress(store: Store) -> tuple[int, bool]:
+    """How many answers are on record, and whether the run is sealed."""
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT count(*) FILTER (WHERE topic = 'ResponseReceived'), "
+            "count(*) FILTER (WHERE topic = 'RunSealed') > 0 FROM failproof.stored_events"
+        ).fetchone()
+    assert row is not None
+    return row[0], row[1]
 
 
 def _end_sessions(store: Store) -> None:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from failproof_es.core.sharding import decisions
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, invoke, mock_server, write_suite
-from tests.acceptance.workers.processes import count, require_exactly_once, slowly, wait_until
+from tests.acceptance.workers.processes import (
+    count,
+    end_of,
+    plan,
+    require_exactly_once,
+    slowly,
+    wait_until,
+)
 
 CASES = 120
 
@@ -87,4 +100,31 @@ def test_workers_that_keep_dying_are_given_up_and_the_run_is_paused(
         assert "run 1 paused: worker 1 was killed 6 times in a row, last by SIGKILL" in done.stderr
         assert "failproof-es resume 1" in done.stderr
         assert invoke(store.url, "resume", "1", "--quiet", cwd=tmp_path).exit_code == 0
+        require_exactly_once(store, url, 4)
+
+
+def test_an_attached_worker_waits_for_a_database_that_is_away_when_it_begins(
+    postgres_server: EmbeddedServer, store: Store, tmp_path: Path
+) -> None:
+    def let_connect(allowed: bool) -> None:
+        with psycopg.connect(postgres_server.url, autocommit=True) as administrator:
+            statement = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}").format(name, allowed)
+            administrator.execute(statement)
+
+    name = sql.Identifier(str(conninfo_to_dict(store.url)["dbname"]))
+
+    with mock_server(latency_ms=0) as url, ExitStack() as ending:
+        plan(store, tmp_path, url, 4)
+        reading, writing = os.pipe()
+        ending.callback(os.close, writing)
+        let_connect(False)
+        worker = begin(
+            store.url, "worker", "--run", "1", "--drain", "--attached", cwd=tmp_path, stdin=reading
+        )
+        ending.callback(worker.kill)
+        os.close(reading)
+        time.sleep(1.5)
+        assert worker.poll() is None, "it waits"
+        let_connect(True)
+        end_of(worker)
         require_exactly_once(store, url, 4)

@@ -9,9 +9,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from uuid import UUID
 
 import click
+import psycopg
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.process import raise_descriptor_limit
@@ -24,14 +26,16 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOptions
 from failproof_es.problems import InvalidInput
+from failproof_es.store.outage import Outage
 from failproof_es.store.reading.reader import resolve_run
-from failproof_es.store.store import Store
+from failproof_es.store.store import DatabaseAway, Store
 from failproof_es.store.writing.lease import LEASE_S
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
 from projections.follower import Follower
 
 _LINE_EVERY_S = 10.0
+_AWAY = (psycopg.OperationalError, DatabaseAway)
 
 
 @click.command(cls=Command)
@@ -79,9 +83,9 @@ def worker(
     for name in providers:
         rules_of(name)  # raises where no such provider is installed
     raise_descriptor_limit()
-    with session().open_store() as store:
-        usable_queue(store)
-        run_id = None if run is None else _run_to_join(store, run)
+    # Whoever it is attached to has reached the database before, and so shall this one.
+    store, run_id = Outage().retry(partial(_open, run), _AWAY) if attached else _open(run)
+    with store:
         if run is not None and run_id is None:
             return
         choice = Choice(run_id, frozenset(providers))
@@ -98,6 +102,17 @@ def worker(
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
     if run_id is not None and (refused := done.refused.get(run_id)) is not None:
         raise refused
+
+
+def _open(run: str | None) -> tuple[Store, UUID | None]:
+    """The store, and the id of the named run that is to be joined."""
+    store = session().open_store()
+    try:
+        usable_queue(store)
+        return store, None if run is None else _run_to_join(store, run)
+    except BaseException:
+        store.close()
+        raise
 
 
 def _run_to_join(store: Store, run: str) -> UUID | None:
