@@ -18,7 +18,7 @@ Kind = Literal[
 Finale = Literal["workers", "two resume"]
 
 _KINDS: dict[Kind, int] = {
-    "kill worker": 6, "stop worker": 4, "drain worker": 1, "kill follower": 2, "kill database": 2,
+    "kill worker": 6, "stop worker": 4, "drain worker": 2, "kill follower": 2, "kill database": 2,
     "end sessions": 3, "cut cable": 3, "hold cable": 3, "fill disk": 1,
 }  # fmt: skip
 """How often each strikes, beside the others."""
@@ -59,15 +59,16 @@ class Plan:
         """The plan of this seed: always the same."""
         random = Random(f"storm {seed}")
         workers = random.randint(2, 3)
+        cabled = frozenset(n for n in range(workers) if random.random() < 0.5)
         cases = random.randint(40, 100)
         strikes = sorted(
-            (_strike(random, workers, cases) for _ in range(random.randint(2, 5))),
+            (_strike(random, workers, cabled, cases) for _ in range(random.randint(2, 5))),
             key=lambda strike: strike.after,
         )
         return cls(
             seed,
             workers,
-            frozenset(n for n in range(workers) if random.random() < 0.5),
+            cabled,
             most_shards=random.choice((1, 2, 2, 4)),
             at_once=random.randint(2, 4),
             cases=cases,
@@ -85,12 +86,11 @@ class Plan:
         return [f"Storm {self.seed}, number {n}.{trouble}" for n, trouble in enumerate(troubles)]
 
 
-def _strike(random: Random, workers: int, cases: int) -> Strike:
+def _strike(random: Random, workers: int, cabled: frozenset[int], cases: int) -> Strike:
     (kind,) = random.choices(list(_KINDS), list(_KINDS.values()))
+    worker = random.randrange(workers)
+    if kind in ("cut cable", "hold cable") and worker not in cabled:
+        kind = "end sessions"
     longest_s = 1.5 * LEASE_S if kind in ("stop worker", "hold cable") else 1.0
-    return Strike(
-        random.randrange(int(_STRIKE_BEFORE * cases)),
-        kind,
-        random.randrange(workers),
-        random.uniform(0.1, longest_s),
-    )
+    after = random.randrange(int(_STRIKE_BEFORE * cases))
+    return Strike(after, kind, worker, random.uniform(0.1, longest_s))

@@ -23,20 +23,20 @@ from failproof_es.store.writing.recorder import EventRecorder
 _SLOWLY = "SELECT pg_catalog.pg_sleep(4)"
 
 
-def _reader(url: str, asking: Callable[[], None]) -> None:
+def _reader(url: str, asking: Callable[[], object]) -> None:
     with connect(url) as connection:
         asking()
         connection.execute(_SLOWLY)
 
 
-def _log(url: str, asking: Callable[[], None]) -> None:
+def _log(url: str, asking: Callable[[], object]) -> None:
     log = EventLog(url)
     with cast("EventRecorder", log.recorder).datastore.get_connection() as connection:
         asking()
         connection.execute(_SLOWLY)
 
 
-def _queue(url: str, asking: Callable[[], None]) -> None:
+def _queue(url: str, asking: Callable[[], object]) -> None:
     async def drive(shard: object) -> None: ...
 
     async def ask() -> None:
