@@ -82,6 +82,8 @@ class ShardQueue:
 
         Goes on after an outage of the server, and after another worker took this one to be gone.
         """
+        task = asyncio.current_task()
+        assert task is not None
         while True:
             with contextlib.suppress(exceptions.ConnectorException):
                 await self.app.run_worker_async(
@@ -94,6 +96,8 @@ class ShardQueue:
                     update_heartbeat_interval=HEARTBEAT_S,
                     stalled_worker_timeout=DEAD_AFTER_S,
                 )
+            if task.cancelling():  # the error took the place of the cancellation
+                raise asyncio.CancelledError
             await asyncio.sleep(POLL_S)
 
     async def clear_dead(self) -> None:
@@ -105,11 +109,19 @@ class ShardQueue:
                 await manager.finish_job(job, jobs.Status.FAILED, delete_job=True)
 
     async def __aenter__(self) -> ShardQueue:
+        asyncio.get_running_loop().set_exception_handler(_tell_others)
         await self.app.open_async()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.app.close_async()
+
+
+def _tell_others(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """That a job could not be put down as over because the server is away is no news: whoever
+    drove it waits for the server, too."""
+    if not isinstance(context.get("exception"), exceptions.ConnectorException):
+        loop.default_exception_handler(context)
 
 
 async def _prepare(connection: psycopg.AsyncConnection[Any]) -> None:

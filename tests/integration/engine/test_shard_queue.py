@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import time
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
+from procrastinate.exceptions import ConnectorException
 
 from failproof_es.core.sharding.shards import ShardId, shard_count, shard_size
 from failproof_es.engine.workers.shard_queue import (
+    ShardQueue,
     begin_run,
     close_run,
     enqueue,
@@ -186,3 +190,58 @@ def test_only_the_writer_may_put_something_in_the_queue(store: Store, role: str)
             connection.execute(
                 "UPDATE failproof.run_shards SET shard_cases = 1 WHERE run_id = %s", (run_id,)
             )
+
+
+def test_a_queue_that_loses_the_server_while_it_is_left_is_left_all_the_same(store: Store) -> None:
+    calls: list[None] = []
+
+    async def lose_the_server(**_: object) -> None:
+        calls.append(None)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            if len(calls) > 1:
+                raise
+            raise ConnectorException("away") from None
+
+    async def leave() -> None:
+        async with ShardQueue(store.url, never) as queue:
+            queue.app.run_worker_async = lose_the_server  # type: ignore[method-assign]
+            taking = asyncio.create_task(queue.take_jobs(1))
+            await asyncio.sleep(0.05)
+            taking.cancel()
+            done, _ = await asyncio.wait([taking], timeout=2)
+            assert done and taking.cancelled()
+
+    asyncio.run(leave())
+
+
+def test_a_job_that_cannot_be_put_down_as_over_is_no_news(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        over.set()
+        raise ConnectorException("away")
+
+    async def take() -> None:
+        async with ShardQueue(store.url, never) as queue:
+            queue.queues.append(str(run_id))
+            queue.app.job_manager.finish_job = away  # type: ignore[method-assign]
+            taking = asyncio.create_task(queue.take_jobs(1))
+            await asyncio.wait_for(over.wait(), timeout=10)
+            await asyncio.sleep(0.05)
+            taking.cancel()
+            await asyncio.wait([taking], timeout=10)
+            gc.collect()
+            asyncio.get_running_loop().call_exception_handler({"message": "another one"})
+
+    with store.connect() as connection:
+        run_id = planned(connection)
+    over = asyncio.Event()
+    asyncio.run(take())
+    told = [record.getMessage() for record in caplog.records if record.name == "asyncio"]
+    assert told == ["another one"]
+
+
+async def never(shard: ShardId) -> None:
+    """Drives nothing."""
