@@ -62,13 +62,15 @@ def completed(
 Process = subprocess.Popen[bytes] | Begun
 
 
-def begin(
-    database_url: str, *arguments: str, cwd: Path, stdin: int | None = None, **more: str
-) -> Process:
-    """Begin a command in a process group of its own. What it says on `stderr` can be read.
+def begin(database_url: str, *arguments: str, cwd: Path, **more: str) -> Process:
+    """Begin a command in a process group of its own. What it says on `stderr` can be read."""
+    return begin_reading(None, database_url, *arguments, cwd=cwd, **more)
 
-    `stdin` is a descriptor that it reads from.
-    """
+
+def begin_reading(
+    stdin: int | None, database_url: str, *arguments: str, cwd: Path, **more: str
+) -> Process:
+    """The same, and it reads from the descriptor `stdin`."""
     variables = environment(database_url, **more)
     if usable(variables):
         return _WARM.begin(arguments, variables, cwd, stdin=stdin, stderr=True)

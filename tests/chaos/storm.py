@@ -15,7 +15,7 @@ import psutil
 import psycopg
 
 from failproof_es.store.store import Store
-from tests.acceptance.commands import Process, begin, run, write_configuration
+from tests.acceptance.commands import Process, begin, begin_reading, run, write_configuration
 from tests.chaos.grounds import Grounds
 from tests.chaos.invariants import violations
 from tests.chaos.plan import LEASE_S, Plan, Strike
@@ -68,7 +68,7 @@ class Storm:
             with self._grounds.calm():
                 url = self._grounds.server.database(name)
             self._ending.callback(self._drop, name)
-            store = self._ending.enter_context(Store.open(url))
+            store = self._ending.enter_context(self._grounds.retry(lambda: Store.open(url)))
             try:
                 self._blow(store)
             except Failed as failed:
@@ -146,9 +146,9 @@ class Storm:
             how.append("--attached")
         reading, writing = os.pipe()
         self._ending.callback(os.close, writing)
-        place.process = begin(
-            url, "worker", *how,
-            cwd=self._folder, stdin=reading, FAILPROOF_ES_HOME=str(self._home),
+        place.process = begin_reading(
+            reading, url, "worker", *how,
+            cwd=self._folder, FAILPROOF_ES_HOME=str(self._home),
         )  # fmt: skip
         os.close(reading)
 

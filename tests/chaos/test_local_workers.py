@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from failproof_es.core.sharding import decisions
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
-from tests.acceptance.commands import begin, invoke, mock_server, write_suite
+from tests.acceptance.commands import begin, begin_reading, invoke, mock_server, write_suite
 from tests.acceptance.workers.processes import (
     count,
     end_of,
@@ -118,9 +118,8 @@ def test_an_attached_worker_waits_for_a_database_that_is_away_when_it_begins(
         reading, writing = os.pipe()
         ending.callback(os.close, writing)
         let_connect(False)
-        worker = begin(
-            store.url, "worker", "--run", "1", "--drain", "--attached", cwd=tmp_path, stdin=reading
-        )
+        how = ("--run", "1", "--drain", "--attached")
+        worker = begin_reading(reading, store.url, "worker", *how, cwd=tmp_path)
         ending.callback(worker.kill)
         os.close(reading)
         time.sleep(1.5)
