@@ -33,10 +33,13 @@ class Result:
 
 def storms(seeds: Iterable[int], grounds: Grounds, at_once: int = AT_ONCE) -> Iterator[Result]:
     """Run the storms of these seeds, so many at once, and tell of each when it is over."""
-    with ThreadPoolExecutor(at_once) as pool:
+    pool = ThreadPoolExecutor(at_once)
+    try:
         running: list[Future[Result]] = [pool.submit(_one, seed, grounds) for seed in seeds]
         for each in as_completed(running):
             yield each.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _one(seed: int, grounds: Grounds) -> Result:
