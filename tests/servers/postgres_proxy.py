@@ -76,8 +76,8 @@ class _Proxy:
 
     def _connect(self) -> socket.socket:
         server = socket.socket(socket.AF_UNIX)
+        self._open.append(server)  # it is closed in any case
         server.connect(self._server_socket)
-        self._open.append(server)
         return server
 
 
