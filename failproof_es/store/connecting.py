@@ -12,6 +12,12 @@ from psycopg.rows import Row
 from failproof_es.problems import InvalidInput
 
 CONNECT_TIMEOUT_S = 10
+KEEPALIVE: dict[str, int] = {
+    "keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}  # fmt: skip
+"""A server that went silent is noticed within 20 s, whoever waits for its answer. Without them a
+client would wait for two hours. A Unix socket needs none of it."""
 _OWN_NAMES = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)"
 """A role or a database can be given a search path in which another schema comes before
 `pg_catalog`: its functions would then answer in the place of the server's own."""
@@ -47,6 +53,8 @@ _refused: dict[tuple[str, ...], frozenset[str]] = {}
 class Connection(psycopg.Connection[Row]):
     """A connection without time limits, from its first statement on, whatever its role sets.
 
+    It notices a server that went silent, unless its URL says otherwise.
+
     PostgreSQL before 17 does not know `transaction_timeout`, and poolers refuse what they do not
     know. There the connection is made without what was refused, and `use_own_names` lifts the
     limits a moment later. Where a connection service file may name options, they stay as they are.
@@ -56,6 +64,7 @@ class Connection(psycopg.Connection[Row]):
     def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
         """As `psycopg.Connection.connect`. The caller's own options of the server stay."""
         given = {**conninfo_to_dict(conninfo), **kwargs}
+        kwargs = {**{name: KEEPALIVE[name] for name in KEEPALIVE if name not in given}, **kwargs}
         if given.get("service") or "PGSERVICE" in os.environ:
             return super().connect(conninfo, **kwargs)
         server = tuple(str(given.get(name, "")) for name in ("host", "hostaddr", "port"))

@@ -44,6 +44,10 @@ _MOST_IDLE = 2
 """So many connections are kept for the next reader: a run is read by no more at once, mostly."""
 
 
+class DatabaseAway(InvalidInput):
+    """The database could not be reached: the URL is wrong, or its server is down for now."""
+
+
 class Store:
     """The log's database: the embedded server's, or any other by its URL.
 
@@ -290,7 +294,8 @@ def _told(url: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise InvalidInput.because(
+        kind = DatabaseAway if isinstance(error, psycopg.OperationalError) else InvalidInput
+        raise kind.because(
             f"the database cannot be used: {_without_password(str(error), url)}",
             remedy=_remedy(error),
         ) from None

@@ -64,13 +64,21 @@ Process = subprocess.Popen[bytes] | Begun
 
 def begin(database_url: str, *arguments: str, cwd: Path, **more: str) -> Process:
     """Begin a command in a process group of its own. What it says on `stderr` can be read."""
+    return begin_reading(None, database_url, *arguments, cwd=cwd, **more)
+
+
+def begin_reading(
+    stdin: int | None, database_url: str, *arguments: str, cwd: Path, **more: str
+) -> Process:
+    """The same, and it reads from the descriptor `stdin`."""
     variables = environment(database_url, **more)
     if usable(variables):
-        return _WARM.begin(arguments, variables, cwd, stderr=True)
+        return _WARM.begin(arguments, variables, cwd, stdin=stdin, stderr=True)
     return subprocess.Popen(
         [*PROGRAM, *arguments],
         env=variables,
         cwd=cwd,
+        stdin=stdin,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

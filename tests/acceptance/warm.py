@@ -189,10 +189,14 @@ class WarmProcess:
         cwd: Path | None,
         *,
         module: str = PROGRAM,
+        stdin: int | None = None,
         stdout: bool = False,
         stderr: bool = False,
     ) -> Begun:
-        """As `subprocess.Popen`, in a process group of its own, with these streams as pipes."""
+        """As `subprocess.Popen`, in a process group of its own, with these streams as pipes.
+
+        `stdin` is a descriptor to read from; nothing can be read without one.
+        """
         ours: list[BinaryIO | None] = []
         theirs: list[int] = []
         for piped in (stdout, stderr):
@@ -205,7 +209,7 @@ class WarmProcess:
             theirs.append(writing)
         try:
             pid, asking = self._asked(
-                arguments, environment, cwd, *theirs, module=module, grouped=True
+                arguments, environment, cwd, *theirs, module=module, grouped=True, stdin=stdin
             )
         finally:
             for each in theirs:
@@ -222,6 +226,7 @@ class WarmProcess:
         *,
         module: str = PROGRAM,
         grouped: bool = False,
+        stdin: int | None = None,
     ) -> tuple[int, socket.socket]:
         """The id of a new process, and where its exit code will come."""
         request = {
@@ -236,7 +241,8 @@ class WarmProcess:
             asking.settimeout(60)
             asking.connect(self._place())
             with Path(os.devnull).open("rb") as nothing:
-                socket.send_fds(asking, [orjson.dumps(request)], [nothing.fileno(), out, err])
+                read = nothing.fileno() if stdin is None else stdin
+                socket.send_fds(asking, [orjson.dumps(request)], [read, out, err])
             return int(asking.recv(64)), asking
         except BaseException:
             asking.close()

@@ -49,15 +49,15 @@ class MockServer:
         self.url = ""
         self._runner: web.AppRunner | None = None
 
-    async def start(self, port: int = 0) -> str:
-        """Listen on loopback; returns the base URL."""
+    async def start(self, port: int = 0, host: str = "127.0.0.1") -> str:
+        """Listen there, by default on loopback; returns the base URL."""
         app = web.Application(client_max_size=64_000_000)
         self.routes(app)
         self._runner = web.AppRunner(
             app, access_log=None, handle_signals=False, shutdown_timeout=0.1
         )
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", port, backlog=2048)
+        site = web.TCPSite(self._runner, host, port, backlog=2048)
         await site.start()
         host, bound = self._runner.addresses[0][:2]
         self.url = f"http://{host}:{bound}/v1"
@@ -156,8 +156,8 @@ def _reply(status: int, body: bytes, headers: dict[str, str] | None = None) -> w
     return web.Response(status=status, body=body, content_type="application/json", headers=headers)
 
 
-async def _serve(port: int, latency_s: float) -> None:
-    print(await MockServer(latency_s).start(port), flush=True)
+async def _serve(port: int, latency_s: float, host: str) -> None:
+    print(await MockServer(latency_s).start(port, host), flush=True)
     await asyncio.Event().wait()
 
 
@@ -165,5 +165,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency-ms", type=float, default=0.0)
+    parser.add_argument("--host", default="127.0.0.1")
     arguments = parser.parse_args()
-    asyncio.run(_serve(arguments.port, arguments.latency_ms / 1000))
+    asyncio.run(_serve(arguments.port, arguments.latency_ms / 1000, arguments.host))

@@ -76,8 +76,8 @@ class _Proxy:
 
     def _connect(self) -> socket.socket:
         server = socket.socket(socket.AF_UNIX)
+        self._open.append(server)  # it is closed in any case
         server.connect(self._server_socket)
-        self._open.append(server)
         return server
 
 
@@ -120,6 +120,48 @@ class HalfOpenProxy(_Proxy):
                     message = message[:5] + struct.pack(">i", 1 << 30) + message[9:]
                 with contextlib.suppress(OSError):
                     client.sendall(message)
+
+
+class Cable(HalfOpenProxy):
+    """Passes on what both sides say, and their ends, too.
+
+    While it is held nothing comes through, and nobody is told.
+    """
+
+    def __init__(self, server: EmbeddedServer) -> None:
+        super().__init__(server)
+        self._passes = threading.Event()
+        self._passes.set()
+
+    def hold(self) -> None:
+        """Let nothing through from now on."""
+        self._passes.clear()
+
+    def let_go(self) -> None:
+        """Let through what was held, and all that follows."""
+        self._passes.set()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            server = self._connect()
+        except OSError:
+            client.close()
+            return
+        pair = client, server
+        self._pairs.append(pair)
+        threading.Thread(target=self._relay, args=(server, client, pair), daemon=True).start()
+        self._relay(client, server, pair)
+
+    def _relay(
+        self, source: socket.socket, to: socket.socket, pair: tuple[socket.socket, socket.socket]
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                self._passes.wait()
+                to.sendall(data)
+        if pair in self._pairs:  # not cut: one side went by itself
+            with contextlib.suppress(OSError):
+                to.shutdown(socket.SHUT_RDWR)
 
 
 class LosesACommit(_Proxy):

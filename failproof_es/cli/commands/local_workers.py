@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,12 +16,13 @@ from uuid import UUID
 from failproof_es.cli.app.program import session
 from failproof_es.cli.commands.several_workers import Begin
 from failproof_es.cli.progress.state import OBSERVED
+from failproof_es.core.sharding.decisions import LIVED_S, replacement_wait_s
 from failproof_es.engine import Outcome
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import process_label
 from failproof_es.engine.workers.ending import Coordinator
-from failproof_es.engine.workers.shard_queue import usable_queue
+from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.events import EVENTS, Event, RunStarted, topics
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.reading.reader import (
@@ -62,36 +65,72 @@ class LocalWorkers:
         over = asyncio.Event()
         telling = asyncio.create_task(self._tell(run_id, observe, over), name="told")
         try:
-            await self._run_processes(run_id, stop, say)
-            return await self._outcome(run_id, stopped=stop.is_set())
+            given_up = await self._run_processes(run_id, stop, say)
+            return await self._outcome(run_id, stopped=stop.is_set(), given_up=given_up)
         finally:
             over.set()
             await telling
 
     async def _run_processes(
         self, run_id: UUID, stop: asyncio.Event, say: Callable[[str], None]
-    ) -> None:
-        """Run the workers until all have left. A stop lets each drain."""
-        processes = [await self._begin_process(run_id) for _ in range(self.count)]
-        told = [
-            asyncio.create_task(_pass_on(process, f"worker {number}", say))
-            for number, process in enumerate(processes, 1)
-        ]
-        stopping = asyncio.create_task(stop.wait())
-        waiting = asyncio.ensure_future(_all_left(processes))
+    ) -> str | None:
+        """Run the workers until all have left. A stop lets each drain.
+
+        Returns why a worker was not replaced any more, `None` where none was given up.
+        """
+        numbers = range(1, self.count + 1)
+        kept = [asyncio.create_task(self._keep_one(run_id, n, stop, say)) for n in numbers]
         try:
-            await asyncio.wait([stopping, waiting], return_when=asyncio.FIRST_COMPLETED)
-            for process in processes if stop.is_set() else ():
-                with suppress(ProcessLookupError):
-                    process.terminate()
-            await waiting
-            await asyncio.gather(*told)
+            given_up = await asyncio.gather(*kept)
+        finally:
+            for each in kept:
+                each.cancel()
+            await asyncio.gather(*kept, return_exceptions=True)
+        return "; ".join(filter(None, given_up)) or None
+
+    async def _keep_one(
+        self, run_id: UUID, number: int, stop: asyncio.Event, say: Callable[[str], None]
+    ) -> str | None:
+        """Run one worker until it has left. A process that was killed is replaced, within limits.
+
+        Returns why it is not replaced any more, `None` after it left by itself or was stopped.
+        """
+        deaths = 0
+        while not stop.is_set():
+            began = time.monotonic()
+            code = await self._run_process(run_id, number, stop, say)
+            if code >= 0 or stop.is_set():
+                return None
+            deaths = 1 if time.monotonic() - began >= LIVED_S else deaths + 1
+            killer = _signal_name(-code)
+            wait_s = replacement_wait_s(deaths)
+            if wait_s is None:
+                say(f"worker {number} was killed by {killer} again: it is replaced no more")
+                return f"worker {number} was killed {deaths} times in a row, last by {killer}"
+            say(f"worker {number} was killed by {killer}; it is replaced in {wait_s:g} s")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await stop.wait()
+            if not await RetryingReader(self.store).read(is_open, run_id):
+                return None  # the others ended it meanwhile, or paused it
+        return None
+
+    async def _run_process(
+        self, run_id: UUID, number: int, stop: asyncio.Event, say: Callable[[str], None]
+    ) -> int:
+        """Run a worker process until it ends; how it ended. A stop lets it drain."""
+        process = await self._begin_process(run_id)
+        telling = asyncio.create_task(_pass_on(process, f"worker {number}", say))
+        stopping = asyncio.create_task(_terminate(process, stop))
+        try:
+            code = await process.wait()
+            await telling
+            return code
         finally:
             stopping.cancel()
-            for process in processes:
-                if process.returncode is None:
-                    with suppress(ProcessLookupError):
-                        process.kill()
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
 
     async def _begin_process(self, run_id: UUID) -> asyncio.subprocess.Process:
         here = {"", str(Path.cwd())}
@@ -114,12 +153,12 @@ class LocalWorkers:
             start_new_session=True,  # Ctrl-C is for this process, which lets its workers drain
         )
 
-    async def _outcome(self, run_id: UUID, *, stopped: bool) -> Outcome:
+    async def _outcome(self, run_id: UUID, *, stopped: bool, given_up: str | None) -> Outcome:
         """How the run stands after all of them left. If nobody else drives it, it is paused."""
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
         if not (run.ended and run.sealed) and not await self._others_drive(reader, run_id):
-            why = "stopped on request" if stopped else "all its workers left"
+            why = "stopped on request" if stopped else given_up or "all its workers left"
             leases = ShardLeases(self.store.url, process_label())
             try:
                 await Coordinator(self.store, leases, lambda event: None).pause(run_id, why)
@@ -187,8 +226,18 @@ def _held(connection: Connection, run_id: UUID) -> bool:
     return row is not None and bool(row[0])
 
 
-async def _all_left(processes: Sequence[asyncio.subprocess.Process]) -> None:
-    await asyncio.gather(*(process.wait() for process in processes))
+async def _terminate(process: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
+    """Ask the process to drain once there is a stop."""
+    await stop.wait()
+    with suppress(ProcessLookupError):
+        process.terminate()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 async def _pass_on(

@@ -10,10 +10,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
 import click
+import psycopg
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.alive import told_alive
@@ -28,13 +30,16 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOptions
 from failproof_es.problems import InvalidInput
+from failproof_es.store.outage import Outage
 from failproof_es.store.reading.reader import resolve_run
-from failproof_es.store.store import Store
+from failproof_es.store.store import DatabaseAway, Store
+from failproof_es.store.writing.lease import LEASE_S
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
 from projections.follower import Follower
 
 _LINE_EVERY_S = 10.0
+_AWAY = (psycopg.OperationalError, DatabaseAway)
 
 
 @click.command(cls=Command)
@@ -63,6 +68,10 @@ _LINE_EVERY_S = 10.0
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @click.option("--attached", is_flag=True, hidden=True)
+@click.option(
+    "--lease-seconds", type=click.FloatRange(min=1), default=LEASE_S, hidden=True,
+    help="How long others wait when this worker goes silent.",
+)  # fmt: skip
 def worker(
     run: str | None,
     providers: tuple[str, ...],
@@ -71,6 +80,7 @@ def worker(
     alive_file: Path | None,
     quiet: bool,
     attached: bool,
+    lease_seconds: float,
 ) -> None:
     """Drive runs together with other workers, on this host or on others.
 
@@ -84,12 +94,13 @@ def worker(
     for name in providers:
         rules_of(name)  # raises where no such provider is installed
     raise_descriptor_limit()
-    with session().open_store() as store:
-        usable_queue(store)
-        run_id = None if run is None else _run_to_join(store, run)
+    # Whoever it is attached to has reached the database before, and so shall this one.
+    store, run_id = Outage().retry(partial(_open, run), _AWAY) if attached else _open(run)
+    with store:
         if run is not None and run_id is None:
             return
-        options = WorkerOptions(Choice(run_id, frozenset(providers)), max_shards, drain)
+        choice = Choice(run_id, frozenset(providers))
+        options = WorkerOptions(choice, max_shards, drain, lease_seconds)
         with ExitStack() as beside:
             keeper = None
             if not attached:  # whoever it is attached to does it
@@ -118,6 +129,17 @@ def _why_paused(store: Store, run_id: UUID) -> str | None:
         run = read_run(connection, run_id)
     number = run.started.run_number
     return f"run {number} paused: {run.reason}" if run.status == "paused" else None
+
+
+def _open(run: str | None) -> tuple[Store, UUID | None]:
+    """The store, and the id of the named run that is to be joined."""
+    store = session().open_store()
+    try:
+        usable_queue(store)
+        return store, None if run is None else _run_to_join(store, run)
+    except BaseException:
+        store.close()
+        raise
 
 
 def _run_to_join(store: Store, run: str) -> UUID | None:

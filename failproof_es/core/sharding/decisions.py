@@ -12,6 +12,13 @@ from failproof_es.core.sharding.shards import shard_count
 LEASE_PARTS = 3
 """A lease is renewed after this part of its time: two renewals may fail before it ends."""
 
+MOST_REPLACEMENTS = 5
+"""So often in a row is a killed worker process replaced."""
+FIRST_REPLACEMENT_S = 1.0
+"""How long the first replacement waits; each further one waits twice as long."""
+LIVED_S = 60.0
+"""A worker process that lived so long did not die in a row with the one before."""
+
 Standing = Literal["running", "paused", "ended", "sealed"]
 """How the run's own stream says it stands; `ended` has no seal yet."""
 Step = Literal["drive", "finish", "close"]
@@ -75,3 +82,13 @@ def leaves(open_runs: Iterable[OpenRun], *, draining: bool, active: int) -> bool
 def may_send(remaining_s: float) -> bool:
     """Whether a request may be sent under a lease that surely lasts for so many seconds more."""
     return remaining_s > 0
+
+
+def replacement_wait_s(deaths: int) -> float | None:
+    """Seconds until a worker process is replaced that was killed, now so often in a row.
+
+    `None`: it is replaced no more. What kills it would kill the next one, too.
+    """
+    if deaths > MOST_REPLACEMENTS:
+        return None
+    return float(FIRST_REPLACEMENT_S * 2 ** (deaths - 1))

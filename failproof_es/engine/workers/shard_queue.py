@@ -28,6 +28,7 @@ from failproof_es.events import (
     RunSealed,
     RunStarted,
 )
+from failproof_es.store.connecting import KEEPALIVE
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.schema.queue_schema import has_queue, require_queue
 from failproof_es.store.store import Store
@@ -61,7 +62,11 @@ class ShardQueue:
     def __init__(self, url: str, drive: DriveShard) -> None:
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # ours are told to people
         connector = procrastinate.PsycopgConnector(
-            conninfo=url, min_size=1, max_size=3, configure=_prepare
+            conninfo=url,
+            min_size=1,
+            max_size=3,
+            configure=_prepare,
+            kwargs=KEEPALIVE,
         )
         self.app = procrastinate.App(connector=connector)
         self.queues: list[str] = []
@@ -106,11 +111,19 @@ class ShardQueue:
                 await manager.finish_job(job, jobs.Status.FAILED, delete_job=True)
 
     async def __aenter__(self) -> ShardQueue:
+        asyncio.get_running_loop().set_exception_handler(_tell_others)
         await self.app.open_async()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.app.close_async()
+
+
+def _tell_others(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """That a job could not be put down as over because the server is away is no news: whoever
+    drove it waits for the server, too."""
+    if not isinstance(context.get("exception"), exceptions.ConnectorException):
+        loop.default_exception_handler(context)
 
 
 async def _prepare(connection: psycopg.AsyncConnection[Any]) -> None:

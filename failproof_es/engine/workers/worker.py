@@ -58,6 +58,8 @@ from failproof_es.support import clock
 
 MOST_SHARDS = 2
 """Two, so that a worker has something to ask while the last answers of a shard are awaited."""
+_SOONEST = 0.8
+"""The part of a pause that is not left to chance: workers that began together soon take turns."""
 TRY_AGAIN_S = 30.0
 """So long after it could not drive a run, a worker that waits for work tries again; twice as long
 after each time more, up to `LONGEST_WITHOUT_S`."""
@@ -177,7 +179,7 @@ class Worker:
     async def _pause(self) -> None:
         """Wait until there may be something to look at, or a stop is requested."""
         period_s = self._options.lease_s / LEASE_PARTS if self._active else POLL_S
-        seconds = period_s * random.uniform(0.8, 1.0)  # noqa: S311
+        seconds = period_s * random.uniform(_SOONEST, 1.0)  # noqa: S311
         waits = [asyncio.create_task(each.wait()) for each in (self._stop, self._wake)]
         try:
             await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -218,7 +220,7 @@ class Worker:
         for run_id in [each for each in self._driven if each not in self._open]:
             await self._leave(run_id, "the run is not open any more")
         if self._open and clock.monotonic_s() >= self._reconcile_at:
-            self._reconcile_at = clock.monotonic_s() + self._options.lease_s
+            self._reconcile_at = clock.monotonic_s() + _SOONEST * self._options.lease_s / LEASE_PARTS
             with suppress(ConnectorException):
                 await self._queue.clear_dead()
             await self._reader.read(enqueue_missing, list(self._open))

@@ -16,7 +16,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -198,8 +198,11 @@ class EmbeddedServer:
         for leftover in self._socket_dir().glob(".s.PGSQL.*"):
             leftover.unlink(missing_ok=True)
 
+    def _settings(self) -> Mapping[str, str]:
+        return _SETTINGS
+
     def _launch(self) -> None:
-        options = [f"-c {name}={value}" for name, value in _SETTINGS.items()]
+        options = [f"-c {name}={value}" for name, value in self._settings().items()]
         self._run(
             "pg_ctl", "-D", str(self.data_dir), "-l", str(self.log_path), "-w",
             "-t", str(_START_TIMEOUT_S),

@@ -39,11 +39,6 @@ _PATIENCE_PARTS = 6
 RUN_ITSELF = -1
 """The number that stands for the run itself where another one stands for a shard."""
 
-_KEEPALIVE: dict[str, Any] = {
-    "keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
-}  # fmt: skip
-"""A dead server is noticed within 20 s. A Unix socket needs none of it."""
 _STATEMENTS = ("claim_lease", "renew_leases", "release_lease", "lease_holder")
 _AWAY = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction)
 
@@ -286,7 +281,7 @@ class ShardLeases:
     def _connected(self) -> psycopg.Connection[Any]:
         for name in _STATEMENTS:
             query(name)  # read now: a process without a descriptor left can still release
-        connection = connect(self._url, **_KEEPALIVE)
+        connection = connect(self._url)
         session = secrets.randbits(63)
         try:
             require_sessions(connection, self._url)

@@ -48,8 +48,10 @@ def require_exactly_once(store: Store, url: str, cases: int = CASES) -> None:
     assert sum(asked(url).values()) >= cases
 
 
-def begin_worker(stack: ExitStack, store: Store, folder: Path, *options: str) -> Process:
-    process = begin(store.url, "worker", *options, cwd=folder)
+def begin_worker(
+    stack: ExitStack, store: Store, folder: Path, *options: str, **more: str
+) -> Process:
+    process = begin(store.url, "worker", *options, cwd=folder, **more)
 
     def end() -> None:
         with suppress(ProcessLookupError):
@@ -62,10 +64,11 @@ def begin_worker(stack: ExitStack, store: Store, folder: Path, *options: str) ->
     return process
 
 
-def plan(store: Store, folder: Path, url: str, cases: int = CASES) -> None:
+def plan(store: Store, folder: Path, url: str, cases: int = CASES, **more: str) -> None:
     write_suite(folder, cases)
     slowly(folder, url)
-    done = run(store.url, "start", "run.yaml", "--detach", "--quiet", "--json", cwd=folder)
+    how = ("run.yaml", "--detach", "--quiet", "--json")
+    done = run(store.url, "start", *how, cwd=folder, **more)
     assert done.returncode == 0, done.stderr
     assert orjson.loads(done.stdout)["status"] == "running"
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import time
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
+from procrastinate.exceptions import ConnectorException
 
 from failproof_es.core.sharding.shards import ShardId, shard_count, shard_size
 from failproof_es.engine.workers.shard_queue import (
+    ShardQueue,
     begin_run,
     close_run,
     enqueue,
@@ -94,6 +99,25 @@ def test_the_job_of_a_process_that_is_gone_counts_for_nothing(store: Store) -> N
         assert enqueue_missing(connection, [run_id]) == [ShardId(run_id, 1), ShardId(run_id, 2)]
 
 
+def test_the_job_of_a_process_that_lost_its_lease_counts_for_nothing(store: Store) -> None:
+    """It may be cut off: its heartbeat is as young as that of a process that lives."""
+    with store.connect() as connection, ShardLeases(store.url, "cut off", seconds=0.2) as leases:
+        run_id = planned(connection)
+        connection.execute(
+            "INSERT INTO failproof_queue.procrastinate_workers (last_heartbeat) VALUES (now())"
+        )
+        connection.execute(
+            "UPDATE failproof_queue.procrastinate_jobs SET status = 'doing', worker_id = 1 "
+            "WHERE queueing_lock = ANY (%s)",
+            ([f"{run_id}/0", f"{run_id}/1"],),
+        )
+        assert leases.claim(run_id, 1) is not None
+        assert enqueue_missing(connection, [run_id]) == []
+        time.sleep(0.25)
+        assert enqueue_missing(connection, [run_id]) == [ShardId(run_id, 1)]
+        assert enqueue_missing(connection, [run_id]) == [], "its job waits now"
+
+
 def test_two_workers_that_put_the_same_shard_in_the_queue_put_it_there_once(store: Store) -> None:
     with store.connect() as connection:
         run_id = planned(connection)
@@ -166,3 +190,58 @@ def test_only_the_writer_may_put_something_in_the_queue(store: Store, role: str)
             connection.execute(
                 "UPDATE failproof.run_shards SET shard_cases = 1 WHERE run_id = %s", (run_id,)
             )
+
+
+def test_a_queue_that_loses_the_server_while_it_is_left_is_left_all_the_same(store: Store) -> None:
+    calls: list[None] = []
+
+    async def lose_the_server(**_: object) -> None:
+        calls.append(None)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            if len(calls) > 1:
+                raise
+            raise ConnectorException("away") from None
+
+    async def leave() -> None:
+        async with ShardQueue(store.url, never) as queue:
+            queue.app.run_worker_async = lose_the_server  # type: ignore[method-assign]
+            taking = asyncio.create_task(queue.take_jobs(1))
+            await asyncio.sleep(0.05)
+            taking.cancel()
+            done, _ = await asyncio.wait([taking], timeout=2)
+            assert done and taking.cancelled()
+
+    asyncio.run(leave())
+
+
+def test_a_job_that_cannot_be_put_down_as_over_is_no_news(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        over.set()
+        raise ConnectorException("away")
+
+    async def take() -> None:
+        async with ShardQueue(store.url, never) as queue:
+            queue.queues.append(str(run_id))
+            queue.app.job_manager.finish_job = away  # type: ignore[method-assign]
+            taking = asyncio.create_task(queue.take_jobs(1))
+            await asyncio.wait_for(over.wait(), timeout=10)
+            await asyncio.sleep(0.05)
+            taking.cancel()
+            await asyncio.wait([taking], timeout=10)
+            gc.collect()
+            asyncio.get_running_loop().call_exception_handler({"message": "another one"})
+
+    with store.connect() as connection:
+        run_id = planned(connection)
+    over = asyncio.Event()
+    asyncio.run(take())
+    told = [record.getMessage() for record in caplog.records if record.name == "asyncio"]
+    assert told == ["another one"]
+
+
+async def never(shard: ShardId) -> None:
+    """Drives nothing."""

@@ -6,7 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.core.sharding.decisions import Choice, OpenRun, Standing, Step, leaves, may_send
+from failproof_es.core.sharding.decisions import (
+    Choice,
+    OpenRun,
+    Standing,
+    Step,
+    leaves,
+    may_send,
+    replacement_wait_s,
+)
 
 RUN = UUID(int=7)
 
@@ -67,3 +75,8 @@ def test_nothing_is_sent_under_a_lease_that_may_have_ended() -> None:
     assert may_send(0.1)
     assert not may_send(0.0)
     assert not may_send(-3.0)
+
+
+def test_a_worker_that_keeps_dying_is_replaced_later_each_time_and_then_no_more() -> None:
+    waits = [replacement_wait_s(deaths) for deaths in range(1, 8)]
+    assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, None, None]

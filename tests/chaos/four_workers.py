@@ -9,9 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
-import pytest
 
-from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import mock_server, run
 from tests.acceptance.workers.processes import (
@@ -22,18 +20,23 @@ from tests.acceptance.workers.processes import (
     require_exactly_once,
     wait_until,
 )
+from tests.chaos.server import ServerOfOurOwn
 
 CASES = 600
 
 
-@pytest.mark.slow
-def test_four_workers_two_killed_one_stopped_for_a_minute_and_the_server_restarted(
-    postgres_server: EmbeddedServer, store: Store, tmp_path: Path, workers: ExitStack
-) -> None:
-    with mock_server(latency_ms=400) as url:
-        plan(store, tmp_path, url, CASES)
+def two_killed_one_stopped_and_the_server_restarted(folder: Path) -> None:
+    """Four workers drive a run meanwhile, to its end. Takes over a minute, mostly of waiting."""
+    home = {"FAILPROOF_ES_HOME": str(folder / "home")}
+    with (
+        ServerOfOurOwn() as server,
+        Store.open(server.database("storm")) as store,
+        mock_server(latency_ms=400) as url,
+        ExitStack() as workers,
+    ):
+        plan(store, folder, url, CASES, **home)
         first, second, stopped, last = (
-            begin_worker(workers, store, tmp_path, "--drain") for _ in range(4)
+            begin_worker(workers, store, folder, "--drain", **home) for _ in range(4)
         )
         wait_until(store, "WorkerJoined", 4)
         wait_until(store, "RequestSent", 40)
@@ -42,11 +45,11 @@ def test_four_workers_two_killed_one_stopped_for_a_minute_and_the_server_restart
         first.kill()
         first.wait()
         wait_until(store, "ResponseReceived", count(store, "ResponseReceived") + 20)
-        pid = postgres_server.status().pid
+        pid = server.status().pid
         assert pid is not None
         psutil.Process(pid).kill()
         time.sleep(0.5)
-        postgres_server.ensure_running()
+        server.ensure_running()
         wait_until(store, "ResponseReceived", count(store, "ResponseReceived") + 20)
         second.kill()
         second.wait()
@@ -57,6 +60,6 @@ def test_four_workers_two_killed_one_stopped_for_a_minute_and_the_server_restart
         assert count(store, "RunSealed") == count(store, "RunCompleted") == 1
         assert count(store, "AttemptLost") > 0
         require_exactly_once(store, url, CASES)
-    for command in ("verify", "replay"):
-        done = run(store.url, command, "1", cwd=tmp_path)
-        assert done.returncode in (0, 3), done.stdout + done.stderr
+        for command in ("verify", "replay"):
+            done = run(store.url, command, "1", cwd=folder, **home)
+            assert done.returncode in (0, 3), done.stdout + done.stderr
