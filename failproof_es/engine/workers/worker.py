@@ -220,7 +220,8 @@ class Worker:
         for run_id in [each for each in self._driven if each not in self._open]:
             await self._leave(run_id, "the run is not open any more")
         if self._open and clock.monotonic_s() >= self._reconcile_at:
-            self._reconcile_at = clock.monotonic_s() + _SOONEST * self._options.lease_s / LEASE_PARTS
+            period_s = self._options.lease_s / LEASE_PARTS
+            self._reconcile_at = clock.monotonic_s() + _SOONEST * period_s
             with suppress(ConnectorException):
                 await self._queue.clear_dead()
             await self._reader.read(enqueue_missing, list(self._open))
