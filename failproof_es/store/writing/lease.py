@@ -36,6 +36,7 @@ _RENEW_S = 2.0
 """A drive renews its lease so often: so soon it notices that its session was cut off."""
 _PATIENCE_PARTS = 6
 """A claim of a shard waits for this part of the lease time at most: renewals wait behind it."""
+_LEAST_PATIENCE_MS = 500
 RUN_ITSELF = -1
 """The number that stands for the run itself where another one stands for a shard."""
 
@@ -214,7 +215,7 @@ class ShardLeases:
     def _claimed(self, lease: ShardLease) -> bool:
         """Claim it; one that was held before only where nobody has had it since."""
         began = self._clock()
-        patience_ms = max(1, round(self._seconds * 1_000 / _PATIENCE_PARTS))
+        patience_ms = max(_LEAST_PATIENCE_MS, round(self._seconds * 1_000 / _PATIENCE_PARTS))
         [(epoch,)] = self._execute(
             "claim_lease",
             lambda: {
