@@ -12,7 +12,6 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import may_send
-from failproof_es.core.spend import ceiling_of
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of
@@ -23,10 +22,10 @@ from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.lifecycle import require_models
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
-from failproof_es.engine.limits.spend_limiter import require_one_process
 from failproof_es.engine.preflight.record import Say, open_models
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.workers.leased_journal import LeasedJournal
+from failproof_es.engine.workers.shared_budget import RunBudgets
 from failproof_es.events import LimitChanged
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
@@ -41,6 +40,7 @@ class DrivenRun:
         self,
         store: Store,
         leases: ShardLeases,
+        budgets: RunBudgets,
         run: Run,
         configuration: Configuration,
         targets: Targets,
@@ -58,6 +58,7 @@ class DrivenRun:
         self.trouble: BaseException | None = None
         """Why this worker can go no further in the run."""
         self._leases = leases
+        self._budgets = budgets
         self._driving: dict[ShardLease, EvaluationDrive] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -68,14 +69,19 @@ class DrivenRun:
 
     @classmethod
     async def open(
-        cls, store: Store, leases: ShardLeases, run_id: UUID, observe: Observe, say: Say
+        cls,
+        store: Store,
+        leases: ShardLeases,
+        budgets: RunBudgets,
+        run_id: UUID,
+        observe: Observe,
+        say: Say,
     ) -> DrivenRun:
         """Check what the run needs on this host, and start its models.
 
         Raises `InvalidInput`, which is on record then, where something is missing.
         """
         run = await RetryingReader(store).read(read_run, run_id)
-        require_one_process(ceiling_of(run))
         require_plugins(run.started)
         configuration = configuration_from_resolved(run.started.configuration)
         scorers_of(run.started.configuration)  # raises where they are broken by now
@@ -86,7 +92,7 @@ class DrivenRun:
         except BaseException:
             await targets.close()
             raise
-        return cls(store, leases, run, configuration, targets, observe)
+        return cls(store, leases, budgets, run, configuration, targets, observe)
 
     @property
     def active(self) -> int:
@@ -96,8 +102,11 @@ class DrivenRun:
     async def drive(self, lease: ShardLease, cases: range) -> bool:
         """Drive the shard; whether all its evaluations have ended. Raises nothing it could tell.
 
-        Ends early on a stop, when the lease is lost, and at an error, which `trouble` tells.
+        Ends early on a stop, when the lease is lost, and at an error, which `trouble` tells. Raises
+        `psycopg.OperationalError` or `LeaseLost` before it begins.
         """
+        at_once = self.configuration.execution.parallel_workers
+        spending = await self._budgets.slice_of(self.run, lease, cases, at_once)
         drive = EvaluationDrive(
             self.run,
             self.configuration,
@@ -108,12 +117,15 @@ class DrivenRun:
             asyncio.Event(),
             cases=cases,
             may_send=lambda: may_send(self._leases.remaining_s(lease)),
+            spending=spending,
         )
         if self._stopping:
             return False
         self._driving[lease] = drive
         self._idle.clear()
         done = False
+        if spending is not None:
+            spending.open()
         try:
             for phase in phases_of(self.configuration):
                 counts = (await drive.drive(phase)).counts()
@@ -121,6 +133,8 @@ class DrivenRun:
                 if drive.stop.is_set():
                     break
         finally:
+            if spending is not None:
+                await spending.close()
             del self._driving[lease]
             if not self._driving:
                 self._idle.set()

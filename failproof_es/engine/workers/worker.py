@@ -39,6 +39,7 @@ from failproof_es.engine.workers.shard_queue import (
     enqueue_missing,
     open_runs,
 )
+from failproof_es.engine.workers.shared_budget import RunBudgets
 from failproof_es.events import (
     EvaluationAbandoned,
     Event,
@@ -54,6 +55,7 @@ from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
+from failproof_es.store.writing.shared_state import SharedState
 
 MOST_SHARDS = 2
 """Two, so that a worker has something to ask while the last answers of a shard are awaited."""
@@ -94,6 +96,8 @@ class Worker:
         self._reader = RetryingReader(store)
         holder = f"{process_label()}, worker {str(self.worker_id)[:8]}"
         self._leases = ShardLeases(store.url, holder, options.lease_s)
+        self._state = SharedState(store.url)
+        self._budgets = RunBudgets(store, self._leases, self._state)
         self._presence = Presence(store, self.worker_id, holder)
         self._coordinator = Coordinator(store, self._leases, observe)
         self._queue = ShardQueue(store.url, self._drive)
@@ -126,6 +130,7 @@ class Worker:
         finally:
             released.set()
             await asyncio.to_thread(self._leases.close)
+            await asyncio.to_thread(self._state.close)
             await asyncio.to_thread(self._presence.leave)
 
     # -- the loop ----------------------------------------------------------------------------
@@ -235,7 +240,7 @@ class Worker:
         """What a job stands for: claim the shard, drive it, release it. Raises nothing."""
         try:
             await self._drive_claimed(shard)
-        except (psycopg.OperationalError, LogUnavailable, JournalError):
+        except (psycopg.OperationalError, LogUnavailable, JournalError, LeaseLost):
             pass  # the database is away: whoever looks next finds the shard unfinished
         except Exception as error:
             await self._give_up(shard.run_id, error)
@@ -268,7 +273,7 @@ class Worker:
                 return self._driven.get(run_id)
             try:
                 driven = await DrivenRun.open(
-                    self._store, self._leases, run_id, self._observe, self._say
+                    self._store, self._leases, self._budgets, run_id, self._observe, self._say
                 )
             except InvalidInput as error:
                 self._refuse(run_id, error)
