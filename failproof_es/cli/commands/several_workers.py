@@ -23,8 +23,8 @@ def begin_new(store: Store, loaded: LoadedConfiguration) -> Begin:
     """Plan a new run, with a job for each of its shards."""
 
     async def begin(say: Callable[[str], None]) -> UUID:
-        from failproof_es.engine.lifecycle import create
         from failproof_es.core.spend import written_usd
+        from failproof_es.engine.lifecycle import create
         from failproof_es.engine.workers.shard_queue import begin_run
 
         written = loaded.configuration.execution.max_spend_usd

@@ -11,7 +11,7 @@ request must fit into what its shard reserved. So at any moment, whatever proces
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import ROUND_DOWN, Context, Decimal
 from typing import NamedTuple
 

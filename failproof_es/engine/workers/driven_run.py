@@ -22,6 +22,7 @@ from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.lifecycle import require_models
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
+from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.preflight.record import Say, open_models
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.workers.leased_journal import LeasedJournal
@@ -73,6 +74,7 @@ class DrivenRun:
         store: Store,
         leases: ShardLeases,
         budgets: RunBudgets,
+        shares: KeyShares,
         run_id: UUID,
         observe: Observe,
         say: Say,
@@ -89,6 +91,7 @@ class DrivenRun:
         try:
             await require_models(run_id, store, targets, run.started.dialect, say)
             await open_models(store, run_id, targets)
+            await targets.share_limits(shares, with_others=True)
         except BaseException:
             await targets.close()
             raise

@@ -27,6 +27,7 @@ from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.identity import code_version, package_versions, process_label
+from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.operations import record_operations
 from failproof_es.engine.preflight.record import Say
 from failproof_es.engine.workers.driven_run import DrivenRun
@@ -55,7 +56,7 @@ from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
-from failproof_es.store.writing.shared_state import SharedState
+from failproof_es.store.writing.shared_state import DatabaseBook, SharedState
 
 MOST_SHARDS = 2
 """Two, so that a worker has something to ask while the last answers of a shard are awaited."""
@@ -98,6 +99,7 @@ class Worker:
         self._leases = ShardLeases(store.url, holder, options.lease_s)
         self._state = SharedState(store.url)
         self._budgets = RunBudgets(store, self._leases, self._state)
+        self._shares = KeyShares(DatabaseBook(self._state, holder))
         self._presence = Presence(store, self.worker_id, holder)
         self._coordinator = Coordinator(store, self._leases, observe)
         self._queue = ShardQueue(store.url, self._drive)
@@ -159,6 +161,7 @@ class Worker:
                 await asyncio.gather(taking, return_exceptions=True)
             for run_id in list(self._driven):
                 await self._leave(run_id, reason)
+            await self._shares.close()
 
     @property
     def _active(self) -> int:
@@ -273,7 +276,13 @@ class Worker:
                 return self._driven.get(run_id)
             try:
                 driven = await DrivenRun.open(
-                    self._store, self._leases, self._budgets, run_id, self._observe, self._say
+                    self._store,
+                    self._leases,
+                    self._budgets,
+                    self._shares,
+                    run_id,
+                    self._observe,
+                    self._say,
                 )
             except InvalidInput as error:
                 self._refuse(run_id, error)

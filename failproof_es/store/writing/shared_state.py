@@ -14,6 +14,7 @@ from uuid import UUID
 
 import psycopg
 
+from failproof_es.core.limits import Answer, Claim, Limits, ProviderKey
 from failproof_es.core.spend import Grant, Report, Spending
 from failproof_es.store.connecting import connect
 from failproof_es.store.writing.lease import HeldLease
@@ -121,6 +122,37 @@ def reserve_spending(state: SharedState, lease: HeldLease, report: Report) -> Gr
 def shards_with_budget(state: SharedState, run_id: UUID) -> list[int]:
     """The shards of a run for which something is reserved."""
     return [shard for (shard,) in state.execute("reserved_shards", {"run_id": run_id})]
+
+
+class DatabaseBook:
+    """The shares of all workers of a database, as `holder` sees them."""
+
+    def __init__(self, state: SharedState, holder: str) -> None:
+        self._state = state
+        self._holder = holder
+
+    def exchange(
+        self, key: ProviderKey, limits: Limits, own: UUID, claim: Claim, seconds: float
+    ) -> Answer:
+        """Tell what was used and what a server said, and ask for a share. With 0 seconds it ends.
+
+        Raises `psycopg.OperationalError` while the database is away.
+        """
+        [row] = self._state.execute(
+            "share_limits",
+            {
+                **claim._asdict(),
+                "key": key.digest,
+                "server": key.server,
+                "own": own,
+                "holder": self._holder,
+                "seconds": seconds,
+                "most_concurrency": limits.concurrency,
+                "most_requests": limits.requests,
+                "most_tokens": limits.tokens,
+            },
+        )
+        return Answer(*row)
 
 
 def _named(lease: HeldLease) -> dict[str, Any]:
