@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 import psycopg
@@ -191,7 +191,8 @@ class KeyShare:
         self._asking_if_not(False)
         stopping = asyncio.ensure_future(stop.wait())
         try:
-            await asyncio.wait([waiter.answered, stopping], return_when=asyncio.FIRST_COMPLETED)
+            both: set[asyncio.Future[Any]] = {waiter.answered, stopping}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
             waiter.answered.cancel()

@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 import psycopg
@@ -133,7 +133,8 @@ class SpendSlice(SpendLimiter):
         self._changed.set()
         stopping = asyncio.ensure_future(stop.wait())
         try:
-            await asyncio.wait([waiter.answered, stopping], return_when=asyncio.FIRST_COMPLETED)
+            both: set[asyncio.Future[Any]] = {waiter.answered, stopping}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             if waiter.answered.done():
                 waiter.answered.result()
         finally:

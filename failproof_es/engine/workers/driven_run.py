@@ -41,12 +41,13 @@ class DrivenRun:
         self,
         store: Store,
         leases: ShardLeases,
-        budgets: RunBudgets,
         run: Run,
         configuration: Configuration,
         targets: Targets,
         observe: Observe,
+        budgets: RunBudgets | None = None,
     ) -> None:
+        """Without `budgets` the run has no spend ceiling."""
         self.run = run
         self.configuration = configuration
         self.targets = targets
@@ -95,7 +96,7 @@ class DrivenRun:
         except BaseException:
             await targets.close()
             raise
-        return cls(store, leases, budgets, run, configuration, targets, observe)
+        return cls(store, leases, run, configuration, targets, observe, budgets)
 
     @property
     def active(self) -> int:
@@ -108,8 +109,10 @@ class DrivenRun:
         Ends early on a stop, when the lease is lost, and at an error, which `trouble` tells. Raises
         `psycopg.OperationalError` or `LeaseLost` before it begins.
         """
-        at_once = self.configuration.execution.parallel_workers
-        spending = await self._budgets.slice_of(self.run, lease, cases, at_once)
+        spending = None
+        if self._budgets is not None:
+            at_once = self.configuration.execution.parallel_workers
+            spending = await self._budgets.slice_of(self.run, lease, cases, at_once)
         drive = EvaluationDrive(
             self.run,
             self.configuration,

@@ -74,7 +74,7 @@ def test_two_workers_stop_at_the_ceiling_and_leave_nothing_of_it_unused(
         again = run(store.url, "resume", "1", "--workers", "2", "--quiet", "--json", cwd=tmp_path)
         assert again.returncode == 1, again.stderr
         assert "$3.00 is reached" in orjson.loads(again.stdout)["reason"]
-        assert charges(store) == (known, 0)
+        assert sum(charges(store)) == known
         low = run(store.url, "resume", "1", "--workers", "2", "--max-spend", "2", cwd=tmp_path)
         assert (low.returncode, "more than $2.00" in low.stderr) == (2, True), low.stderr
         more = run(
