@@ -94,10 +94,11 @@ class Answer(NamedTuple):
 class Held:
     """The share of one worker."""
 
-    concurrency: int
+    concurrency: int | None
+    """`None` where it knows of no limit; so are the next two."""
     wanted: int
-    requests: int
-    tokens: int
+    requests: int | None
+    tokens: int | None
     waits: bool
     ends_at: float
 
@@ -152,8 +153,8 @@ def share(
     shares = dict(others)
     if seconds > 0:
         shares[own] = Held(
-            answer.concurrency or 0, claim.wants_concurrency, answer.requests or 0,
-            answer.tokens or 0, claim.waits, now + seconds,
+            answer.concurrency, claim.wants_concurrency, answer.requests, answer.tokens,
+            claim.waits, now + seconds,
         )  # fmt: skip
     return replace(state, shares=shares, uses=uses), answer
 
@@ -165,14 +166,18 @@ def _concurrency(
         return {}
     live = {worker: held for worker, held in others.items() if held.ends_at > now}
     fair = most
-    if any(held.wanted > held.concurrency for held in live.values()):
+    if any(_starves(held) for held in live.values()):
         demanding = [worker for worker, held in live.items() if held.wanted > 0]
         count = len(demanding) + 1
         place = sum(worker < own for worker in demanding) + floor(now / _TURN_S) % count
         fair = most // count + (place % count < most % count)
     wanted = max(claim.keeps_concurrency, min(claim.wants_concurrency, fair))
-    free = most - sum(held.concurrency for held in live.values())
+    free = most - sum(held.concurrency or 0 for held in live.values())
     return {"concurrency": max(0, min(free, wanted)), "fair": fair}
+
+
+def _starves(held: Held) -> bool:
+    return held.concurrency is not None and held.wanted > held.concurrency
 
 
 def _requests(
@@ -184,7 +189,7 @@ def _requests(
 ) -> int | None:
     if most is None:
         return None
-    free = most - sum(use[1] for use in uses) - sum(held.requests for held in others.values())
+    free = most - sum(use[1] for use in uses) - sum(held.requests or 0 for held in others.values())
     return rate_share(free, claim.keeps_requests, claim.wants_requests, 1 + _waiting(others, now))
 
 
@@ -197,7 +202,7 @@ def _tokens(
 ) -> int | None:
     if most is None:
         return None
-    free = most - sum(use[2] for use in uses) - sum(held.tokens for held in others.values())
+    free = most - sum(use[2] for use in uses) - sum(held.tokens or 0 for held in others.values())
     parts = 0 if claim.waits else 2 * (1 + _waiting(others, now))
     return rate_share(free, claim.keeps_tokens, claim.wants_tokens, parts)
 

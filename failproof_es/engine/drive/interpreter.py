@@ -172,6 +172,9 @@ class Interpreter:
                     await self._record(decided)
                     decided = []
                 if not await target.limiter.acquire():
+                    if (refused := target.limiter.refused_elsewhere) is not None:
+                        await self._record(decided)
+                        raise Halted(f"{action.judge or key.model_key}: {refused}")
                     break
                 sent_at = permit = used = None
                 try:

@@ -81,7 +81,7 @@ class Targets:
         for server, (key, limits) in self.limited.items():
             if limits.any or with_others:
                 share, gate = await shares.of(key, limits), self.gates[server]
-                share.gates.append(gate)
+                share.join(gate)
                 gate.share = share
                 self._shares.append((share, gate))
 
@@ -172,7 +172,7 @@ class Targets:
     async def close(self) -> None:
         """Release everything, even if parts of it fail."""
         for share, gate in self._shares:
-            share.gates.remove(gate)
+            share.leave(gate)
         self._shares.clear()
         await asyncio.gather(
             *(target.provider.close() for target in self._all()), return_exceptions=True

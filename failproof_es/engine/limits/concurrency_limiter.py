@@ -64,6 +64,8 @@ class ConcurrencyLimiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._held_back: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self.refused_elsewhere: str | None = None
+        """The same where nothing was asked here: another process was told so."""
         self._closed = False
         self._held_elsewhere = False
         """Whether the hold is one that another process was told of, which records it."""
@@ -90,8 +92,8 @@ class ConcurrencyLimiter:
         return self._admits and self._semaphore.is_available
 
     async def acquire(self) -> bool:
-        """Wait until a request may be prepared; false once the run stops."""
-        while not self._closed:
+        """Wait until a request may be prepared; false once the run stops, or must."""
+        while not self._closed and self.refused_elsewhere is None:
             if not self._admits:
                 await self._woken(self._waiting)
                 continue
@@ -193,6 +195,12 @@ class ConcurrencyLimiter:
         before = self._limit
         self._limit = before.hold(clock.monotonic_s(), seconds)
         self._held_elsewhere = self._held_elsewhere or before.held_until is None
+        if seconds >= self.max_wait_s:
+            self.refused_elsewhere = (
+                f"{self.server} asks to wait {seconds:.0f} s, as another worker was told, longer "
+                f"than the {self.max_wait_s:g} s of `execution.rate_limit_wait_ms`"
+            )
+            self.wake()
         self._wake_when_released()
 
     def cut(self) -> None:

@@ -154,6 +154,17 @@ class KeyShare:
 
     # -- for the gates -----------------------------------------------------------------------
 
+    def join(self, gate: Gate) -> None:
+        """Let a gate draw from the share. It learns of a hold that others were told."""
+        self.gates.append(gate)
+        left_s = self._held_until - self._clock()
+        if left_s > 0:
+            gate.hold(left_s)
+
+    def leave(self, gate: Gate) -> None:
+        """Let it draw no more."""
+        self.gates.remove(gate)
+
     def may_begin(self) -> bool:
         """Whether one more request may enter."""
         begun = sum(gate.begun for gate in self.gates)

@@ -150,8 +150,8 @@ BEGIN
             is_waiting, expires_at
         )
         VALUES (
-            limited_key, own_share, own_holder, coalesce(granted_concurrency, 0), wants_concurrency,
-            coalesce(granted_requests, 0), coalesce(granted_tokens, 0), waits,
+            limited_key, own_share, own_holder, granted_concurrency, wants_concurrency,
+            granted_requests, granted_tokens, waits,
             moment + make_interval(secs => seconds)
         );
     END IF;

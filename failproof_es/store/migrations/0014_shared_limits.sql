@@ -75,10 +75,10 @@ CREATE TABLE failproof.limit_shares (
     provider_key text NOT NULL REFERENCES failproof.provider_limits (provider_key),
     share_id uuid NOT NULL,
     holder text NOT NULL,
-    concurrency integer NOT NULL,
+    concurrency integer,
     wanted_concurrency integer NOT NULL,
-    requests bigint NOT NULL,
-    tokens bigint NOT NULL,
+    requests bigint,
+    tokens bigint,
     is_waiting boolean NOT NULL,
     expires_at timestamptz NOT NULL,
     CONSTRAINT limit_shares_pkey PRIMARY KEY (provider_key, share_id),
@@ -89,7 +89,7 @@ CREATE TABLE failproof.limit_shares (
 COMMENT ON TABLE failproof.limit_shares IS
     'The share that each worker has of the configured limits of a provider key.';
 COMMENT ON COLUMN failproof.limit_shares.concurrency IS
-    'How many requests it may have in flight, until its share ends.';
+    'How many requests it may have in flight, until its share ends. NULL: there is no limit.';
 COMMENT ON COLUMN failproof.limit_shares.requests IS
     'How many it may still send. They count for a minute after its share ends.';
 COMMENT ON COLUMN failproof.limit_shares.tokens IS

@@ -1,6 +1,7 @@
 -- Each worker that told of itself, and the shards whose leases it holds.
 SELECT
     w.worker_id,
+    w.holder,
     w.who,
     w.host,
     w.process,

@@ -73,7 +73,7 @@ def test_no_limit_is_exceeded_whatever_is_lost_paused_or_killed(
         elif what == "die":
             workers[index] = Worker(UUID(int=worker.own.int + 10), limits)
         live = [held for held in state.shares.values() if held.ends_at > now]
-        assert sum(held.concurrency for held in live) <= concurrency
+        assert sum(held.concurrency or 0 for held in live) <= concurrency
         usable = [
             each.local for n, each in enumerate(workers) if now + 777 * n < each.local.usable_until
         ]

@@ -65,7 +65,8 @@ def test_the_database_shares_out_what_the_model_does(
         own = random.choice(WORKERS)
         limits = random.choice((some, some, some, Limits(3, 5, 50)))
         held = state.shares.get(own)
-        keeps = (held.concurrency, held.requests, held.tokens) if held else (0, 0, 0)
+        had = (held.concurrency, held.requests, held.tokens) if held else ()
+        keeps = [each or 0 for each in had] or [0, 0, 0]
         claim = Claim(
             random.randint(0, keeps[0]), random.randint(0, 6),
             random.randint(0, keeps[1]), random.randint(0, 9), random.randint(0, 3),
