@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from decimal import Decimal
 from pathlib import Path
 
 import orjson
 import pytest
 
+from failproof_es.core.sharding.shards import shard_cases, shard_size
 from failproof_es.core.spend import HIDDEN_INPUT_TOKENS
-from failproof_es.store.reading.reader import find
+from failproof_es.engine.history import read_run
+from failproof_es.engine.limits.recorded_spending import recorded_spending
+from failproof_es.engine.limits.spend_slice import SpendSlice
+from failproof_es.engine.workers.shared_budget import RunBudgets
+from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
-from tests.acceptance.commands import asked, mock_server, run, write_configuration, write_suite
+from failproof_es.store.writing.lease import ShardLeases
+from failproof_es.store.writing.shared_state import SharedState, set_ceiling
+from tests.acceptance.commands import (
+    asked,
+    begin,
+    kill_group,
+    mock_server,
+    run,
+    write_configuration,
+    write_suite,
+)
 from tests.acceptance.workers.processes import begin_worker, count, end_of, wait_until
 
 SEED = 20261123
@@ -100,6 +116,50 @@ def test_what_one_process_spent_counts_for_workers_and_the_other_way_round(
             assert f"ceiling of ${ceiling}.00 is reached" in ended.stderr
             known, unknown = charges(store)
             assert ceiling - Decimal("0.17") < known <= ceiling and unknown == 0
+
+
+def test_who_takes_a_shard_over_counts_what_the_one_before_spent(
+    store: Store, tmp_path: Path
+) -> None:
+    """Answers, errors, and requests that nobody recorded an outcome of: each in its shard."""
+    with mock_server(latency_ms=0) as url:
+        configured(tmp_path, url, "50", 64)
+        lines = (tmp_path / "suite.jsonl").read_bytes().splitlines()
+        lines[20] = lines[20].replace(b"Say ", b"[fault:http500*1] Say ")
+        for place in (30, 40, 50):
+            lines[place] = lines[place].replace(b"Say ", b"[fault:silent] Say ")
+        (tmp_path / "suite.jsonl").write_bytes(b"\n".join(lines))
+        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        wait_until(store, "RequestSent", 65)
+        wait_until(store, "Scored", 61)
+        kill_group(process)
+    known, unknown = charges(store)
+    assert unknown > 4 * Decimal("0.1"), "the error, and those in flight"
+    with store.connect() as connection:
+        run_id = resolve_run(connection, "1")
+        state = read_run(connection, run_id)
+    size = shard_size(64)
+
+    async def count_all() -> list[SpendSlice | None]:
+        with ShardLeases(store.url, "heir") as leases, closing(SharedState(store.url)) as shared:
+            set_ceiling(shared, run_id, Decimal(50))
+            budgets, found = RunBudgets(store, leases, shared), []
+            for shard in range(64 // size):
+                lease = leases.claim(run_id, shard)
+                assert lease is not None
+                cases = shard_cases(64, size, shard)
+                found.append(await budgets.slice_of(state, lease, cases, 4))
+            return found
+
+    assert all(asyncio.run(count_all()))
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT sum(known_usd), sum(unknown_usd), sum(reserved_usd) "
+            "FROM failproof.shard_budget_list"
+        ).fetchone()
+        counted = recorded_spending(connection, state)
+    assert row == (known, unknown, 0)
+    assert (counted.known, counted.unknown) == (known, unknown)
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(12, marks=pytest.mark.slow)])

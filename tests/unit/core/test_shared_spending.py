@@ -86,7 +86,7 @@ def test_two_that_wait_each_with_a_part_of_what_is_left_do_not_wait_for_ever() -
     for number, worker in enumerate(workers):
         report = worker.report(Decimal(8), NOTHING, give_back=False)
         rows, grant = reserve(ceiling, rows, number, report)
-        assert (report.needs, grant.more, grant.wanted) == (3, 0, True)
+        assert report.needs == 3 and grant.more == 0 and grant.wanted
         worker.granted(grant)
         assert worker.may_fit_later(Decimal(8)) and not worker.may_fit_later(Decimal(11))
     for number, worker in enumerate(workers):
@@ -105,4 +105,4 @@ def test_an_answer_that_costs_more_than_it_could_is_told_and_no_more_is_reserved
     worker.settle(Decimal(5), Charge(Decimal(12), known=True, beyond=True))
     assert not worker.fits(Decimal(1))
     rows, grant = reserve(Decimal(10), rows, 0, worker.report(Decimal(1), NOTHING, give_back=False))
-    assert (grant.more, grant.total.spent) == (0, 12)
+    assert grant.more == 0 and grant.total.spent == 12
