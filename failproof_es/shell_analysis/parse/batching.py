@@ -2,7 +2,7 @@
 
 A process costs more than most of what it is asked. Who asks for one text while others ask shares
 their process; nobody waits for others to come: a batch is what has gathered while the processes
-before were at work.
+before were at work. Where few ask, each has a process at once, as long as there are cores.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Batcher(Generic[Answer]):
         """No question, no answer. A forked child has none of the threads that would answer."""
         self._changed = threading.Condition()
         self._waiting: deque[_Question[Answer]] = deque()
-        self._running: dict[int, float] = {}
+        self._running: dict[int, tuple[float, int]] = {}
+        """When each batch was begun, and how many texts it has."""
         self._known: OrderedDict[str, tuple[Answer, int]] = OrderedDict()
         self._bytes = 0
 
@@ -138,8 +139,8 @@ class Batcher(Generic[Answer]):
         with self._changed:
             while not all(each.done for each in mine):
                 if self._waiting and self._may_start():
-                    self._running[id(batch)] = time.monotonic()
                     batch.extend(islice(self._waiting, MOST))
+                    self._running[id(batch)] = time.monotonic(), len(batch)
                     for _ in batch:
                         self._waiting.popleft()
                     return
@@ -148,8 +149,10 @@ class Batcher(Generic[Answer]):
     def _may_start(self) -> bool:
         """Whether to start a batch now, or to let it gather while another one is answered."""
         soon = time.monotonic() - _PATIENCE
-        quick = sum(began > soon for began in self._running.values())
-        return quick < (self._cores if len(self._waiting) >= _WORTH_A_PROCESS else 1)
+        quick = [size for began, size in self._running.values() if began > soon]
+        if not quick or len(quick) >= self._cores:
+            return not quick
+        return len(self._waiting) >= _WORTH_A_PROCESS or max(quick) == 1
 
     def _end(self, batch: Sequence[_Question[Answer]]) -> None:
         """Remember what was answered. What was not, as this thread is told to stop, waits again."""

@@ -26,11 +26,13 @@ import json, os, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from failproof_es.shell_analysis.equivalence import compare_many
 from failproof_es.shell_analysis.posix import check_posix_many
-from failproof_es.shell_analysis.safety import judge_safety
+from failproof_es.shell_analysis import safety
 commands = json.load(sys.stdin)
 def safe(commands):
+    if hasattr(safety, "judge_safety_many"):
+        return safety.judge_safety_many(commands)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(judge_safety, commands))
+        return list(pool.map(safety.judge_safety, commands))
 checks = {
     "shell-posix": lambda mark: check_posix_many([f"{each}; : {mark}" for each in commands]),
     "shell-equivalence": lambda mark: compare_many(

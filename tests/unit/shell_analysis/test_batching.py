@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -32,6 +32,14 @@ class Recorder:
 
 def batcher(run: Recorder) -> Batcher[str]:
     return Batcher(run, lambda answer: None if answer == "PASSING" else len(answer))
+
+
+def wait_until(seen: Callable[[], bool]) -> None:
+    """Fails after 20 s."""
+    ends = time.monotonic() + 20
+    while not seen():
+        assert time.monotonic() < ends
+        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("count", [0, 1, MOST - 1, MOST, MOST + 1, 5 * MOST + 3])
@@ -80,21 +88,21 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run.batches[-2:] == [["four"], ["four"]]
 
 
-def test_threads_that_ask_while_a_batch_is_answered_share_the_next() -> None:
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_threads_that_ask_while_every_core_answers_share_the_next_batch(cores: int) -> None:
+    """Few have a process each, at once; the others gather."""
     run = Recorder()
     asking = batcher(run)
+    asking._cores = cores
     run.gate.clear()
-    with ThreadPoolExecutor(9) as pool:
-        first = pool.submit(asking.ask, ["first"])
-        while not run.batches:
-            time.sleep(0.001)
-        others = [pool.submit(asking.ask, [f"other {number}"]) for number in range(8)]
-        while len(asking._waiting) < 8:
-            time.sleep(0.001)
+    with ThreadPoolExecutor(cores + 8) as pool:
+        asked = [pool.submit(asking.ask, [f"text {n}"]) for n in range(cores)]
+        wait_until(lambda: len(run.batches) == cores)
+        asked += [pool.submit(asking.ask, [f"text {n}"]) for n in range(cores, cores + 8)]
+        wait_until(lambda: len(asking._waiting) == 8)
         run.gate.set()
-        assert first.result() == ["FIRST"]
-        assert [each.result() for each in others] == [[f"OTHER {n}"] for n in range(8)]
-    assert len(run.batches) == 2
+        assert [each.result() for each in asked] == [[f"TEXT {n}"] for n in range(cores + 8)]
+    assert sorted(map(len, run.batches)) == [1] * cores + [8]
     assert not asking._running
 
 
@@ -119,8 +127,7 @@ def test_a_batch_that_takes_long_holds_up_no_other(monkeypatch: pytest.MonkeyPat
     asking = Batcher(run, len)
     with ThreadPoolExecutor(4) as pool:
         stuck = [pool.submit(asking.ask, ["slow"])]
-        while not asking._running:
-            time.sleep(0.001)
+        wait_until(lambda: bool(asking._running))
         assert pool.submit(asking.ask, ["quick"]).result(10) == ["quick"]
         assert not stuck[0].done()
         slow.set()
@@ -141,13 +148,12 @@ def test_who_is_told_to_stop_leaves_the_rest_to_others() -> None:
         return list(texts)
 
     asking = Batcher(run, len)
+    asking._cores = 1
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(asking.ask, ["first"])]
-        while not batches:
-            time.sleep(0.001)
+        wait_until(lambda: bool(batches))
         asked += [pool.submit(asking.ask, [text]) for text in ("one", "other")]
-        while len(asking._waiting) < 2:
-            time.sleep(0.001)
+        wait_until(lambda: len(asking._waiting) == 2)
         gate.set()
         ends = [each.exception(10) or each.result() for each in asked]
     assert sorted(batches[1]) == ["one", "other"]
@@ -164,8 +170,7 @@ def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
     run.gate.clear()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asking.ask, ["parent"])
-        while not run.batches:
-            time.sleep(0.001)
+        wait_until(lambda: bool(run.batches))
         child = os.fork()
         if not child:
             run.gate.set()
