@@ -272,7 +272,7 @@ class KeyShare:
         )  # fmt: skip
         try:
             await self._told(claim, SHARE_S)
-        except psycopg.OperationalError:
+        except psycopg.Error:  # it is away, above all: the share ends by itself
             self._local.not_told(claim)
             again = self._heard
             self._heard = heard._replace(
