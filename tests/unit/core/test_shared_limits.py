@@ -36,10 +36,11 @@ class Worker:
 
 actions = some.lists(
     some.tuples(
-        some.sampled_from(["exchange", "lost", "unheard", "send", "end", "die"]),
+        some.sampled_from(["exchange"] * 3 + ["send"] * 3 + ["lost", "unheard", "end", "die"]),
         some.integers(0, 2),
         some.sampled_from([0.0, 0.01, 1.0, 4.0, 9.9, 12.0, 40.0]),
     ),
+    min_size=30,
     max_size=120,
 )
 
