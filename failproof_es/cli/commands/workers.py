@@ -49,8 +49,8 @@ def workers(output_format: Format) -> None:
     heard of  how long ago it last said that it works; one that was killed is listed for a day
 
     Below stand the limits that they share, where there are any: how many requests each may have in
-    flight at once and wants, how many requests and tokens of the minute it has in hand, and whether
-    it waits.
+    flight at once, and how many it wants. Its requests and tokens of the minute are those that it
+    has in hand.
 
     A run that one process drives alone has no worker: `runs` says who drives it.
     """
