@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from failproof_es.store.store import Store
@@ -89,6 +90,12 @@ def test_a_minutes_requests_are_shared_by_two_workers(
         _, came = load(url)
         assert 22 <= len(came) <= 24
         assert count(store, "RequestSent") <= 24, "who waits has not recorded a request yet"
+        listed = run(store.url, "workers", "--json", cwd=tmp_path)
+        shares = [share for each in orjson.loads(listed.stdout) for share in each["limits"]]
+        assert {share["server"] for share in shares} == {url}
+        assert any(share["waiting"] for share in shares)
+        assert sum(share["requests"] for share in shares) <= 24
+        assert "waits" in run(store.url, "workers", cwd=tmp_path).stdout
 
 
 @pytest.mark.slow
