@@ -18,7 +18,13 @@ from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
 from failproof_es.problems import Problem, Problems
 
 _FROM = Path("--set")
-_OF_A_MODEL = ("base_url", "api_key_env")
+_OF_A_MODEL = (
+    "base_url",
+    "api_key_env",
+    "concurrent_requests",
+    "requests_per_minute",
+    "tokens_per_minute",
+)
 _OF_EXECUTION = (
     "timeout_per_request_ms",
     "parallel_workers",
@@ -28,7 +34,7 @@ _OF_EXECUTION = (
     "max_spend_usd",
 )
 _MAY_BE_SET = (
-    f"may be set: {' and '.join(_OF_A_MODEL)} of `models.N`, `judge` or `judges.N`, and of "
+    f"may be set: {', '.join(_OF_A_MODEL)} of `models.N`, `judge` or `judges.N`, and of "
     f"`execution` {', '.join(_OF_EXECUTION)}; for anything else start a new run"
 )
 

@@ -86,6 +86,9 @@ class TestRun(Section):
     placeholder `ISO-8601` of specification 001."""
 
 
+_Limit = Annotated[int | None, Field(ge=1, le=1_000_000_000)]
+
+
 class Model(Section):
     """One model to evaluate, named by its exact version string. Never substituted."""
 
@@ -125,6 +128,14 @@ class Model(Section):
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
     options: dict[str, Any] = {}
     """Settings of a provider from an installed package; its documentation describes them."""
+    concurrent_requests: _Limit = None
+    """The most requests that its server may have at once, from all workers together, with this key.
+    Of entries that share a server the lowest counts, of the next two as well."""
+    requests_per_minute: _Limit = None
+    """The most requests in any minute, over all workers."""
+    tokens_per_minute: _Limit = None
+    """The most tokens in any minute, over all workers, read and written. A request counts with its
+    bytes and the longest answer until it is answered."""
 
     @model_validator(mode="before")
     @classmethod

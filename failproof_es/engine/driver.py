@@ -29,6 +29,7 @@ from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import code_version, current_host, current_user, package_versions
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
+from failproof_es.engine.limits.key_share import KeyShares, MemoryBook
 from failproof_es.engine.limits.recorded_spending import recorded_spending
 from failproof_es.engine.limits.spend_limiter import SpendLimiter, require_ceiling_above
 from failproof_es.events import RunResumed, SpendCeilingChanged
@@ -151,12 +152,15 @@ class Driver:
         give_up = evaluations.give_up
         recording = asyncio.create_task(stream.record_limits(changes, give_up), name="limits")
         tally = Tally(stream.run.started.planned_evaluations)
+        shares = KeyShares(MemoryBook())
         try:
+            await self._targets.share_limits(shares, with_others=False)
             for phase in self._phases:
                 tally = await self._drive_phase(evaluations, phase)
                 if self._stop.is_set():
                     break
         finally:
+            await shares.close()
             changes.put_nowait(None)
             await recording
         why = evaluations.why(requested=self._requested_stop.is_set())

@@ -267,6 +267,23 @@ def read_unfinished_cases(
     Otherwise as `read_unfinished`. Raises `ImpossibleHistory` where the recorded plan is cut
     otherwise than plans are, or shorter.
     """
+    digests = _digests(connection, run, cases)
+    scored, abandoned, left = _unfinished_of(connection, run, digests, models)
+    return Unfinished(run.chunks, scored, abandoned, left)
+
+
+def read_planned_streams(connection: Connection, run: Run, cases: range) -> Iterator[list[str]]:
+    """The streams of the evaluations of the cases at these places, some at a time.
+
+    Raises as `read_unfinished_cases` does.
+    """
+    models = [model.key for model in run.started.models]
+    for planned in _batches(run, _digests(connection, run, cases), models):
+        yield planned_streams(run.started.originator_id, planned)
+
+
+def _digests(connection: Connection, run: Run, cases: range) -> list[str]:
+    """The digests of the cases at these places in the plan."""
     run_id = run.started.originator_id
     digests: list[str] = []
     for piece in chunk_slices(cases):
@@ -274,8 +291,7 @@ def read_unfinished_cases(
         if piece.end > len(recorded) or (piece.chunk + 1 < run.chunks and len(recorded) != CHUNK):
             raise ImpossibleHistory(f"run {run_id}: chunk {piece.chunk} of its plan is too short")
         digests += recorded[piece.first : piece.end]
-    scored, abandoned, left = _unfinished_of(connection, run, digests, models)
-    return Unfinished(run.chunks, scored, abandoned, left)
+    return digests
 
 
 def _unfinished_of(

@@ -1,7 +1,8 @@
 """An OpenAI-compatible server that answers deterministically and misbehaves on command.
 
 `python -m tests.servers.mock_server --latency-ms 50` prints its URL on its first line. What it was
-asked is counted by prompt: GET /asked. A prompt that holds `[fault:NAME]` gets that fault,
+asked is counted by prompt: GET /asked; GET /load has when each request came, and how many were
+answered at once. A prompt that holds `[fault:NAME]` gets that fault,
 `[fault:NAME*N]` for its first N requests only. One that holds `[answer:BASE64]` is answered
 with that text.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import time
 from base64 import b64decode
 from collections import Counter
 from typing import Any
@@ -46,6 +48,7 @@ class MockServer:
         self.authorizations: Counter[str] = Counter()
         self.in_flight = 0
         self.most_in_flight = 0
+        self.came: list[float] = []
         self.url = ""
         self._runner: web.AppRunner | None = None
 
@@ -68,6 +71,7 @@ class MockServer:
         app.router.add_get("/v1/models", self._models)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/asked", self._asked)
+        app.router.add_get("/load", self._load)
 
     async def stop(self) -> None:
         """Close every connection."""
@@ -82,10 +86,14 @@ class MockServer:
     async def _asked(self, request: web.Request) -> web.Response:
         return _reply(200, orjson.dumps(self.asked))
 
+    async def _load(self, request: web.Request) -> web.Response:
+        return _reply(200, orjson.dumps({"most": self.most_in_flight, "came": self.came}))
+
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body: dict[str, Any] = orjson.loads(await request.read())
         prompt: str = body["messages"][-1]["content"]
         self.asked[prompt] += 1
+        self.came.append(time.monotonic())
         self.authorizations[request.headers.get("authorization", "")] += 1
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
@@ -106,6 +114,8 @@ class MockServer:
             return _reply(*_BODIES[fault])
         if fault == "http429":
             return _reply(429, b'{"error": {"message": "slow down"}}', {"Retry-After": "1"})
+        if fault == "http429for5s":
+            return _reply(429, b'{"error": {"message": "slow down"}}', {"Retry-After": "5"})
         if fault.startswith("busy"):
             status = int(fault.removeprefix("busy"))
             when = {"Retry-After": "0.2"} if status == 503 else None

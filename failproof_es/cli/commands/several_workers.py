@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -24,18 +26,22 @@ def begin_new(store: Store, loaded: LoadedConfiguration) -> Begin:
     """Plan a new run, with a job for each of its shards."""
 
     async def begin(say: Callable[[str], None]) -> UUID:
+        from failproof_es.core.spend import written_usd
         from failproof_es.engine.lifecycle import create
-        from failproof_es.engine.limits.spend_limiter import require_one_process
         from failproof_es.engine.workers.shard_queue import begin_run
 
-        require_one_process(loaded.configuration.execution.max_spend_usd)
-        return (await create(loaded, store, say=say, also=begin_run)).originator_id
+        written = loaded.configuration.execution.max_spend_usd
+        also = partial(begin_run, ceiling=None if written is None else written_usd(written))
+        return (await create(loaded, store, say=say, also=also)).originator_id
 
     return begin
 
 
-def begin_again(store: Store, run_id: UUID) -> Begin:
-    """Resume a run, with a job for each shard that nobody finished."""
+def begin_again(store: Store, run_id: UUID, max_spend_usd: Decimal | None) -> Begin:
+    """Resume a run, with a job for each shard that nobody finished.
+
+    `max_spend_usd` is its spend ceiling from now on.
+    """
 
     async def begin(say: Callable[[str], None]) -> UUID:
         from failproof_es.engine.identity import process_label
@@ -44,7 +50,8 @@ def begin_again(store: Store, run_id: UUID) -> Begin:
 
         leases = ShardLeases(store.url, process_label())
         try:
-            run = await Coordinator(store, leases, lambda event: None).resume(run_id)
+            coordinator = Coordinator(store, leases, lambda event: None)
+            run = await coordinator.resume(run_id, max_spend_usd)
         finally:
             await asyncio.to_thread(leases.close)
         if run.ended and run.sealed:

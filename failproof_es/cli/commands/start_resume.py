@@ -55,7 +55,6 @@ from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
-from failproof_es.engine.limits.spend_limiter import require_one_process
 from failproof_es.events import Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
@@ -200,14 +199,12 @@ def resume(
             "--max-spend is for RUN itself, which --at and --retry-abandoned do not change",
             remedy=f"use --set execution.max_spend_usd={max_spend}: it is that of the new run",
         )
-    if detach or workers > 1:
-        require_one_process(max_spend)
     with session().open_store() as store:
         state = ProgressState()
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             if detach:
-                leave_to_workers(store, begin_again(store, run_id), output_format)
+                leave_to_workers(store, begin_again(store, run_id, max_spend), output_format)
                 return
             after = max_position(connection)
             if not quiet and not branching:
@@ -216,7 +213,7 @@ def resume(
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if workers > 1:
-                begin = begin_again(store, run_id)
+                begin = begin_again(store, run_id, max_spend)
                 return drive_locally(store, begin, workers, quiet=quiet, after=after, **how)
             if not quiet:
                 how["on_carried_over"] = state.carry_over

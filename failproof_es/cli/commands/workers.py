@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
 
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, print_table
-from failproof_es.engine.workers.presence import KnownWorker, list_workers
+from failproof_es.engine.workers.presence import KnownWorker, list_shares, list_workers
 from failproof_es.store.schema.queue_schema import has_queue
 
 _COLUMNS = (
@@ -24,6 +25,18 @@ _COLUMNS = (
 )
 
 
+_LIMITS = (
+    Column("server", "server"),
+    Column("key", "key"),
+    Column("worker", "holder"),
+    Column("at once", "concurrency", right=True),
+    Column("wanted", "wanted", right=True),
+    Column("requests", "requests", right=True),
+    Column("tokens", "tokens", right=True),
+    Column("now", "now"),
+)
+
+
 @click.command(cls=Command)
 @format_option()
 def workers(output_format: Format) -> None:
@@ -35,13 +48,23 @@ def workers(output_format: Format) -> None:
     rate/s    of them, lately
     heard of  how long ago it last said that it works; one that was killed is listed for a day
 
+    Below stand the limits that they share, where there are any: how many requests each may have in
+    flight at once, and how many it wants. Its requests and tokens of the minute are those that it
+    has in hand.
+
     A run that one process drives alone has no worker: `runs` says who drives it.
     """
     with session().open_store() as store, store.connect() as connection:
         rows = list(map(_row, list_workers(connection))) if has_queue(connection) else []
+        shares = [asdict(share) for share in list_shares(connection)]
+    for row in rows:
+        holder = row.pop("holder")
+        row["limits"] = [share for share in shares if share["holder"] == holder]
     if output_format is Format.TABLE:
         nothing = "no workers; start one: `failproof-es worker`"
         print_table(map(_for_people, rows), _COLUMNS, when_empty=nothing)
+        if shares:
+            print_table([{**share, "now": _now(share)} for share in shares], _LIMITS)
     else:
         print_rows(rows, _COLUMNS, output_format)
 
@@ -49,6 +72,7 @@ def workers(output_format: Format) -> None:
 def _row(worker: KnownWorker) -> dict[str, Any]:
     return {
         "worker_id": str(worker.worker_id),
+        "holder": worker.holder,
         "who": worker.who,
         "host": worker.host,
         "process": worker.process,
@@ -61,6 +85,12 @@ def _row(worker: KnownWorker) -> dict[str, Any]:
         "finished": worker.finished,
         "per_second": None if worker.per_second is None else round(worker.per_second, 2),
     }
+
+
+def _now(share: dict[str, Any]) -> str | None:
+    if share["held_s"] >= 1:
+        return f"left alone for {share['held_s']:.0f} s"
+    return "waits" if share["waiting"] else None
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:

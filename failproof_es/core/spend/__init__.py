@@ -23,6 +23,10 @@ from failproof_es.core.spend.charges import Charge as Charge
 from failproof_es.core.spend.charges import Outcome as Outcome
 from failproof_es.core.spend.charges import charge_of as charge_of
 from failproof_es.core.spend.charges import costs_nothing as costs_nothing
+from failproof_es.core.spend.slices import Grant as Grant
+from failproof_es.core.spend.slices import Report as Report
+from failproof_es.core.spend.slices import SliceBudget as SliceBudget
+from failproof_es.core.spend.slices import total_of as total_of
 from failproof_es.core.spend.worst_case import HIDDEN_INPUT_TOKENS as HIDDEN_INPUT_TOKENS
 from failproof_es.core.spend.worst_case import NOT_BOUNDED as NOT_BOUNDED
 from failproof_es.core.spend.worst_case import is_bounded as is_bounded

@@ -28,16 +28,6 @@ def written_usd(number: float) -> Decimal:
     return Decimal(str(number))
 
 
-class SpendBudget(Protocol):
-    """What a run may still spend, shared by whatever sends its requests. Amounts are US dollars."""
-
-    def reserve(self, amount: Decimal) -> bool:
-        """Reserve the worst case of a request; false if that would exceed the ceiling."""
-
-    def settle(self, reserved: Decimal, charge: Charge) -> None:
-        """Replace a reservation, once its outcome is durable, by what that is charged."""
-
-
 @dataclass(frozen=True, slots=True)
 class Spending:
     """What a run has spent, may have spent, and has in flight. In US dollars; never changed."""
@@ -77,6 +67,27 @@ class Spending:
         return replace(self, unknown=unknown, unknown_requests=self.unknown_requests + 1)
 
 
+class SpendBudget(Protocol):
+    """What a run may still spend, shared by whatever sends its requests. Amounts are US dollars."""
+
+    ceiling: Decimal
+    """That of the run."""
+    spending: Spending
+    """Of the whole run, as far as it is known here."""
+
+    def reserve(self, amount: Decimal) -> bool:
+        """Reserve the worst case of a request; false if that would exceed the ceiling."""
+
+    def settle(self, reserved: Decimal, charge: Charge) -> None:
+        """Replace a reservation, once its outcome is durable, by what that is charged."""
+
+    def fits(self, amount: Decimal) -> bool:
+        """Whether the amount fits now, beside everything that is in flight."""
+
+    def may_fit_later(self, amount: Decimal) -> bool:
+        """Whether the amount would fit if everything in flight cost nothing."""
+
+
 class RunBudget:
     """A `SpendBudget` in the memory of one process."""
 
@@ -96,11 +107,11 @@ class RunBudget:
         self.spending = self.spending.settling(reserved, charge)
 
     def fits(self, amount: Decimal) -> bool:
-        """Whether the amount fits beside everything that is in flight."""
+        """See `SpendBudget`."""
         return self.spending.reserving(amount).committed <= self.ceiling
 
     def may_fit_later(self, amount: Decimal) -> bool:
-        """Whether the amount would fit if everything in flight cost nothing."""
+        """See `SpendBudget`."""
         return UNROUNDED.add(self.spending.spent, amount) <= self.ceiling
 
 

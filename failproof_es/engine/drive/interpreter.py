@@ -43,6 +43,7 @@ from failproof_es.engine.drive.attempt_events import (
 from failproof_es.engine.drive.local_actions import LocalAction, derive_event
 from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.engine.limits.key_share import tokens_used
 from failproof_es.engine.limits.spend_limiter import SpendCeilingReached, SpendLimiter
 from failproof_es.events import (
     ErrorRecorded,
@@ -171,28 +172,37 @@ class Interpreter:
                     await self._record(decided)
                     decided = []
                 if not await target.limiter.acquire():
+                    if (refused := target.limiter.refused_elsewhere) is not None:
+                        await self._record(decided)
+                        raise Halted(f"{action.judge or key.model_key}: {refused}")
                     break
-                sent_at = None
+                sent_at = permit = used = None
                 try:
                     if not self.may_send():
                         break
                     request = self._request(header, state, case, action, target)
-                    affordable = self._reserve(request)
-                    if affordable:
+                    permit = target.limiter.reserve_tokens(request)
+                    affordable = permit is not None and self._reserve(request)
+                    if permit is not None and affordable:
                         await self._record([*decided, request])
                         state = evolve(state, request)
                         decided = []
                         patience = patience or WaitBudget(
                             target.limiter.max_wait_s, request.timestamp
                         )
-                        sent_at = await target.limiter.wait_to_send()
+                        sent_at = await target.limiter.wait_to_send(permit)
                         events = await self._exchange(key, header, state, request, target, sent_at)
+                        used = tokens_used(events[0])
                 finally:
-                    target.limiter.release(was_sent=sent_at is not None)
+                    was_sent = sent_at is not None
+                    target.limiter.release(was_sent=was_sent, permit=permit, used=used)
                 if not affordable:  # what it waits for may need the slot that it had
                     await self._record(decided)
                     decided = []
-                    await self._wait_for_room(request)
+                    if permit is None:
+                        await target.limiter.wait_for_tokens(request, self.stop)
+                    else:
+                        await self._wait_for_room(request)
                     continue
             else:
                 events = [await self._derive(header, state, case, action)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.core.limits import Limits, ProviderKey
 from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.redaction import SHORTEST_KEY, Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
+from failproof_es.engine.limits.key_share import KeyShare, KeyShares
 from failproof_es.events import LimitChanged, ModelSnapshot
 from failproof_es.models import (
     create_provider,
@@ -40,6 +43,14 @@ class Targets:
         self.models = {key: self._target(model) for key, model in models.items()}
         self.judges = {key: self._target(model) for key, model in judging.items()}
 
+        self.limited = {
+            server: (_provider_key(server, entries), _limits(entries))
+            for server, keys in _by_server({**models, **judging}).items()
+            for entries in [[{**models, **judging}[key] for key in keys]]
+        }
+        """By server: what its limits belong to, and those that are configured."""
+        self._shares: list[tuple[KeyShare, ConcurrencyLimiter]] = []
+
     def _gates(self, models: Mapping[str, Model]) -> dict[str, ConcurrencyLimiter]:
         """One limiter for each server, shared by its models."""
         execution = self._configuration.execution
@@ -64,6 +75,15 @@ class Targets:
         return Target(
             model, provider, self.gates[server_of(model)], stuck_after_s(model, timeout_s)
         )
+
+    async def share_limits(self, shares: KeyShares, *, with_others: bool) -> None:
+        """Draw from the shares of each server's key; `with_others`: also where it has no limits."""
+        for server, (key, limits) in self.limited.items():
+            if limits.any or with_others:
+                share, gate = await shares.of(key, limits), self.gates[server]
+                share.join(gate)
+                gate.share = share
+                self._shares.append((share, gate))
 
     def restore_limits(
         self, last: Mapping[str, LimitChanged], on_change: Callable[[LimitUpdate], None]
@@ -151,9 +171,36 @@ class Targets:
 
     async def close(self) -> None:
         """Release everything, even if parts of it fail."""
+        for share, gate in self._shares:
+            share.leave(gate)
+        self._shares.clear()
         await asyncio.gather(
             *(target.provider.close() for target in self._all()), return_exceptions=True
         )
+
+
+def _provider_key(server: str, models: Sequence[Model]) -> ProviderKey:
+    """What the limits of these models belong to: their server, and where their keys are.
+
+    The keys themselves are not in it. Two hosts whose variables of one name hold two keys share
+    limits; two variables that hold one key do not.
+    """
+    variables = sorted({name for model in models for name in secret_variables(model)})
+    text = "\n".join([server, *variables])
+    return ProviderKey(hashlib.sha256(text.encode()).hexdigest(), server)
+
+
+def _limits(models: Sequence[Model]) -> Limits:
+    """The lowest of each limit that is given."""
+
+    def lowest(given: Iterable[int | None]) -> int | None:
+        return min((each for each in given if each is not None), default=None)
+
+    return Limits(
+        lowest(model.concurrent_requests for model in models),
+        lowest(model.requests_per_minute for model in models),
+        lowest(model.tokens_per_minute for model in models),
+    )
 
 
 def _by_server(models: Mapping[str, Model]) -> dict[str, list[str]]:

@@ -14,8 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from failproof_es.core.limits import Permit
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
+from failproof_es.engine.limits.key_share import NO_TOKENS, KeyShare
 from failproof_es.engine.limits.limit_policy import RATE_LIMIT_KINDS, Limit, Reason
+from failproof_es.events import RequestSent
 from failproof_es.support import clock
 
 
@@ -61,7 +64,13 @@ class ConcurrencyLimiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._held_back: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self.refused_elsewhere: str | None = None
+        """The same where nothing was asked here: another process was told so."""
         self._closed = False
+        self._held_elsewhere = False
+        """Whether the hold is one that another process was told of, which records it."""
+        self.share: KeyShare | None = None
+        """Its share of limits that belong to more than this gate; `None` where there are none."""
         self.on_change: Callable[[LimitUpdate], None] = lambda change: None
 
     def restore(self, allowed: int, held_until: datetime | None) -> None:
@@ -83,8 +92,8 @@ class ConcurrencyLimiter:
         return self._admits and self._semaphore.is_available
 
     async def acquire(self) -> bool:
-        """Wait until a request may be prepared; false once the run stops."""
-        while not self._closed:
+        """Wait until a request may be prepared; false once the run stops, or must."""
+        while not self._closed and self.refused_elsewhere is None:
             if not self._admits:
                 await self._woken(self._waiting)
                 continue
@@ -95,22 +104,24 @@ class ConcurrencyLimiter:
             self._semaphore.release(self.server)
         return False
 
-    async def wait_to_send(self) -> float | None:
+    async def wait_to_send(self, permit: Permit = NO_TOKENS) -> float | None:
         """Wait, right before sending, while a hold lasts or the limit is reached.
 
         A hold may begin after a request was acquired, and the limit may fall below the number of
         requests inside. Returns the time of sending, by the monotonic clock, or `None` if the run
-        stops before that.
+        stops before that. `permit` is of the request's tokens.
         """
-        while not self._closed and not self._may_go:
+        while not self._closed and not self._may_go(permit):
             self._semaphore.release(self.server)
             try:
                 await self._woken(self._held_back)
             finally:
                 await self._semaphore.acquire(self.server)
-        if not self._may_go:
+        if not self._may_go(permit):
             return None
         self._under_way += 1
+        if self.share is not None:
+            self.share.send()
         return clock.monotonic_s()
 
     def on_answer(self, sent_at: float) -> None:
@@ -118,6 +129,8 @@ class ConcurrencyLimiter:
         before = self._limit
         self._limit = before.after_answer(sent_at)
         self.wait_exceeded = None
+        if self.share is not None:
+            self.share.hear_answer()
         if self._limit.allowed != before.allowed:
             self._changed(before, "recovered", None)
 
@@ -131,17 +144,40 @@ class ConcurrencyLimiter:
             self._limit = self._limit.after_refusal(sent_at)
         if retry_after_s:
             self._limit = self._limit.hold(now, retry_after_s)
+            self._held_elsewhere = False
             self._wake_when_released()
+        if turned_away and self.share is not None:
+            cut = self._limit.cut_at != before.cut_at
+            self.share.hear(self, hold_s=retry_after_s or 0.0, cut=cut)
         if self._limit.holds_longer_than(before) or self._limit.allowed != before.allowed:
             reason: Reason = "rate_limited" if kind in RATE_LIMIT_KINDS else "retry_after"
             self._changed(before, reason, retry_after_s)
         if turned_away and self._limit.refusing_for_s(now) >= self.max_wait_s:
             self.wait_exceeded = self._complaint(now)
 
-    def release(self, *, was_sent: bool) -> None:
-        """End a request, whatever its outcome. `was_sent`: `wait_to_send` had let it go."""
+    def reserve_tokens(self, request: RequestSent) -> Permit | None:
+        """Reserve the tokens of a request; `None` where it must wait: `wait_for_tokens`."""
+        return NO_TOKENS if self.share is None else self.share.reserve(request)
+
+    async def wait_for_tokens(self, request: RequestSent, stop: asyncio.Event) -> None:
+        """Wait until its tokens are free, or until `stop`. It holds no slot meanwhile."""
+        if self.share is not None:
+            await self.share.wait_for_tokens(request, stop)
+
+    def release(
+        self, *, was_sent: bool, permit: Permit | None = None, used: int | None = None
+    ) -> None:
+        """End a request, whatever its outcome. `was_sent`: `wait_to_send` had let it go.
+
+        `used` are the tokens that it used of its permit; `None` where nobody knows.
+        """
         self._inside -= 1
         self._under_way -= was_sent
+        if self.share is not None:
+            if permit is not None:
+                self.share.settle(permit, used if was_sent else 0)
+            if was_sent:
+                self.share.end()
         self._semaphore.release(self.server)
         self._wake()
 
@@ -152,15 +188,62 @@ class ConcurrencyLimiter:
         if self._timer is not None:
             self._timer.cancel()
 
+    # -- what other processes were told ----------------------------------------------------
+
+    def hold(self, seconds: float) -> None:
+        """Send nothing for so long. Whoever the server told so records it."""
+        before = self._limit
+        self._limit = before.hold(clock.monotonic_s(), seconds)
+        self._held_elsewhere = self._held_elsewhere or before.held_until is None
+        if seconds >= self.max_wait_s:
+            self.refused_elsewhere = (
+                f"{self.server} asks to wait {seconds:.0f} s, as another worker was told, longer "
+                f"than the {self.max_wait_s:g} s of `execution.rate_limit_wait_ms`"
+            )
+            self.wake()
+        self._wake_when_released()
+
+    def cut(self) -> None:
+        """Halve the limit. Whoever the server told that it was sent too much records it."""
+        now = clock.monotonic_s()
+        self._limit = self._limit.after_rate_limit(now, now)
+
+    def hear_of_answer(self, seconds_ago: float) -> None:
+        """The server does not refuse everything: it answered another process then."""
+        self._limit = self._limit.after_answer_elsewhere(clock.monotonic_s() - seconds_ago)
+        if self._limit.refused_since is None:
+            self.wait_exceeded = None
+
     # -- inside ----------------------------------------------------------------------------
 
     @property
-    def _admits(self) -> bool:
-        return self._inside < self._limit.allowed and self._limit.held_until is None
+    def begun(self) -> int:
+        """Requests that entered and are not sent yet."""
+        return self._inside - self._under_way
 
     @property
-    def _may_go(self) -> bool:
-        return self._under_way < self._limit.allowed and self._limit.held_until is None
+    def waiting(self) -> int:
+        """Requests that wait to enter."""
+        return len(self._waiting)
+
+    def wake(self) -> None:
+        """Let those look again that wait, each for itself."""
+        self._wake(everyone=True)
+
+    @property
+    def _admits(self) -> bool:
+        return (
+            self._inside < self._limit.allowed
+            and self._limit.held_until is None
+            and (self.share is None or self.share.may_begin())
+        )
+
+    def _may_go(self, permit: Permit) -> bool:
+        return (
+            self._under_way < self._limit.allowed
+            and self._limit.held_until is None
+            and (self.share is None or self.share.may_send(permit))
+        )
 
     def _complaint(self, now: float) -> str:
         """How long the server has refused everything, or announces to."""
@@ -205,7 +288,9 @@ class ConcurrencyLimiter:
         if self._limit.held_until is not None:  # the timer came a moment early
             self._wake_when_released()
             return
-        self._changed(before, "released", None)
+        if not self._held_elsewhere:
+            self._changed(before, "released", None)
+        self._held_elsewhere = False
         self._wake()
 
     def _changed(self, before: Limit, reason: Reason, retry_after_s: float | None) -> None:

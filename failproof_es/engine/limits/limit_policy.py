@@ -52,6 +52,12 @@ class Limit:
         """The limit after the server refused a request sent at that time."""
         return self if self.refused_since is not None else replace(self, refused_since=sent_at)
 
+    def after_answer_elsewhere(self, at: float) -> Limit:
+        """The limit after another process was answered at that time: the server refuses no more."""
+        if self.refused_since is None or at < self.refused_since:
+            return self
+        return replace(self, refused_since=None)
+
     def refusing_for_s(self, now: float) -> float:
         """How long it has refused everything, counted to the end of its hold."""
         if self.refused_since is None:

@@ -17,10 +17,12 @@ from failproof_es.core.costs import Prices
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.spend import Charge, Outcome, Spending, charge_of, worst_case
+from failproof_es.engine.history import read_planned_streams
 from failproof_es.events import (
     VOIDS_ANSWER,
     AttemptLost,
     ErrorRecorded,
+    Event,
     RequestSent,
     ResponseReceived,
 )
@@ -32,6 +34,7 @@ T = TypeVar("T")
 _AT_ONCE = 500
 _OUTCOMES = (ResponseReceived.__name__, ErrorRecorded.__name__, AttemptLost.__name__)
 _UNPRICED = Decimal(0)
+_NOTHING_SPENT = Spending()
 
 
 def recorded_spending(connection: Connection, run: Run) -> Spending:
@@ -40,11 +43,40 @@ def recorded_spending(connection: Connection, run: Run) -> Spending:
     Nothing is in flight: whoever calls this holds the run's lease. Memory does not grow with the
     run. Raises `ImpossibleHistory` or `UnreadableState` where the record is damaged.
     """
-    run_id, prices = run.started.originator_id, run.prices or {}
-    spending = Spending()
-    for outcomes in _batches(_outcomes(connection, run_id)):
+    run_id = run.started.originator_id
+    outcomes = (row.event() for row in find(connection, run_id=run_id, topics=_OUTCOMES))
+    waiting = connection.execute(query("requests_without_outcome"), {"run": run_id})
+    return _spending(connection, run.prices or {}, outcomes, waiting)
+
+
+def shard_spending(connection: Connection, run: Run, cases: range) -> Spending:
+    """The same of the evaluations of these cases alone: the caller holds the lease of the shard.
+
+    Raises `ImpossibleHistory` or `UnreadableState` where the record is damaged.
+    """
+    spending, prices = Spending(), run.prices or {}
+    for streams in read_planned_streams(connection, run, cases):
+        asked = {"streams": streams, "topics": list(_OUTCOMES)}
+        rows = connection.execute(query("events_of_streams"), asked)
+        outcomes = (
+            decode(topic, bytes(state), stream, version) for stream, version, topic, state in rows
+        )
+        waiting = connection.execute(query("streams_without_outcome"), {"streams": streams})
+        spending = _spending(connection, prices, outcomes, waiting, spending)
+    return spending
+
+
+def _spending(
+    connection: Connection,
+    prices: Prices,
+    outcomes: Iterable[Event],
+    waiting: Iterable[tuple[UUID, int]],
+    spending: Spending = _NOTHING_SPENT,
+) -> Spending:
+    """The spending with these outcomes, and requests that have none."""
+    for some in _batches(_charged(outcomes)):
         unknown: list[Outcome] = []
-        for outcome in outcomes:
+        for outcome in some:
             charge = charge_of(prices, _UNPRICED, outcome)
             if charge.known:
                 spending = spending.charging(charge)
@@ -53,17 +85,15 @@ def recorded_spending(connection: Connection, run: Run) -> Spending:
         asked = [(each.originator_id, each.originator_version - 1) for each in unknown]
         for worst in _worst_cases(connection, prices, asked):
             spending = spending.charging(Charge(worst, known=False))
-    waiting = connection.execute(query("requests_without_outcome"), {"run": run_id})
     for places in _batches((stream, version) for stream, version in waiting):
         for worst in _worst_cases(connection, prices, places):
             spending = spending.charging(Charge(worst, known=False))
     return spending
 
 
-def _outcomes(connection: Connection, run_id: UUID) -> Iterator[Outcome]:
+def _charged(events: Iterable[Event]) -> Iterator[Outcome]:
     """What came of each request. An error that voids an answer is none: the answer is."""
-    for row in find(connection, run_id=run_id, topics=_OUTCOMES):
-        event = row.event()
+    for event in events:
         assert isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost)
         if not (isinstance(event, ErrorRecorded) and event.kind == VOIDS_ANSWER):
             yield event

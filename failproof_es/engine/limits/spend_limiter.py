@@ -13,7 +13,7 @@ from uuid import UUID
 
 from failproof_es.core.costs import Prices
 from failproof_es.core.spend import (
-    RunBudget,
+    SpendBudget,
     Spending,
     charge_of,
     most_input_tokens,
@@ -28,7 +28,7 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
 )
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput
 from failproof_es.support.plurals import plural
 
 
@@ -39,7 +39,7 @@ class SpendCeilingReached(Exception):
 class SpendLimiter:
     """The budget of one drive, in its event loop. Not for several threads."""
 
-    def __init__(self, budget: RunBudget, prices: Prices, run_number: int) -> None:
+    def __init__(self, budget: SpendBudget, prices: Prices, run_number: int) -> None:
         self._run_number = run_number
         self._budget = budget
         self._prices = prices
@@ -62,14 +62,9 @@ class SpendLimiter:
         Raises `SpendCeilingReached` if the request would not fit even if all of that cost nothing,
         or if nothing says what it may cost.
         """
-        worst = worst_case(self._prices, request)
-        if worst is None:
-            raise SpendCeilingReached(
-                f"nothing bounds what a request to {_asked(request)} may cost, so the spend "
-                f"ceiling of {usd_text(self._budget.ceiling)} cannot be kept"
-            )
+        worst = self._bounded(request)
         if not self._budget.may_fit_later(worst):
-            raise SpendCeilingReached(self._reached(request, worst))
+            raise self._reached(request, worst)
         if self._budget.fits(worst):  # something ended meanwhile
             return
         self._settled.clear()
@@ -110,9 +105,19 @@ class SpendLimiter:
             "raise its `max_tokens` in a new run, if the server does not keep to it"
         )
 
-    def _reached(self, request: RequestSent, worst: Decimal) -> str:
+    def _bounded(self, request: RequestSent) -> Decimal:
+        """The worst case of a request. Raises `SpendCeilingReached` where nothing bounds it."""
+        worst = worst_case(self._prices, request)
+        if worst is None:
+            raise SpendCeilingReached(
+                f"nothing bounds what a request to {_asked(request)} may cost, so the spend "
+                f"ceiling of {usd_text(self._budget.ceiling)} cannot be kept"
+            )
+        return worst
+
+    def _reached(self, request: RequestSent, worst: Decimal) -> SpendCeilingReached:
         spending = self._budget.spending
-        return (
+        return SpendCeilingReached(
             f"the spend ceiling of {usd_text(self._budget.ceiling)} is reached: "
             f"{usd_text(spending.known)} spent{_unknown(spending)}; the next request to "
             f"{_asked(request)} may cost {usd_text(worst)}. "
@@ -129,14 +134,6 @@ def require_ceiling_above(spending: Spending, ceiling: Decimal) -> None:
             + f", more than {usd_text(ceiling)}",
             remedy=f"give a ceiling of at least {usd_text(spending.spent)}",
         )
-
-
-def require_one_process(ceiling: Decimal | float | None) -> None:
-    """Raise `InvalidInput` for a run with a spend ceiling that several workers are to drive."""
-    if ceiling is not None:
-        reason = "several workers do not share a spend ceiling yet: one process alone keeps it"
-        remedy = "leave out --workers and --detach, or the ceiling"
-        raise InvalidInput([Problem(reason, field="execution.max_spend_usd", remedy=remedy)])
 
 
 def _unknown(spending: Spending) -> str:

@@ -12,7 +12,6 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import may_send
-from failproof_es.core.spend import ceiling_of
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of
@@ -24,10 +23,11 @@ from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.lifecycle import require_models
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
-from failproof_es.engine.limits.spend_limiter import require_one_process
+from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.preflight.record import Say, open_models
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.workers.leased_journal import LeasedJournal
+from failproof_es.engine.workers.shared_budget import RunBudgets
 from failproof_es.events import LimitChanged
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
@@ -46,7 +46,9 @@ class DrivenRun:
         configuration: Configuration,
         targets: Targets,
         observe: Observe,
+        budgets: RunBudgets | None = None,
     ) -> None:
+        """Without `budgets` the run has no spend ceiling."""
         self.run = run
         self.configuration = configuration
         self.targets = targets
@@ -62,6 +64,7 @@ class DrivenRun:
         most = configuration.execution.parallel_workers
         self._turns = [asyncio.Semaphore(most) for _ in targets.by_server]
         """The shards that are driven at once take turns: a shard begins where another one ends."""
+        self._budgets = budgets
         self._driving: dict[ShardLease, EvaluationDrive] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -72,14 +75,20 @@ class DrivenRun:
 
     @classmethod
     async def open(
-        cls, store: Store, leases: ShardLeases, run_id: UUID, observe: Observe, say: Say
+        cls,
+        store: Store,
+        leases: ShardLeases,
+        budgets: RunBudgets,
+        shares: KeyShares,
+        run_id: UUID,
+        observe: Observe,
+        say: Say,
     ) -> DrivenRun:
         """Check what the run needs on this host, and start its models.
 
         Raises `InvalidInput`, which is on record then, where something is missing.
         """
         run = await RetryingReader(store).read(read_run, run_id)
-        require_one_process(ceiling_of(run))
         require_plugins(run.started)
         configuration = configuration_from_resolved(run.started.configuration)
         scorers_of(run.started.configuration)  # raises where they are broken by now
@@ -87,11 +96,12 @@ class DrivenRun:
         try:
             await require_models(run_id, store, targets, run.started.dialect, say)
             await open_models(store, run_id, targets)
+            await targets.share_limits(shares, with_others=True)
             freeze_objects()
         except BaseException:
             await targets.close()
             raise
-        return cls(store, leases, run, configuration, targets, observe)
+        return cls(store, leases, run, configuration, targets, observe, budgets)
 
     @property
     def active(self) -> int:
@@ -101,8 +111,13 @@ class DrivenRun:
     async def drive(self, lease: ShardLease, cases: range) -> bool:
         """Drive the shard; whether all its evaluations have ended. Raises nothing it could tell.
 
-        Ends early on a stop, when the lease is lost, and at an error, which `trouble` tells.
+        Ends early on a stop, when the lease is lost, and at an error, which `trouble` tells. Raises
+        `psycopg.OperationalError` or `LeaseLost` before it begins.
         """
+        spending = None
+        if self._budgets is not None:
+            at_once = self.configuration.execution.parallel_workers
+            spending = await self._budgets.slice_of(self.run, lease, cases, at_once)
         drive = EvaluationDrive(
             self.run,
             self.configuration,
@@ -114,12 +129,15 @@ class DrivenRun:
             cases=cases,
             may_send=lambda: may_send(self._leases.remaining_s(lease)),
             turns=self._turns,
+            spending=spending,
         )
         if self._stopping:
             return False
         self._driving[lease] = drive
         self._idle.clear()
         done = False
+        if spending is not None:
+            spending.open()
         try:
             for phase in phases_of(self.configuration):
                 counts = (await drive.drive(phase)).counts()
@@ -127,6 +145,8 @@ class DrivenRun:
                 if drive.stop.is_set():
                     break
         finally:
+            if spending is not None:
+                await spending.close()
             del self._driving[lease]
             if not self._driving:
                 self._idle.set()

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -32,13 +33,13 @@ from failproof_es.engine.identity import (
     current_user,
     package_versions,
 )
-from failproof_es.engine.limits.spend_limiter import require_one_process
 from failproof_es.engine.workers.shard_queue import close_run, enqueue, reopen_run
+from failproof_es.engine.workers.shared_budget import CeilingAgain
 from failproof_es.events import Counts, RunPaused, RunResumed
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
-from failproof_es.store.writing.lease import RunBusy, ShardLeases
+from failproof_es.store.writing.lease import RunBusy, ShardLease, ShardLeases
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +98,31 @@ class Coordinator:
             if stream is not None and (stream.run.status == "paused" or stream.run.sealed):
                 await RetryingReader(self.store).read(close_run, run_id)
 
-    async def resume(self, run_id: UUID) -> Run:
+    async def resume(self, run_id: UUID, max_spend_usd: Decimal | None = None) -> Run:
         """Open a run for workers that was begun before. One that is over is not changed.
 
-        Raises `RunBusy` where another process drives it alone, or ends it, `InvalidInput` where it
-        has a spend ceiling.
+        `max_spend_usd` is its spend ceiling from now on. A run with one is held alone until it is
+        known what it has spent. Raises `RunBusy` where another process drives or ends it, or, with
+        a ceiling, a shard of it; `InvalidInput` where the ceiling cannot be kept.
         """
-        async with self._stream(run_id) as stream:
-            if stream is None:
-                holder, left_s = await asyncio.to_thread(self.leases.holder_of, run_id)
-                raise RunBusy(run_id, holder, left_s=left_s)
+        reader = RetryingReader(self.store)
+        run = await reader.read(read_run, run_id)
+        ceiling = None
+        if not run.ended and (max_spend_usd is not None or ceiling_of(run) is not None):
+            ceiling = CeilingAgain(self.store, max_spend_usd)
+        claim = partial(self.leases.claim, run_id, alone=ceiling is not None)
+        lease = await asyncio.to_thread(claim)
+        if lease is None:
+            holder, left_s = await asyncio.to_thread(self.leases.holder_of, run_id)
+            raise RunBusy(run_id, holder, left_s=left_s)
+        async with self._stream_under(lease) as stream:
             if stream.run.ended and stream.run.sealed:
                 return stream.run
             started = stream.run.started
             if not stream.run.ended:
-                require_one_process(ceiling_of(stream.run))
                 configuration = configuration_from_resolved(started.configuration)
+                if ceiling is not None:
+                    await ceiling.count(stream.run, configuration, lease)
                 await stream.record(
                     RunResumed,
                     who=current_user(),
@@ -120,7 +130,9 @@ class Coordinator:
                     code_version=code_version(),
                     packages=package_versions(configuration, started.dialect),
                 )
-            await RetryingReader(self.store).read(reopen_run, run_id, started.planned_cases)
+                if ceiling is not None:
+                    await ceiling.record(stream)
+            await reader.read(reopen_run, run_id, started.planned_cases)
             return stream.run
 
     @asynccontextmanager
@@ -132,11 +144,17 @@ class Coordinator:
         if lease is None:
             yield None
             return
+        async with self._stream_under(lease) as stream:
+            yield stream
+
+    @asynccontextmanager
+    async def _stream_under(self, lease: ShardLease) -> AsyncIterator[RunStream]:
+        """The same under a lease that is released at the end."""
         reader = RetryingReader(self.store)
         journal = Journal(self.store.log, lease=lease, outage=self.store.outage)
         try:
-            run = await reader.read(read_run, run_id)
-            reread = partial[Any](reader.read, read_run, run_id)
+            run = await reader.read(read_run, lease.run_id)
+            reread = partial[Any](reader.read, read_run, lease.run_id)
             yield RunStream(run, journal, self.observe, reread)
         finally:
             await journal.close()

@@ -28,6 +28,8 @@ class KnownWorker:
     """A worker, as it told of itself, and what it holds now."""
 
     worker_id: UUID
+    holder: str
+    """What its leases say of it."""
     who: str
     host: str
     process: int
@@ -93,6 +95,32 @@ def list_workers(connection: Connection) -> list[KnownWorker]:
     """The workers that told of themselves within a day and did not leave, the oldest first."""
     rows = connection.execute(query("list_workers"), {"forgotten_after_s": FORGOTTEN_AFTER_S})
     return [KnownWorker(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownShare:
+    """The share that a worker has of a provider key's limits; or a server that is left alone."""
+
+    server: str
+    key: str
+    """The first digits of what tells its keys apart."""
+    holder: str | None
+    """The worker; `None` where nobody has a share and only a `Retry-After` runs."""
+    concurrency: int | None
+    """How many requests it may have in flight; `None` without such a limit."""
+    wanted: int | None
+    requests: int | None
+    """How many it may still send before it asks again."""
+    tokens: int | None
+    waiting: bool
+    """Whether something waits there."""
+    held_s: float
+    """For how long nobody may send anything."""
+
+
+def list_shares(connection: Connection) -> list[KnownShare]:
+    """Who has which share of which limits now."""
+    return [KnownShare(*row) for row in connection.execute(query("list_limits"))]
 
 
 def list_holders(connection: Connection) -> dict[str, list[str]]:

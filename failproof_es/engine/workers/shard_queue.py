@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -139,11 +140,16 @@ def usable_queue(store: Store) -> None:
         require_queue(connection)
 
 
-def begin_run(connection: Connection, run_id: UUID, cases: int) -> None:
+def begin_run(
+    connection: Connection, run_id: UUID, cases: int, ceiling: Decimal | None = None
+) -> None:
     """Open a new run for workers, and put every shard of it in the queue.
 
-    In the caller's transaction, which records the run's plan.
+    In the caller's transaction, which records the run's plan. `ceiling` is its spend ceiling.
     """
+    if ceiling is not None:
+        asked = {"run_id": run_id, "ceiling": ceiling}
+        connection.execute(query("begin_budget"), asked)
     size = _open(connection, run_id, cases)
     _enqueue(connection, [ShardId(run_id, k) for k in range(shard_count(cases, size))])
 

@@ -28,6 +28,7 @@ from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.history import UNREADABLE
 from failproof_es.engine.identity import code_version, package_versions, process_label
+from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.operations import record_operations
 from failproof_es.engine.preflight.record import Say
 from failproof_es.engine.workers.driven_run import DrivenRun
@@ -39,6 +40,7 @@ from failproof_es.engine.workers.shard_queue import (
     enqueue_missing,
     open_runs,
 )
+from failproof_es.engine.workers.shared_budget import RunBudgets
 from failproof_es.events import (
     EvaluationAbandoned,
     Event,
@@ -54,6 +56,7 @@ from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
+from failproof_es.store.writing.shared_state import DatabaseBook, SharedState
 from failproof_es.support import clock
 
 MOST_SHARDS = 2
@@ -111,6 +114,9 @@ class Worker:
         self._reader = RetryingReader(store)
         holder = f"{process_label()}, worker {str(self.worker_id)[:8]}"
         self._leases = ShardLeases(store.url, holder, options.lease_s)
+        self._state = SharedState(store.url)
+        self._budgets = RunBudgets(store, self._leases, self._state)
+        self._shares = KeyShares(DatabaseBook(self._state, holder))
         self._presence = Presence(store, self.worker_id, holder)
         self._coordinator = Coordinator(store, self._leases, observe)
         self._queue = ShardQueue(store.url, self._drive)
@@ -142,6 +148,7 @@ class Worker:
         finally:
             released.set()
             await asyncio.to_thread(self._leases.close)
+            await asyncio.to_thread(self._state.close)
             await asyncio.to_thread(self._presence.leave)
 
     # -- the loop ----------------------------------------------------------------------------
@@ -170,6 +177,7 @@ class Worker:
                 await asyncio.gather(taking, return_exceptions=True)
             for run_id in list(self._driven):
                 await self._leave(run_id, reason)
+            await self._shares.close()
 
     @property
     def _active(self) -> int:
@@ -278,7 +286,7 @@ class Worker:
 
     async def _drive(self, shard: ShardId) -> None:
         """What a job stands for: claim the shard, drive it, release it. Raises nothing."""
-        with suppress(*_AWAY):  # then whoever looks next finds the shard unfinished
+        with suppress(*_AWAY, LeaseLost):  # then whoever looks next finds the shard unfinished
             run = self._open.get(shard.run_id)
             if run is None or self._stopping or not 0 <= shard.shard < run.shards:
                 return
@@ -287,7 +295,7 @@ class Worker:
                 return
             try:
                 await self._drive_claimed(run, driven, shard.shard)
-            except _AWAY:
+            except (*_AWAY, LeaseLost):
                 raise
             except Exception as error:
                 driven.trouble = driven.trouble or error
@@ -315,7 +323,13 @@ class Worker:
                 return self._driven.get(run_id)
             try:
                 driven = await DrivenRun.open(
-                    self._store, self._leases, run_id, self._observe, self._say
+                    self._store,
+                    self._leases,
+                    self._budgets,
+                    self._shares,
+                    run_id,
+                    self._observe,
+                    self._say,
                 )
             except InvalidInput as error:
                 self._refuse(run_id, error)

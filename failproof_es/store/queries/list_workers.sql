@@ -2,6 +2,7 @@
 -- none of them can have written: any client that may work can put one there.
 SELECT
     w.worker_id,
+    w.holder,
     w.who,
     w.host,
     w.process,

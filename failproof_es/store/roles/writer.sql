@@ -30,6 +30,18 @@ GRANT EXECUTE ON FUNCTION
     failproof.number_run(uuid),
     failproof.open_shards(uuid, bigint, integer),
     failproof.close_shards(uuid),
+    failproof.begin_budget(uuid, numeric),
+    failproof.count_spending(
+        uuid, integer, bigint, integer [], numeric [], numeric [], bigint []
+    ),
+    failproof.reserve_spending(
+        uuid, integer, bigint, numeric, numeric, bigint, numeric, numeric, numeric
+    ),
+    failproof.share_limits(
+        text, text, uuid, text, double precision, integer, bigint, bigint, integer, integer,
+        bigint, bigint, bigint, bigint, bigint, bigint, boolean, double precision, boolean, boolean,
+        boolean
+    ),
     failproof.cost_usd(json, json, timestamptz),
     failproof.lock_ledger(),
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
@@ -48,6 +60,10 @@ GRANT SELECT ON
     failproof.run_list,
     failproof.lease_list,
     failproof.run_shard_list,
+    failproof.run_budget_list,
+    failproof.shard_budget_list,
+    failproof.provider_limit_list,
+    failproof.limit_share_list,
     failproof.price_list,
     failproof.migration_log,
     failproof.installation_log,

@@ -16,7 +16,6 @@ import pytest
 from failproof_es.cli.commands.local_workers import _pass_on
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
-from tests.acceptance.runs.test_gates import PRICE
 from tests.acceptance.workers.processes import (
     CASES,
     begin_worker,
@@ -153,22 +152,6 @@ def test_one_process_that_resumes_a_run_takes_it_from_workers(
         assert (joined.returncode, "not open for workers" in joined.stderr) == (2, True)
         assert run(store.url, "resume", "1", "--quiet", cwd=tmp_path).returncode == 0
         require_exactly_once(store, url, cases=60)
-
-
-@pytest.mark.parametrize("how", [("--workers", "2"), ("--detach",)], ids=str)
-def test_a_spend_ceiling_is_refused_that_workers_would_have_to_share(
-    store: Store, tmp_path: Path, mock_url: str, how: tuple[str, ...]
-) -> None:
-    write_suite(tmp_path, 2)
-    execution = {"max_spend_usd": 1.0}
-    prices = {"version": "2026-11-01", "models": [{"model": "mock", **PRICE}]}
-    write_configuration(tmp_path, mock_url, execution=execution, prices=prices)
-    refused = run(store.url, "start", "run.yaml", *how, cwd=tmp_path)
-    assert (refused.returncode, "do not share a spend ceiling" in refused.stderr) == (2, True)
-    assert count(store, "RunStarted") == 0
-    assert run(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).returncode == 0
-    refused = run(store.url, "resume", "1", "--max-spend", "2", *how, cwd=tmp_path)
-    assert (refused.returncode, "do not share a spend ceiling" in refused.stderr) == (2, True)
 
 
 def test_a_worker_leaves_a_run_whose_models_it_cannot_reach_to_others(

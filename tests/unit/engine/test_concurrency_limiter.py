@@ -341,3 +341,45 @@ def test_a_slash_at_the_end_makes_no_other_server() -> None:
         return server_of(Model(provider="openai", model="m", base_url=base_url))
 
     assert server("http://here/v1/") == server("http://here/v1") != server("http://there/v1")
+
+
+def test_a_hold_that_another_worker_was_told_holds_and_is_not_recorded_here() -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
+        gate.hold(0.2)
+        assert await stays_out(gate)
+        await entered(gate)
+
+    assert at_a_gate(work) == []
+
+
+def test_a_hold_elsewhere_that_is_longer_than_the_run_waits_lets_nobody_wait() -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
+        waiting = [asyncio.create_task(gate.acquire()) for _ in range(6)]
+        await asyncio.sleep(0.02)
+        gate.hold(PATIENCE_S)
+        assert await waiting[-1] is False
+        assert gate.refused_elsewhere is not None and "asks to wait 900 s" in gate.refused_elsewhere
+
+    assert at_a_gate(work) == []
+
+
+def test_too_many_requests_elsewhere_halve_the_limit_here() -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
+        gate.cut()
+        await entered(gate)
+        await entered(gate)
+        assert await stays_out(gate)
+
+    assert at_a_gate(work) == []
+
+
+def test_an_answer_elsewhere_ends_the_time_in_which_everything_was_refused() -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
+        gate.on_error(await entered(gate), "rate_limited", PATIENCE_S)
+        assert gate.wait_exceeded is not None
+        gate.hear_of_answer(60.0)
+        assert gate.wait_exceeded is not None, "that was before"
+        gate.hear_of_answer(0.0)
+        assert gate.wait_exceeded is None
+
+    at_a_gate(work)

@@ -1,0 +1,171 @@
+"""What a worker sends within its share of a provider key's limits. Pure: the time is given.
+
+Times are seconds of one monotonic clock of this host, those of a suspended machine included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from failproof_es.core.limits.shared import Answer, Claim, Limits
+
+UNUSED_PART = 3
+"""In the last of so many parts of its time nothing is sent under a share: what was sent before has
+time to end before others have it."""
+
+
+@dataclass(slots=True)
+class Permit:
+    """Tokens that are reserved for a request."""
+
+    tokens: int
+    era: int
+
+
+class LocalShare:
+    """The share that this process has of one provider key. Every call is instant."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.in_flight = 0
+        self.usable_until = -inf
+        """From then on nothing may be sent, unless it is renewed."""
+        self._era = 0
+        """Grows each time the share ended unused: what was reserved before is void."""
+        self._cap = 0
+        self._fair: int | None = None
+        self._requests = 0
+        self._tokens = 0
+        self._reserved = 0
+        self._used_requests = 0
+        self._used_tokens = 0
+        self._before = (0, 0, 0)
+        """What was in demand, and used of requests and tokens, when it was told last."""
+
+    # -- sending -----------------------------------------------------------------------------
+
+    def may_send(self, now: float, begun: int = 0) -> bool:
+        """Whether one more request may be sent, beside so many that are about to be."""
+        if not self.limits.any:
+            return True
+        if self._has_ended(now):
+            return False
+        if self.limits.concurrency is not None and self.in_flight + begun >= self._most_now:
+            return False
+        return self.limits.requests is None or self._requests > begun
+
+    def send(self) -> None:
+        """Note that a request is sent: `may_send` said that it may."""
+        self.in_flight += 1
+        if self.limits.requests is not None:
+            self._requests -= 1
+            self._used_requests += 1
+
+    def end(self) -> None:
+        """Note that a request that was sent has ended."""
+        self.in_flight -= 1
+
+    def reserve(self, tokens: int, now: float) -> Permit | None:
+        """Reserve the tokens that a request may need at most; `None` if they are not free now.
+
+        One that may need more than the limit of a minute waits until it has all of it.
+        """
+        if self.limits.tokens is None:
+            return Permit(0, self._era)
+        tokens = min(tokens, self.limits.tokens)
+        if self._has_ended(now) or tokens > self._tokens:
+            return None
+        self._tokens -= tokens
+        self._reserved += tokens
+        return Permit(tokens, self._era)
+
+    def still_holds(self, permit: Permit, now: float) -> bool:
+        """Whether its tokens are reserved: if the share ended meanwhile, they are again now."""
+        if self.limits.tokens is None:
+            return True
+        if self._has_ended(now):
+            return False
+        if permit.era != self._era:
+            again = self.reserve(permit.tokens, now)
+            if again is None:
+                return False
+            permit.era = again.era
+        return True
+
+    def settle(self, permit: Permit, used: int | None) -> None:
+        """Replace reserved tokens by those that were used; `None` where nobody knows."""
+        if self.limits.tokens is None:
+            return
+        used = permit.tokens if used is None else used
+        if permit.era != self._era:  # it counts as used already
+            self._used_tokens += max(0, used - permit.tokens)
+            return
+        self._used_tokens += used
+        self._reserved -= permit.tokens
+        self._tokens += max(0, permit.tokens - used)
+
+    # -- telling -----------------------------------------------------------------------------
+
+    def claim(self, now: float, *, waiting: int, needs_tokens: int = 0) -> Claim:
+        """What to tell now. What it does not keep may not be used from now on.
+
+        `waiting` are the requests that wait for this share, `needs_tokens` the least that one of
+        them waits for.
+        """
+        self._has_ended(now)
+        demand = self.in_flight + waiting
+        latest, used_requests, used_tokens = self._before
+        self._before = demand, self._used_requests, self._used_tokens
+        wants = min(max(demand, latest), self.limits.concurrency or 0)
+        in_flight = min(self.in_flight, self.limits.concurrency or 0)
+        self._cap = max(in_flight, min(self._most_now, wants))
+        requests = min(
+            waiting + 2 * max(used_requests, self._used_requests), self.limits.requests or 0
+        )
+        self._requests = min(self._requests, requests)
+        tokens = 2 * max(used_tokens, self._used_tokens)
+        if needs_tokens:
+            self._tokens = 0
+            tokens = needs_tokens
+        tokens = min(tokens, self.limits.tokens or 0)
+        self._tokens = min(self._tokens, tokens)
+        told = Claim(
+            self._cap, wants,
+            self._requests, requests - self._requests, self._used_requests,
+            self._tokens + self._reserved, tokens - self._tokens, self._used_tokens,
+            waits=waiting > 0,
+        )  # fmt: skip
+        self._used_requests = self._used_tokens = 0
+        return told
+
+    def not_told(self, claim: Claim) -> None:
+        """Take back a claim that nobody answered. If it was heard, its uses count twice."""
+        self._used_requests += claim.used_requests
+        self._used_tokens += claim.used_tokens
+
+    def take_in(self, claim: Claim, answer: Answer, began: float, seconds: float) -> None:
+        """Take in the answer to the last claim, which was made at that time for so long."""
+        self.usable_until = began + seconds * (1 - 1 / UNUSED_PART)
+        if answer.concurrency is not None:
+            self._cap, self._fair = answer.concurrency, answer.fair
+        if answer.requests is not None:
+            self._requests += answer.requests - claim.keeps_requests
+        if answer.tokens is not None:
+            self._tokens += answer.tokens - claim.keeps_tokens
+
+    @property
+    def _most_now(self) -> int:
+        """How many requests may be in flight: what others want is not filled again."""
+        return self._cap if self._fair is None else min(self._cap, self._fair)
+
+    def _has_ended(self, now: float) -> bool:
+        """Whether nothing may be sent now. What it held is void then."""
+        if now < self.usable_until:
+            return False
+        if self.usable_until > -inf:
+            self.usable_until = -inf
+            self._era += 1
+            self._used_tokens += self._reserved
+            self._cap = self._requests = self._tokens = self._reserved = 0
+        return True

@@ -1,0 +1,223 @@
+"""How the limits of a provider key are shared out. Pure.
+
+`share` is the model of `store/functions/share_limits.sql`: a test does the same to both. Times are
+seconds of one clock, the database's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil, floor, inf
+from typing import NamedTuple
+from uuid import UUID
+
+MINUTE_S = 60.0
+SAME_CUT_S = 2.0
+"""Two workers that are told within this time that they ask too much were told once."""
+_TURN_S = 10.0
+"""So long a worker has what is left over where a limit cannot be divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderKey:
+    """What limits belong to: a server, and the names of the variables that hold its keys."""
+
+    digest: str
+    server: str
+
+
+class Limits(NamedTuple):
+    """The configured limits of a provider key; `None` where there is none."""
+
+    concurrency: int | None = None
+    requests: int | None = None
+    """In a minute."""
+    tokens: int | None = None
+    """In a minute."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return self != NOT_LIMITED
+
+
+NOT_LIMITED = Limits()
+
+
+class Claim(NamedTuple):
+    """What a worker tells of a provider key, and what it asks for."""
+
+    keeps_concurrency: int = 0
+    """What it may use while it waits for the answer."""
+    wants_concurrency: int = 0
+    """In all."""
+    keeps_requests: int = 0
+    wants_requests: int = 0
+    """Beside what it keeps."""
+    used_requests: int = 0
+    """Since it told last."""
+    keeps_tokens: int = 0
+    """Those of requests in flight included."""
+    wants_tokens: int = 0
+    used_tokens: int = 0
+    waits: bool = False
+    """Whether something waits here: then of the tokens all that is wanted is given, or none."""
+    hold_s: float = 0.0
+    """For how long the server wants nothing from now on."""
+    was_cut: bool = False
+    """Whether the server was sent too much."""
+    was_refused: bool = False
+    was_answered: bool = False
+
+    @property
+    def told(self) -> bool:
+        """Whether it says anything of the server."""
+        return self.hold_s > 0 or self.was_cut or self.was_refused or self.was_answered
+
+
+class Answer(NamedTuple):
+    """What a worker has from now on, and what the others were told."""
+
+    concurrency: int | None
+    requests: int | None
+    tokens: int | None
+    fair: int | None
+    """How many requests it may have in flight once those beyond have ended: others want them."""
+    held_s: float = 0.0
+    cuts: int = 0
+    answered_s: float | None = None
+    """How long ago a worker was answered that told so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The share of one worker."""
+
+    concurrency: int | None
+    """`None` where it knows of no limit; so are the next two."""
+    wanted: int
+    requests: int | None
+    tokens: int | None
+    waits: bool
+    ends_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeyState:
+    """What is known of a provider key."""
+
+    held_until: float = -inf
+    cuts: int = 0
+    cut_at: float = -inf
+    answered_at: float = -inf
+    shares: Mapping[UUID, Held] = field(default_factory=dict)
+    uses: tuple[tuple[float, int, int], ...] = ()
+    """Until when they count, and how many requests and tokens."""
+
+
+def share(
+    state: KeyState, limits: Limits, own: UUID, claim: Claim, *, now: float, seconds: float
+) -> tuple[KeyState, Answer]:
+    """The state after a claim, and its answer. With 0 seconds the share ends."""
+    if claim.told:
+        fresh = claim.was_cut and state.cut_at <= now - SAME_CUT_S
+        state = replace(
+            state,
+            held_until=max(state.held_until, now + claim.hold_s),
+            cuts=state.cuts + fresh,
+            cut_at=now if claim.was_cut else state.cut_at,
+            answered_at=now if claim.was_answered else state.answered_at,
+        )
+    said = Answer(
+        None, None, None, None,
+        held_s=max(0.0, state.held_until - now),
+        cuts=state.cuts,
+        answered_s=None if state.answered_at == -inf else now - state.answered_at,
+    )  # fmt: skip
+    if not limits.any:
+        return state, said
+    uses = tuple(use for use in state.uses if use[0] > now)
+    if claim.used_requests or claim.used_tokens:
+        uses += ((floor(now) + MINUTE_S + 1, claim.used_requests, claim.used_tokens),)
+    others = {
+        worker: held
+        for worker, held in state.shares.items()
+        if worker != own and held.ends_at > now - MINUTE_S
+    }
+    answer = said._replace(
+        **_concurrency(limits.concurrency, own, claim, others, now),
+        requests=_requests(limits.requests, claim, others, uses, now),
+        tokens=_tokens(limits.tokens, claim, others, uses, now),
+    )
+    shares = dict(others)
+    if seconds > 0:
+        shares[own] = Held(
+            answer.concurrency, claim.wants_concurrency, answer.requests, answer.tokens,
+            claim.waits, now + seconds,
+        )  # fmt: skip
+    return replace(state, shares=shares, uses=uses), answer
+
+
+def _concurrency(
+    most: int | None, own: UUID, claim: Claim, others: Mapping[UUID, Held], now: float
+) -> dict[str, int]:
+    if most is None:
+        return {}
+    live = {worker: held for worker, held in others.items() if held.ends_at > now}
+    fair = most
+    if any(_starves(held) for held in live.values()):
+        demanding = [worker for worker, held in live.items() if held.wanted > 0]
+        count = len(demanding) + 1
+        place = sum(worker < own for worker in demanding) + floor(now / _TURN_S) % count
+        fair = most // count + (place % count < most % count)
+    wanted = max(claim.keeps_concurrency, min(claim.wants_concurrency, fair))
+    free = most - sum(held.concurrency or 0 for held in live.values())
+    return {"concurrency": max(0, min(free, wanted)), "fair": fair}
+
+
+def _starves(held: Held) -> bool:
+    return held.concurrency is not None and held.wanted > held.concurrency
+
+
+def _requests(
+    most: int | None,
+    claim: Claim,
+    others: Mapping[UUID, Held],
+    uses: tuple[tuple[float, int, int], ...],
+    now: float,
+) -> int | None:
+    if most is None:
+        return None
+    free = most - sum(use[1] for use in uses) - sum(held.requests or 0 for held in others.values())
+    return rate_share(free, claim.keeps_requests, claim.wants_requests, 1 + _waiting(others, now))
+
+
+def _tokens(
+    most: int | None,
+    claim: Claim,
+    others: Mapping[UUID, Held],
+    uses: tuple[tuple[float, int, int], ...],
+    now: float,
+) -> int | None:
+    if most is None:
+        return None
+    free = most - sum(use[2] for use in uses) - sum(held.tokens or 0 for held in others.values())
+    parts = 0 if claim.waits else 2 * (1 + _waiting(others, now))
+    return rate_share(free, claim.keeps_tokens, claim.wants_tokens, parts)
+
+
+def rate_share(available: int, keeps: int, wants: int, parts: int) -> int:
+    """How much of a minute's limit a share holds, of which so much is neither used nor held.
+
+    It keeps what it keeps. Of the rest it gets what it wants, at most one part in so many; with 0
+    parts all that it wants, or nothing more.
+    """
+    rest = available - keeps
+    whole = wants if wants <= rest else 0
+    more = max(0, min(wants, ceil(rest / parts))) if parts else whole
+    return max(0, min(available, keeps + more))
+
+
+def _waiting(others: Mapping[UUID, Held], now: float) -> int:
+    return sum(held.waits and held.ends_at > now for held in others.values())

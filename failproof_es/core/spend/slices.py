@@ -1,0 +1,140 @@
+"""A spend ceiling that several workers keep: each shard reserves a slice of what is left. Pure.
+
+The database holds a row for each shard: what it has spent, and what is reserved for it. Each
+request must fit into what its shard reserved. So at any moment, whatever process dies,
+
+    recorded spend of all shards <= spent + reserved of all rows <= ceiling
+
+`reserve` is the model of `store/functions/reserve_spending.sql`: a test does the same to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import ROUND_DOWN, Context, Decimal
+from typing import NamedTuple
+
+from failproof_es.core.exact_numbers import UNROUNDED
+from failproof_es.core.spend.budget import Spending
+from failproof_es.core.spend.charges import Charge
+
+_NOTHING = Decimal(0)
+_FEW = Decimal(8)
+"""Of what is left nobody reserves more than one part in so many, unless a request needs it."""
+_STEP = Decimal("1e-12")
+_DOWN = Context(prec=2_000, rounding=ROUND_DOWN)
+
+
+class Report(NamedTuple):
+    """What the holder of a shard says of it, and what it asks for. In US dollars."""
+
+    spent: Spending
+    """What the shard has spent for good; nothing of it is reserved."""
+    keeps: Decimal
+    """What stays reserved for it: at least the worst cases of its requests in flight."""
+    needs: Decimal = _NOTHING
+    """The least that a request waits for, beside what is kept."""
+    wants: Decimal = _NOTHING
+    """What would spare it asking soon again."""
+
+
+class Grant(NamedTuple):
+    """The answer to a report."""
+
+    more: Decimal
+    """What is reserved beside what was kept."""
+    ceiling: Decimal
+    total: Spending
+    """Of the whole run: what is spent, and reserved, as far as it was told."""
+    wanted: bool
+    """Whether somebody waits: who holds something unused gives it back."""
+
+
+Rows = Mapping[int, Spending]
+"""By shard: what it has spent, and what is reserved for it."""
+
+
+def total_of(rows: Rows) -> Spending:
+    """The sum of all shards."""
+    total = Spending()
+    for row in rows.values():
+        total = Spending(
+            UNROUNDED.add(total.known, row.known),
+            UNROUNDED.add(total.unknown, row.unknown),
+            total.unknown_requests + row.unknown_requests,
+            UNROUNDED.add(total.reserved, row.reserved),
+        )
+    return total
+
+
+def reserve(ceiling: Decimal, rows: Rows, shard: int, report: Report) -> tuple[Rows, Grant]:
+    """The rows after a report, and its answer. `wanted` is that of this report alone."""
+    told = {**rows, shard: replace(report.spent, reserved=report.keeps)}
+    free = UNROUNDED.subtract(ceiling, total_of(told).committed)
+    if report.needs > max(free, _NOTHING):
+        return told, Grant(_NOTHING, ceiling, total_of(told), wanted=True)
+    share = _DOWN.quantize(_DOWN.divide(free, _FEW), _STEP)
+    more = max(report.needs, min(report.wants, share), _NOTHING)
+    told[shard] = told[shard].reserving(more)
+    return told, Grant(more, ceiling, total_of(told), wanted=False)
+
+
+class SliceBudget:
+    """A `SpendBudget` of one shard: the slice that its holder may spend without asking.
+
+    `room` is what of the slice no request in flight has. A request that ends gives back what it
+    did not cost, to the same slice.
+    """
+
+    def __init__(self, ceiling: Decimal, spent: Spending) -> None:
+        self.ceiling = ceiling
+        """That of the run."""
+        self.own = spent
+        """Of the shard; `reserved` is in flight."""
+        self.room = _NOTHING
+        self.spending = spent
+        """Of the whole run, as it was told last."""
+
+    def reserve(self, amount: Decimal) -> bool:
+        """See `SpendBudget`."""
+        if not self.fits(amount):
+            return False
+        self.room = UNROUNDED.subtract(self.room, amount)
+        self.own = self.own.reserving(amount)
+        return True
+
+    def settle(self, reserved: Decimal, charge: Charge) -> None:
+        """See `SpendBudget`."""
+        self.own = self.own.settling(reserved, charge)
+        self.room = UNROUNDED.add(self.room, UNROUNDED.subtract(reserved, charge.usd))
+
+    def fits(self, amount: Decimal) -> bool:
+        """Whether the amount fits into the slice, beside everything that is in flight."""
+        return amount <= self.room
+
+    def may_fit_later(self, amount: Decimal) -> bool:
+        """Whether it would fit if everything in flight cost nothing, and nobody held a slice."""
+        return UNROUNDED.add(self.spending.spent, amount) <= self.ceiling
+
+    def report(self, needs: Decimal, wants: Decimal, *, give_back: bool) -> Report:
+        """What to tell, so that `needs` fits, and best `wants`.
+
+        With `give_back` nothing unused is kept: it is not in the slice from now on. That is due
+        where somebody elsewhere waits, and where a request waits here in vain: two that wait, each
+        with a part of what is left, would wait for ever.
+        """
+        if give_back:
+            self.room = min(self.room, _NOTHING)
+        kept = max(self.room, _NOTHING)
+        return Report(
+            replace(self.own, reserved=_NOTHING),
+            UNROUNDED.add(self.own.reserved, kept),
+            max(UNROUNDED.subtract(needs, kept), _NOTHING),
+            max(UNROUNDED.subtract(wants, kept), _NOTHING),
+        )
+
+    def granted(self, grant: Grant) -> None:
+        """Take in the answer to the last report."""
+        self.ceiling, self.spending = grant.ceiling, grant.total
+        self.room = UNROUNDED.add(self.room, grant.more)

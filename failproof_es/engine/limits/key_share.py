@@ -1,0 +1,366 @@
+"""The share that this process has of a provider key's limits, and what keeps it.
+
+All gates to one server with one key draw from it. A task tells the database what was used and what
+the server said, renews the share, and passes on to the gates what other workers were told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Protocol
+from uuid import UUID, uuid4
+
+import psycopg
+
+from failproof_es.core.limits import (
+    Answer,
+    Claim,
+    KeyState,
+    Limits,
+    LocalShare,
+    Permit,
+    ProviderKey,
+    share,
+)
+from failproof_es.core.spend import costs_nothing, most_output_tokens
+from failproof_es.events import ErrorRecorded, EvaluationEvent, RequestSent, ResponseReceived
+from failproof_es.store.writing.lease import passed_s
+
+SHARE_S = 15.0
+"""How long a share lasts after it was last renewed."""
+CALM_S = 0.9
+"""How often it is renewed: so soon the others learn what one was told."""
+SOON_S = 0.4
+"""The same while something waits for it."""
+
+
+class LimitBook(Protocol):
+    """Where the shares of a provider key stand."""
+
+    def exchange(
+        self, key: ProviderKey, limits: Limits, own: UUID, claim: Claim, seconds: float
+    ) -> Answer:
+        """Tell and ask, blocking. Raises `psycopg.OperationalError` while it is away."""
+
+
+class Gate(Protocol):
+    """A gate that draws from the share: a `ConcurrencyLimiter`."""
+
+    @property
+    def begun(self) -> int:
+        """Requests that entered and are not sent yet."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait at the gate."""
+
+    def wake(self) -> None:
+        """Let those look again that wait."""
+
+    def hold(self, seconds: float) -> None:
+        """Another worker was told to come back after so long."""
+
+    def cut(self) -> None:
+        """Another worker was told that it asks too much."""
+
+    def hear_of_answer(self, seconds_ago: float) -> None:
+        """Another worker was answered so long ago."""
+
+
+NO_TOKENS = Permit(0, 0)
+"""Of a request whose tokens nobody counts."""
+
+
+@dataclass(slots=True)
+class _Waiter:
+    request: RequestSent
+    answered: asyncio.Future[None]
+
+
+class MemoryBook:
+    """The shares of one process: it has all of them."""
+
+    def __init__(self, clock: Callable[[], float] = passed_s) -> None:
+        self._clock = clock
+        self._states: dict[str, KeyState] = {}
+
+    def exchange(
+        self, key: ProviderKey, limits: Limits, own: UUID, claim: Claim, seconds: float
+    ) -> Answer:
+        """See `LimitBook`."""
+        before = self._states.get(key.digest, KeyState())
+        after, answer = share(before, limits, own, claim, now=self._clock(), seconds=seconds)
+        self._states[key.digest] = after
+        return answer
+
+
+class KeyShare:
+    """One share, in an event loop. `open` it first, `close` it at the end."""
+
+    def __init__(
+        self,
+        key: ProviderKey,
+        limits: Limits,
+        book: LimitBook,
+        clock: Callable[[], float] = passed_s,
+    ) -> None:
+        self.key = key
+        self.limits = limits
+        self.gates: list[Gate] = []
+        self._local = LocalShare(limits)
+        self._book = book
+        self._clock = clock
+        self._own = uuid4()
+        self._waiting: list[_Waiter] = []
+        self._promised: dict[tuple[UUID, int], Permit] = {}
+        """Tokens of requests that waited for them, until they are prepared again."""
+        self._heard = Claim()
+        """What the server said, to be told."""
+        self._held_until = -inf
+        self._cuts: int | None = None
+        self._own_cut = False
+        self._refused_at: float | None = None
+        self._asked_at = -inf
+        self._exchanging = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Take the first share, and learn what others were told. Goes on without the database."""
+        await self.refresh()
+        self._task = asyncio.create_task(self._keep_on(), name="limits of a key")
+
+    async def refresh(self) -> None:
+        """Learn what others were told while nothing here was sent."""
+        await self._exchange()
+        self._asked_at = -inf  # the first who waits asks at once
+
+    async def close(self) -> None:
+        """Give the share back."""
+        self._closing = True
+        self._changed.set()
+        if self._task is not None:
+            await asyncio.gather(self._task, return_exceptions=True)
+        claim = self._local.claim(self._clock(), waiting=0)
+        claim = Claim(used_requests=claim.used_requests, used_tokens=claim.used_tokens)
+        if self.limits.any:
+            with suppress(psycopg.Error):
+                await self._told(claim, 0.0)
+
+    # -- for the gates -----------------------------------------------------------------------
+
+    def join(self, gate: Gate) -> None:
+        """Let a gate draw from the share. It learns of a hold that others were told."""
+        self.gates.append(gate)
+        left_s = self._held_until - self._clock()
+        if left_s > 0:
+            gate.hold(left_s)
+
+    def leave(self, gate: Gate) -> None:
+        """Let it draw no more."""
+        self.gates.remove(gate)
+
+    def may_begin(self) -> bool:
+        """Whether one more request may enter."""
+        begun = sum(gate.begun for gate in self.gates)
+        return self._asking_if_not(self._local.may_send(self._clock(), begun))
+
+    def may_send(self, permit: Permit) -> bool:
+        """Whether a request that has entered may be sent now."""
+        now = self._clock()
+        return self._asking_if_not(
+            self._local.may_send(now) and self._local.still_holds(permit, now)
+        )
+
+    def send(self) -> None:
+        """Note that a request is sent."""
+        self._local.send()
+
+    def end(self) -> None:
+        """Note that a request that was sent has ended."""
+        self._local.end()
+        if self.limits.any:
+            self._wake()
+
+    def reserve(self, request: RequestSent) -> Permit | None:
+        """Reserve the tokens of a request; `None` where it has to wait: `wait_for_tokens`."""
+        if self.limits.tokens is None:
+            return NO_TOKENS
+        if (promised := self._promised.pop(_place(request), None)) is not None:
+            return promised
+        return self._local.reserve(most_tokens(request), self._clock())
+
+    async def wait_for_tokens(self, request: RequestSent, stop: asyncio.Event) -> None:
+        """Wait until the request's tokens are free, and keep them for it, or until `stop`."""
+        waiter = _Waiter(request, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiter)
+        self._asking_if_not(False)
+        stopping = asyncio.ensure_future(stop.wait())
+        try:
+            both: set[asyncio.Future[Any]] = {waiter.answered, stopping}
+            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            waiter.answered.cancel()
+            self._waiting.remove(waiter)
+
+    def settle(self, permit: Permit, used: int | None) -> None:
+        """Replace reserved tokens by those that were used; `None` where nobody knows."""
+        self._local.settle(permit, used)
+
+    def hear(self, source: Gate, *, hold_s: float = 0.0, cut: bool = False) -> None:
+        """The server turned a request of this gate away: the other workers learn it at once."""
+        heard = self._heard
+        self._heard = heard._replace(
+            hold_s=max(heard.hold_s, hold_s), was_cut=heard.was_cut or cut, was_refused=True
+        )
+        self._own_cut = self._own_cut or cut
+        self._refused_at = self._clock()
+        self._held_until = max(self._held_until, self._refused_at + hold_s)
+        for gate in self.gates:
+            if gate is not source and hold_s:
+                gate.hold(hold_s)
+            if gate is not source and cut:
+                gate.cut()
+        self._changed.set()
+
+    def hear_answer(self) -> None:
+        """The server answered. It is told where some worker was turned away before."""
+        if self._refused_at is not None:
+            self._refused_at = None
+            self._heard = self._heard._replace(was_answered=True)
+
+    # -- the task ----------------------------------------------------------------------------
+
+    async def _keep_on(self) -> None:
+        while not self._closing:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CALM_S):
+                    await self._changed.wait()
+            self._changed.clear()
+            if not self._closing and (self.gates or self._local.in_flight):
+                await self._exchange()
+                await asyncio.sleep(SOON_S / 8)  # whatever happens, no more often
+
+    def _asking_if_not(self, allowed: bool) -> bool:
+        """What it is given. Where something has to wait, more is asked for soon."""
+        if not allowed and self._clock() - self._asked_at >= SOON_S:
+            self._changed.set()
+        return allowed
+
+    async def _exchange(self) -> None:
+        async with self._exchanging:
+            await self._exchange_alone()
+
+    async def _exchange_alone(self) -> None:
+        waiting = [most_tokens(each.request) for each in self._waiting if not each.answered.done()]
+        at_gates = sum(gate.waiting + gate.begun for gate in self.gates)
+        claim = self._local.claim(
+            self._clock(),
+            waiting=at_gates + len(waiting),
+            needs_tokens=min(waiting, default=0),
+        )
+        heard, self._heard = self._heard, Claim()
+        claim = claim._replace(
+            hold_s=heard.hold_s, was_cut=heard.was_cut, was_refused=heard.was_refused,
+            was_answered=heard.was_answered,
+        )  # fmt: skip
+        try:
+            await self._told(claim, SHARE_S)
+        except psycopg.Error:  # it is away, above all: the share ends by itself
+            self._local.not_told(claim)
+            again = self._heard
+            self._heard = heard._replace(
+                hold_s=max(heard.hold_s, again.hold_s),
+                was_cut=heard.was_cut or again.was_cut,
+                was_refused=heard.was_refused or again.was_refused,
+                was_answered=heard.was_answered or again.was_answered,
+            )
+
+    async def _told(self, claim: Claim, seconds: float) -> None:
+        """Tell a claim, and take in the answer."""
+        began = self._asked_at = self._clock()
+        asked = (self.key, self.limits, self._own, claim, seconds)
+        if isinstance(self._book, MemoryBook):
+            answer = self._book.exchange(*asked)
+        else:
+            answer = await asyncio.to_thread(self._book.exchange, *asked)
+        if seconds:
+            self._local.take_in(claim, answer, began, seconds)
+            self._pass_on(claim, answer)
+            self._wake()
+
+    def _pass_on(self, claim: Claim, answer: Answer) -> None:
+        """Tell the gates what other workers were told, and let those go on that may."""
+        now = self._clock()
+        if answer.held_s > 0 or answer.cuts > (self._cuts or 0):
+            self._refused_at = self._refused_at or now  # so the next answer is told
+        if now + answer.held_s > self._held_until + CALM_S / 2:
+            self._held_until = now + answer.held_s
+            for gate in self.gates:
+                gate.hold(answer.held_s)
+        if self._cuts is not None and answer.cuts > self._cuts and not self._own_cut:
+            for gate in self.gates:
+                gate.cut()
+        self._own_cut = self._own_cut and not claim.was_cut
+        self._cuts = answer.cuts
+        if answer.answered_s is not None and not claim.was_answered:
+            for gate in self.gates:
+                gate.hear_of_answer(answer.answered_s)
+        for waiter in self._waiting:
+            if not waiter.answered.done():
+                permit = self._local.reserve(most_tokens(waiter.request), now)
+                if permit is not None:
+                    self._promised[_place(waiter.request)] = permit
+                    waiter.answered.set_result(None)
+
+    def _wake(self) -> None:
+        for gate in self.gates:
+            gate.wake()
+
+
+class KeyShares:
+    """The shares of this process, one for each provider key and its limits."""
+
+    def __init__(self, book: LimitBook) -> None:
+        self._book = book
+        self._shares: dict[tuple[str, Limits], KeyShare] = {}
+
+    async def of(self, key: ProviderKey, limits: Limits) -> KeyShare:
+        """The share of this key; it is open."""
+        found = self._shares.get((key.digest, limits))
+        if found is None:
+            found = self._shares[key.digest, limits] = KeyShare(key, limits, self._book)
+            await found.open()
+        elif not found.gates:
+            await found.refresh()
+        return found
+
+    async def close(self) -> None:
+        """Give all of them back."""
+        await asyncio.gather(*(each.close() for each in self._shares.values()))
+        self._shares.clear()
+
+
+def most_tokens(request: RequestSent) -> int:
+    """The most tokens that a request is taken to need: a byte is a token at most."""
+    return len(request.body.encode()) + (most_output_tokens(request.parameters) or 0)
+
+
+def tokens_used(outcome: EvaluationEvent) -> int | None:
+    """The tokens that a request with this outcome used; `None` where nobody knows."""
+    if isinstance(outcome, ResponseReceived):
+        usage = outcome.usage
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        return usage.input_tokens + usage.output_tokens
+    return 0 if isinstance(outcome, ErrorRecorded) and costs_nothing(outcome) else None
+
+
+def _place(request: RequestSent) -> tuple[UUID, int]:
+    return request.originator_id, request.originator_version

@@ -1,0 +1,158 @@
+"""The spend ceiling of a run, as its workers keep it together: a slice for each shard.
+
+What a shard has spent is counted in the log by whoever claims it. So what was reserved for a worker
+that died counts as long as nobody has its shard, and then as what it recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from dataclasses import dataclass
+from decimal import Decimal
+
+from failproof_es.configuration.schema import Configuration
+from failproof_es.core.run import Run
+from failproof_es.core.sharding.shards import shard_cases, shard_count, shard_size
+from failproof_es.core.spend import (
+    Grant,
+    Report,
+    SliceBudget,
+    Spending,
+    ceiling_of,
+    total_of,
+)
+from failproof_es.engine.drive.retrying_reader import RetryingReader
+from failproof_es.engine.drive.run_stream import RunStream
+from failproof_es.engine.identity import current_host, current_user
+from failproof_es.engine.limits.recorded_spending import shard_spending
+from failproof_es.engine.limits.spend_limiter import require_ceiling_above
+from failproof_es.engine.limits.spend_slice import SpendSlice
+from failproof_es.engine.preflight.spend_checks import require_priced
+from failproof_es.events import SpendCeilingChanged
+from failproof_es.store.reading.reader import Connection
+from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import ShardLease, ShardLeases
+from failproof_es.store.writing.shared_state import (
+    SharedState,
+    ceiling_in,
+    count_spending,
+    reserve_spending,
+    set_ceiling,
+    shards_with_budget,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunBudgets:
+    """The budgets of the runs that one worker drives."""
+
+    store: Store
+    leases: ShardLeases
+    state: SharedState
+
+    async def slice_of(
+        self, run: Run, lease: ShardLease, cases: range, at_once: int
+    ) -> SpendSlice | None:
+        """What holds the shard below the run's ceiling; `None` without one.
+
+        The lease is ours: what the shard has spent is counted first. Raises `LeaseLost`.
+        """
+        ceiling = await asyncio.to_thread(ceiling_in, self.state, lease.run_id)
+        if ceiling is None:
+            return None
+        spent = await RetryingReader(self.store).read(shard_spending, run, cases)
+        await asyncio.to_thread(count_spending, self.state, lease, {lease.shard: spent})
+        budget = SliceBudget(ceiling, spent)
+        shared = _ShardBudget(self, run, lease)
+        return SpendSlice(budget, run.prices or {}, run.started.run_number, shared, at_once)
+
+
+@dataclass(frozen=True, slots=True)
+class _ShardBudget:
+    """The row of one shard."""
+
+    budgets: RunBudgets
+    run: Run
+    lease: ShardLease
+
+    def reserve(self, report: Report) -> Grant:
+        return reserve_spending(self.budgets.state, self.lease, report)
+
+    def count_dead(self) -> None:
+        """Claim each shard that has something reserved and no holder, and count it again."""
+        budgets, run = self.budgets, self.run
+        for shard in shards_with_budget(budgets.state, self.lease.run_id):
+            dead = budgets.leases.claim(self.lease.run_id, shard)
+            if dead is None:
+                continue  # somebody holds it
+            try:
+                with budgets.store.connect() as connection:
+                    size = recorded_shard_size(connection, run)
+                    cases = shard_cases(run.started.planned_cases, size, shard)
+                    counted = {shard: shard_spending(connection, run, cases)}
+                count_spending(budgets.state, dead, counted)
+            finally:
+                budgets.leases.release(dead)
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingAgain:
+    """The spend ceiling of a run that is resumed for workers, under the lease on all of it.
+
+    At no moment may the database know a higher ceiling than the log.
+    """
+
+    store: Store
+    max_spend_usd: Decimal | None
+    """The ceiling from now on; `None` to leave it as it is."""
+
+    async def count(self, run: Run, configuration: Configuration, lease: ShardLease) -> None:
+        """Count what it has spent, before anything is recorded. Raises `InvalidInput`."""
+        before, new = ceiling_of(run), self.max_spend_usd
+        if new is not None:
+            require_priced(configuration, run.started, run.prices or {})
+        counted = await RetryingReader(self.store).read(_spending_by_shard, run)
+        if new is not None:
+            require_ceiling_above(total_of(counted), new)
+        lowest = min(each for each in (before, new) if each is not None)
+
+        def tell() -> None:
+            with closing(SharedState(self.store.url)) as state:
+                set_ceiling(state, lease.run_id, lowest)
+                count_spending(state, lease, counted)
+
+        await asyncio.to_thread(tell)
+
+    async def record(self, stream: RunStream) -> None:
+        """Record the new ceiling, if there is one, then let workers spend it."""
+        new = self.max_spend_usd
+        if new is None or new == ceiling_of(stream.run):
+            return
+        await stream.record(
+            SpendCeilingChanged, max_spend_usd=new, who=current_user(), where=current_host()
+        )
+
+        def tell() -> None:
+            with closing(SharedState(self.store.url)) as state:
+                set_ceiling(state, stream.run.started.originator_id, new)
+
+        await asyncio.to_thread(tell)
+
+
+def _spending_by_shard(connection: Connection, run: Run) -> dict[int, Spending]:
+    """What each shard of the run has spent, by the log. Nobody drives it meanwhile."""
+    cases, size = run.started.planned_cases, recorded_shard_size(connection, run)
+    return {
+        shard: shard_spending(connection, run, shard_cases(cases, size, shard))
+        for shard in range(shard_count(cases, size))
+    }
+
+
+def recorded_shard_size(connection: Connection, run: Run) -> int:
+    """How many cases each shard of the run holds: as recorded, or as it would be."""
+    row = connection.execute(
+        "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s",
+        (run.started.originator_id,),
+    ).fetchone()
+    return shard_size(run.started.planned_cases) if row is None else int(row[0])

@@ -1,0 +1,1 @@
+SELECT failproof.begin_budget(%(run_id)s, %(ceiling)s)

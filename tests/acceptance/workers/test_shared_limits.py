@@ -1,0 +1,152 @@
+"""Limits of a provider key hold over all workers, whatever happens to one."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import mock_server, run, write_configuration, write_suite
+from tests.acceptance.workers.processes import begin_worker, count, end_of, wait_until
+
+
+def load(url: str) -> tuple[int, list[float]]:
+    """How many requests the server had at once, and when each came."""
+    with httpx.Client() as client:
+        found: dict[str, Any] = client.get(url.removesuffix("/v1") + "/load").json()
+    return found["most"], found["came"]
+
+
+def plan(store: Store, folder: Path, url: str, cases: int, at_once: int = 4, **limits: int) -> None:
+    write_suite(folder, cases)
+    plan_again(store, folder, url, at_once, **limits)
+
+
+def plan_again(store: Store, folder: Path, url: str, at_once: int = 4, **limits: int) -> None:
+    write_configuration(
+        folder,
+        url,
+        models=[{"provider": "openai", "base_url": url, "model": "mock", **limits}],
+        execution={"parallel_workers": at_once, "retry_attempts": 2, "retry_delay_ms": 10},
+    )
+    planned = run(store.url, "start", "run.yaml", "--detach", "--quiet", cwd=folder)
+    assert planned.returncode == 0, planned.stderr
+
+
+def most_in_a_minute(came: list[float]) -> int:
+    return max(sum(then <= at < then + 60 for at in came) for then in came)
+
+
+def test_two_workers_have_no_more_requests_in_flight_than_their_key_may(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=30) as url:
+        plan(store, tmp_path, url, 150, at_once=6, concurrent_requests=3)
+        both = [begin_worker(workers, store, tmp_path, "--drain") for _ in range(2)]
+        for each in both:
+            end_of(each)
+        most, came = load(url)
+        assert most == 3
+        assert len(came) == 150
+    assert count(store, "WorkerJoined") == 2
+    assert count(store, "AttemptLost") == 0
+
+
+def test_a_killed_workers_share_comes_back(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=30) as url:
+        plan(store, tmp_path, url, 200, at_once=6, concurrent_requests=2)
+        killed = begin_worker(workers, store, tmp_path, "--drain")
+        wait_until(store, "Scored", 10)
+        other = begin_worker(workers, store, tmp_path, "--drain")
+        wait_until(store, "WorkerJoined", 2)
+        killed.kill()
+        killed.wait()
+        end_of(other)
+        most, _ = load(url)
+        assert most == 2
+    assert count(store, "Scored") == 200
+    assert count(store, "RunSealed") == 1
+
+
+def test_a_minutes_requests_are_shared_by_two_workers(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=20) as url:
+        plan(store, tmp_path, url, 60, requests_per_minute=24)
+        for _ in range(2):
+            begin_worker(workers, store, tmp_path, "--drain")
+        wait_until(store, "WorkerJoined", 2)
+        wait_until(store, "Scored", 22)
+        time.sleep(6)
+        _, came = load(url)
+        assert 22 <= len(came) <= 24
+        assert count(store, "RequestSent") <= 24, "who waits has not recorded a request yet"
+        listed = run(store.url, "workers", "--json", cwd=tmp_path)
+        shares = [share for each in orjson.loads(listed.stdout) for share in each["limits"]]
+        assert {share["server"] for share in shares} == {url}
+        assert any(share["waiting"] for share in shares)
+        assert sum(share["requests"] for share in shares) <= 24
+        assert "waits" in run(store.url, "workers", cwd=tmp_path).stdout
+
+
+@pytest.mark.slow
+def test_no_minute_has_more_than_its_requests_though_workers_come_and_die(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=20) as url:
+        plan(store, tmp_path, url, 90, requests_per_minute=40)
+        first = begin_worker(workers, store, tmp_path, "--drain")
+        wait_until(store, "Scored", 10)
+        first.kill()
+        first.wait()
+        for _ in range(2):
+            last = begin_worker(workers, store, tmp_path, "--drain")
+        end_of(last, seconds=300)
+        _, came = load(url)
+        assert most_in_a_minute(came) <= 40
+    assert count(store, "Scored") == 90
+
+
+def test_tokens_of_a_minute_are_shared_by_two_workers(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    """The mock uses 15 tokens for each answer. A request may need about 150, until it is known."""
+    with mock_server(latency_ms=20) as url:
+        plan(store, tmp_path, url, 60, tokens_per_minute=400, max_tokens=10)
+        for _ in range(2):
+            begin_worker(workers, store, tmp_path, "--drain")
+        wait_until(store, "WorkerJoined", 2)
+        wait_until(store, "Scored", 10)
+        time.sleep(8)
+        _, came = load(url)
+        assert 10 <= len(came) <= 400 / 15
+
+
+def test_a_retry_after_that_one_worker_was_told_stops_the_other(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(latency_ms=50) as url:
+        write_suite(tmp_path, 400)
+        lines = (tmp_path / "suite.jsonl").read_bytes().splitlines()
+        lines[150] = lines[150].replace(b"Say ", b"[fault:http429for5s*1] Say ")
+        (tmp_path / "suite.jsonl").write_bytes(b"\n".join(lines))
+        plan_again(store, tmp_path, url)
+        both = [begin_worker(workers, store, tmp_path, "--drain") for _ in range(2)]
+        for each in both:
+            end_of(each)
+        _, came = load(url)
+        longest = max(after - before for before, after in pairwise(came))
+        assert longest > 3.5, "nobody sent anything but in the first second and a half"
+        assert len(came) == 401
+    assert count(store, "Scored") == 400
+    assert count(store, "EvaluationAbandoned") == 0
+    assert count(store, "RunPaused") == 0

@@ -1,0 +1,1 @@
+"""What workers share beside the log: the functions of the database."""

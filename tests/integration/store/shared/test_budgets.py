@@ -1,0 +1,105 @@
+"""The function that reserves below a ceiling does what the pure model says."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from random import Random
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from failproof_es.core.spend import Report, Spending
+from failproof_es.core.spend.slices import Rows, reserve
+from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import ShardLease, ShardLeases
+from failproof_es.store.writing.recorder import LeaseLost
+from failproof_es.store.writing.shared_state import (
+    SharedState,
+    ceiling_in,
+    count_spending,
+    reserve_spending,
+    set_ceiling,
+    shards_with_budget,
+)
+
+CEILING = Decimal("10.000001")
+SHARDS = (0, 1, 2)
+
+
+def claimed(leases: ShardLeases, run_id: UUID, shard: int) -> ShardLease:
+    lease = leases.claim(run_id, shard)
+    assert lease is not None
+    return lease
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_database_reserves_what_the_model_does(store: Store, seed: int) -> None:
+    random, run_id, state = Random(seed), uuid4(), SharedState(store.url)
+    rows: Rows = {}
+    set_ceiling(state, run_id, CEILING)
+    with ShardLeases(store.url, "a test") as leases:
+        held = [claimed(leases, run_id, shard) for shard in SHARDS]
+        for lease in held:
+            count_spending(state, lease, {lease.shard: Spending()})
+            rows = {**rows, lease.shard: Spending()}
+        for _ in range(40):
+            lease = random.choice(held)
+            row = rows[lease.shard]
+            charged = Decimal(random.randint(0, 10**6)) * row.reserved / 10**6
+            spent = Spending(row.known + charged, row.unknown, row.unknown_requests)
+            keeps = Decimal(random.randint(0, 10**6)) * (row.reserved - charged) / 10**6
+            needs = Decimal(random.choice(("0", "0.7", "0.0000001")))
+            report = Report(spent, keeps, needs, Decimal(random.choice(("0", "1", "9.123456789"))))
+            rows, expected = reserve(CEILING, rows, lease.shard, report)
+            answer = reserve_spending(state, lease, report)
+            assert answer[:3] == expected[:3]
+            assert answer.wanted or not expected.wanted
+            assert answer.total.committed <= CEILING
+    state.close()
+
+
+def test_nobody_reserves_for_a_shard_that_was_taken_over(store: Store) -> None:
+    run_id, state = uuid4(), SharedState(store.url)
+    set_ceiling(state, run_id, CEILING)
+    nothing = Report(Spending(), Decimal(0), Decimal(1), Decimal(1))
+    with ShardLeases(store.url, "first") as first, ShardLeases(store.url, "second") as second:
+        old = claimed(first, run_id, 0)
+        count_spending(state, old, {0: Spending()})
+        assert reserve_spending(state, old, nothing).more > 0
+        assert shards_with_budget(state, run_id) == [0]
+        with store.connect() as connection:
+            connection.execute("SELECT failproof.release_lease(%s, 0, %s)", (run_id, old.epoch))
+        new = claimed(second, run_id, 0)
+        with pytest.raises(LeaseLost):
+            reserve_spending(state, old, nothing)
+        with pytest.raises(LeaseLost):
+            count_spending(state, old, {0: Spending()})
+        count_spending(state, new, {0: Spending(known=Decimal(3))})
+        assert shards_with_budget(state, run_id) == [], "what was reserved for the first is free"
+        with pytest.raises(psycopg.Error, match="counts no other shard"):
+            count_spending(state, new, {1: Spending()})
+    state.close()
+
+
+def test_only_who_has_the_whole_run_counts_all_of_its_shards(store: Store) -> None:
+    run_id, state = uuid4(), SharedState(store.url)
+    set_ceiling(state, run_id, CEILING)
+    counted = {0: Spending(known=Decimal(1)), 1: Spending(unknown=Decimal(2), unknown_requests=1)}
+    with ShardLeases(store.url, "a test") as leases:
+        beside = leases.claim(run_id)
+        assert beside is not None
+        with pytest.raises(LeaseLost):
+            count_spending(state, beside, counted)
+        leases.release(beside)
+        alone = leases.claim(run_id, alone=True)
+        assert alone is not None
+        count_spending(state, alone, counted)
+        leases.release(alone)
+        shard = claimed(leases, run_id, 1)
+        row = Report(counted[1], Decimal(0), Decimal(0), Decimal(0))
+        total = reserve_spending(state, shard, row).total
+        assert total == Spending(Decimal(1), Decimal(2), 1, Decimal(0))
+    assert ceiling_in(state, run_id) == CEILING
+    assert ceiling_in(state, uuid4()) is None
+    state.close()

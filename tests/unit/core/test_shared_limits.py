@@ -1,0 +1,190 @@
+"""Limits that workers share: whatever they do, no limit is exceeded, and nobody waits for ever."""
+
+from __future__ import annotations
+
+from math import inf
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+from failproof_es.core.limits import NOT_LIMITED, Claim, KeyState, Limits, LocalShare, share
+
+SECONDS = 15.0
+WORKERS = [UUID(int=n) for n in range(3)]
+
+
+class Server:
+    """What a server sees: requests in flight, and each request sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[float] = []
+
+    def most_in_a_minute(self) -> int:
+        return max(
+            (sum(then <= at < then + 60 for at in self.sent) for then in self.sent), default=0
+        )
+
+
+class Worker:
+    """A worker that sends whatever its share lets it, and may be paused or lose answers."""
+
+    def __init__(self, own: UUID, limits: Limits) -> None:
+        self.own = own
+        self.local = LocalShare(limits)
+
+
+actions = some.lists(
+    some.tuples(
+        some.sampled_from(["exchange"] * 3 + ["send"] * 3 + ["lost", "unheard", "end", "die"]),
+        some.integers(0, 2),
+        some.sampled_from([0.0, 0.01, 1.0, 4.0, 9.9, 12.0, 40.0]),
+    ),
+    min_size=30,
+    max_size=120,
+)
+
+
+@given(actions, some.integers(1, 7), some.integers(1, 12))
+def test_no_limit_is_exceeded_whatever_is_lost_paused_or_killed(
+    done: list[tuple[str, int, float]], concurrency: int, requests: int
+) -> None:
+    """`lost`: the answer does not arrive, `unheard`: the claim. Clocks of hosts begin anywhere."""
+    limits = Limits(concurrency, requests)
+    state, now, server = KeyState(), 1_000.0, Server()
+    workers = [Worker(own, limits) for own in WORKERS]
+    for what, index, passed in done:
+        now += passed
+        worker = workers[index]
+        clock = now + 777 * index
+        if what in ("exchange", "lost", "unheard"):
+            claim = worker.local.claim(clock, waiting=3)
+            if what != "unheard":
+                state, answer = share(state, limits, worker.own, claim, now=now, seconds=SECONDS)
+            if what == "exchange":
+                worker.local.take_in(claim, answer, clock, SECONDS)
+            else:
+                worker.local.not_told(claim)
+        elif what == "send":
+            while worker.local.may_send(clock):
+                worker.local.send()
+                server.sent.append(now)
+                assert state.shares[worker.own].ends_at > now, "its share is not another's yet"
+        elif what == "end" and worker.local.in_flight:
+            worker.local.end()
+        elif what == "die":
+            workers[index] = Worker(UUID(int=worker.own.int + 10), limits)
+        live = [held for held in state.shares.values() if held.ends_at > now]
+        assert sum(held.concurrency or 0 for held in live) <= concurrency
+        usable = [
+            each.local for n, each in enumerate(workers) if now + 777 * n < each.local.usable_until
+        ]
+        assert sum(local._most_now for local in usable) <= concurrency
+        assert server.most_in_a_minute() <= requests
+
+
+@given(some.integers(1, 6), some.integers(2, 3))
+def test_each_worker_gets_its_part_even_of_a_limit_below_their_number(
+    limit: int, count: int
+) -> None:
+    limits = Limits(concurrency=limit)
+    state = KeyState()
+    workers = [Worker(own, limits) for own in WORKERS[:count]]
+    turns = dict.fromkeys(WORKERS[:count], 0)
+    for second in range(90):
+        now = 1_000.0 + second
+        for worker in workers:
+            while worker.local.in_flight:  # each request takes less than a second
+                worker.local.end()
+            claim = worker.local.claim(now, waiting=9)
+            state, answer = share(state, limits, worker.own, claim, now=now, seconds=SECONDS)
+            worker.local.take_in(claim, answer, now, SECONDS)
+            while worker.local.may_send(now):
+                worker.local.send()
+                turns[worker.own] += 1
+        assert sum(worker.local.in_flight for worker in workers) <= limit
+    assert min(turns.values()) > 0.5 * max(turns.values()), turns
+
+
+def test_a_share_that_ended_comes_back_and_what_it_held_of_a_minute_a_minute_later() -> None:
+    limits = Limits(concurrency=4, requests=10)
+    claim = Claim(wants_concurrency=4, wants_requests=10)
+    state, first = share(KeyState(), limits, WORKERS[0], claim, now=0, seconds=SECONDS)
+    assert (first.concurrency, first.requests) == (4, 10)
+    for now, expected in ((14, (0, 0)), (16, (4, 0)), (74, (4, 0)), (76, (4, 10))):
+        _, second = share(state, limits, WORKERS[1], claim, now=now, seconds=SECONDS)
+        assert (second.concurrency, second.requests) == expected, now
+
+
+def test_what_is_given_back_is_free_at_once_and_what_was_used_is_not() -> None:
+    limits = Limits(requests=10)
+    state, _ = share(
+        KeyState(), limits, WORKERS[0], Claim(wants_requests=10), now=0, seconds=SECONDS
+    )
+    state, _ = share(state, limits, WORKERS[0], Claim(used_requests=3), now=5, seconds=0)
+    _, answer = share(state, limits, WORKERS[1], Claim(wants_requests=10), now=5, seconds=SECONDS)
+    assert answer.requests == 7
+    _, later = share(state, limits, WORKERS[1], Claim(wants_requests=10), now=66, seconds=SECONDS)
+    assert later.requests == 10
+
+
+def test_tokens_are_given_whole_to_who_waits_and_settled_by_what_was_used() -> None:
+    limits = Limits(tokens=100)
+    local = LocalShare(limits)
+    claim = local.claim(0, waiting=1, needs_tokens=80)
+    state, answer = share(KeyState(), limits, WORKERS[0], claim, now=0, seconds=SECONDS)
+    local.take_in(claim, answer, 0, SECONDS)
+    permit = local.reserve(80, 0)
+    assert permit is not None and local.reserve(80, 0) is None
+    waits = Claim(wants_tokens=30, waits=True)
+    assert share(state, limits, WORKERS[1], waits, now=1, seconds=SECONDS)[1].tokens == 0
+    local.settle(permit, 10)
+    claim = local.claim(2, waiting=0)
+    assert (claim.used_tokens, claim.keeps_tokens) == (10, 20)
+    state, _ = share(state, limits, WORKERS[0], claim, now=2, seconds=SECONDS)
+    assert share(state, limits, WORKERS[1], waits, now=2, seconds=SECONDS)[1].tokens == 30
+
+
+def test_more_tokens_than_a_minute_has_wait_for_all_of_them() -> None:
+    local = LocalShare(Limits(tokens=50))
+    claim = local.claim(0, waiting=1, needs_tokens=999)
+    assert claim.wants_tokens == 50
+    _, answer = share(KeyState(), local.limits, WORKERS[0], claim, now=0, seconds=SECONDS)
+    local.take_in(claim, answer, 0, SECONDS)
+    assert local.reserve(999, 0) is not None
+
+
+def test_what_was_reserved_under_a_share_that_ended_is_void() -> None:
+    local = LocalShare(Limits(tokens=50))
+    claim = local.claim(0, waiting=1, needs_tokens=50)
+    state, answer = share(KeyState(), local.limits, WORKERS[0], claim, now=0, seconds=SECONDS)
+    local.take_in(claim, answer, 0, SECONDS)
+    permit = local.reserve(50, 1)
+    assert permit is not None and local.still_holds(permit, 9)
+    assert not local.still_holds(permit, 10.01), "a third before the end nothing is sent any more"
+    claim = local.claim(30, waiting=1)
+    assert claim.used_tokens == 50, "it may have been sent"
+    _, answer = share(state, local.limits, WORKERS[0], claim, now=30, seconds=SECONDS)
+    local.take_in(claim, answer, 30, SECONDS)
+    assert not local.still_holds(permit, 30)
+
+
+def test_what_one_was_told_the_others_hear_and_two_cuts_at_once_are_one() -> None:
+    told = Claim(hold_s=30, was_cut=True, was_refused=True)
+    state, _ = share(KeyState(), NOT_LIMITED, WORKERS[0], told, now=100, seconds=SECONDS)
+    state, second = share(state, NOT_LIMITED, WORKERS[1], told, now=101, seconds=SECONDS)
+    assert (second.held_s, second.cuts) == (30, 1)
+    state, third = share(state, NOT_LIMITED, WORKERS[2], told, now=110, seconds=SECONDS)
+    assert (third.held_s, third.cuts) == (30, 2)
+    state, heard = share(
+        state, NOT_LIMITED, WORKERS[0], Claim(was_answered=True), now=139, seconds=SECONDS
+    )
+    assert (heard.held_s, heard.answered_s) == (1, 0)
+    _, over = share(state, NOT_LIMITED, WORKERS[1], Claim(), now=141, seconds=SECONDS)
+    assert (over.held_s, over.cuts, over.answered_s) == (0, 2, 2)
+
+
+def test_without_limits_nothing_has_to_be_asked() -> None:
+    local = LocalShare(NOT_LIMITED)
+    assert local.may_send(inf, begun=10_000)
+    assert local.reserve(10**9, 0) is not None
