@@ -14,14 +14,14 @@ HISTORIES = 10_000
 """So many are in the test command."""
 KINDS: Sequence[str] = ("alone", "workers", "ceiling", "judges")
 """What a history is about, by its seed in turn: one process drives a run; several workers do; the
-run has a spend ceiling; its replies are judged."""
+run has a spend ceiling; its replies are judged. The last two by one process or by workers."""
 _BLOCK = 250
 
 
 def history_of(seed: int) -> History:
     """The history of this seed."""
     kind = KINDS[seed % len(KINDS)]
-    shared = kind == "workers" or (kind == "judges" and Random(f"{seed}/kind").random() < 0.5)
+    shared = kind == "workers" or (kind != "alone" and Random(f"{seed}/kind").random() < 0.5)
     made = WorkersHistory if shared else History
     return made(seed, ceiling=kind == "ceiling", judged=kind == "judges")
 

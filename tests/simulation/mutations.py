@@ -11,18 +11,17 @@ from typing import Any
 import pytest
 
 from failproof_es.core.evaluation import Evaluation, fold
-from failproof_es.core.run import Run
 from failproof_es.core.sharding import leases
 from failproof_es.core.sharding.leases import Leases
-from failproof_es.core.sharding.shards import ShardId
-from failproof_es.core.spend import RunBudget
+from failproof_es.core.spend import Report, RunBudget, SliceBudget, Spending
 from failproof_es.engine.drive import interpreter
+from failproof_es.engine.drive.run_stream import RunStream
+from failproof_es.engine.finish.final_pass import FinalScan
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
-from failproof_es.engine.workers import ending, worker
+from failproof_es.engine.workers import ending, shared_budget, worker
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.events import Counts, Event
 from failproof_es.models import http_reply
-from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.recorder import EventRecorder
 
@@ -97,9 +96,9 @@ def slots_not_returned(patched: pytest.MonkeyPatch) -> None:
     """A request that a server turned away keeps its place for ever."""
     release = ConcurrencyLimiter.release
 
-    def forgetful(self: ConcurrencyLimiter, *, was_sent: bool) -> None:
+    def forgetful(self: ConcurrencyLimiter, **given: Any) -> None:
         if self._limit.refused_since is None:
-            release(self, was_sent=was_sent)
+            release(self, **given)
 
     patched.setattr(ConcurrencyLimiter, "release", forgetful)
 
@@ -116,6 +115,27 @@ def ceiling_checked_after_sending(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(RunBudget, "reserve", late)
 
 
+def slice_not_checked(patched: pytest.MonkeyPatch) -> None:
+    """A worker sends what does not fit into what its shard has reserved."""
+    patched.setattr(SliceBudget, "fits", lambda self, amount: True)
+
+
+def slice_given_back_in_flight(patched: pytest.MonkeyPatch) -> None:
+    """A worker lets others spend what its own requests in flight may cost."""
+    report = SliceBudget.report
+
+    def generous(self: SliceBudget, *asked: Any, **given: Any) -> Report:
+        told = report(self, *asked, **given)
+        return told._replace(keeps=told.keeps - self.own.reserved)
+
+    patched.setattr(SliceBudget, "report", generous)
+
+
+def spending_of_a_dead_worker_forgotten(patched: pytest.MonkeyPatch) -> None:
+    """Who takes a shard over begins at nothing, whatever it has spent."""
+    patched.setattr(shared_budget, "shard_spending", lambda connection, run, cases: Spending())
+
+
 def shards_not_reconciled(patched: pytest.MonkeyPatch) -> None:
     """Nobody looks for shards whose job was lost."""
     patched.setattr(worker, "enqueue_missing", lambda connection, runs: [])
@@ -123,13 +143,15 @@ def shards_not_reconciled(patched: pytest.MonkeyPatch) -> None:
 
 def finished_by_the_hints(patched: pytest.MonkeyPatch) -> None:
     """A run is ended because its shards were released as finished: the log is not asked."""
-    count = ending._count
+    finalize = ending.finalize
 
-    def hopeful(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
-        counts, _ = count(connection, run)
-        return counts, []
+    async def hopeful(stream: RunStream, reader: Any, counts: Counts, *rest: Any) -> Any:
+        scored = counts.planned - counts.abandoned
+        counts = counts.model_copy(update={"scored": scored, "finished": counts.planned})
+        return await finalize(stream, reader, counts, *rest)
 
-    patched.setattr(ending, "_count", hopeful)
+    patched.setattr(FinalScan, "all_ended", True)
+    patched.setattr(ending, "finalize", hopeful)
     patched.setattr(DrivenRun, "drive", _always_done(DrivenRun.drive))
 
 
@@ -158,6 +180,9 @@ MUTATIONS: Mapping[str, Mutation] = {
         request_sent_during_outage,
         slots_not_returned,
         ceiling_checked_after_sending,
+        slice_not_checked,
+        slice_given_back_in_flight,
+        spending_of_a_dead_worker_forgotten,
         shards_not_reconciled,
         finished_by_the_hints,
     )

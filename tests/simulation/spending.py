@@ -26,6 +26,11 @@ class Bill:
         self._reached = False
         self._wrong = wrong
 
+    @property
+    def ceiling_usd(self) -> Decimal:
+        """The ceiling in US dollars."""
+        return Decimal(self.ceiling) / _MILLION
+
     def charge(self, number: int, input_tokens: int, output_tokens: int) -> None:
         """A server charges this for a request that arrived."""
         self.charged += input_tokens * int(RATE.input or 0) + output_tokens * int(RATE.output or 0)

@@ -20,7 +20,16 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice
 from failproof_es.core.sharding.shards import ShardId, shard_count
 from failproof_es.engine import lifecycle, operations
-from failproof_es.engine.workers import driven_run, ending, presence, shard_queue, worker
+from failproof_es.engine.limits import key_share
+from failproof_es.engine.limits.key_share import KeyShares
+from failproof_es.engine.workers import (
+    driven_run,
+    ending,
+    presence,
+    shard_queue,
+    shared_budget,
+    worker,
+)
 from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.worker import Worker, WorkerOptions
 from failproof_es.store.errors import JournalError
@@ -35,6 +44,7 @@ from tests.simulation.world.leases import SimulatedShardLeases
 from tests.simulation.world.loop import PROCESS, SimulatedLoop
 from tests.simulation.world.network import SimulatedTargets
 from tests.simulation.world.queue import SIMULATED_APP, OpenShards, SimulatedQueue
+from tests.simulation.world.shared_state import SimulatedState
 
 _AWAY = (RunBusy, LogUnavailable, JournalError, LeaseLost, psycopg.OperationalError)
 _ALONE = 0.1
@@ -74,6 +84,8 @@ class WorkersHistory(History):
 
     def _begin(self) -> None:
         super()._begin()
+        if self.bill.ceiling:
+            self.database.shared.ceilings[self.run_id] = self.bill.ceiling_usd
         self.database.queue.runs[self.run_id] = OpenShards(self.shape.cases, self.shard_cases)
         shards = shard_count(self.shape.cases, self.shard_cases)
         self.database.queue.add([ShardId(self.run_id, k) for k in range(shards)])
@@ -85,6 +97,10 @@ class WorkersHistory(History):
         yield from super()._replaced()
         yield worker, "ShardLeases", self._leases
         yield worker, "ShardQueue", lambda url, drive: SimulatedQueue(self.database, drive)
+        yield worker, "KeyShares", lambda book: KeyShares(book, self.loop.time)
+        yield key_share, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
+        for module in (worker, shared_budget):
+            yield module, "SharedState", lambda url: SimulatedState(self.database)
         yield worker, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
         yield worker, "os", SimpleNamespace(getpid=lambda: 1)
         yield worker, "process_label", lambda: "somebody"
@@ -94,7 +110,7 @@ class WorkersHistory(History):
         yield shard_queue, "_APP", SIMULATED_APP
         yield shard_queue, "shard_size", lambda cases: self.shard_cases
         yield appending, "time", SimpleNamespace(sleep=lambda seconds: None)
-        for module in (presence, operations):
+        for module in (presence, operations, shared_budget):
             yield module, "current_user", lambda: "somebody"
             yield module, "current_host", lambda: "somewhere"
         for module in (worker, ending, presence):
@@ -134,8 +150,9 @@ class WorkersHistory(History):
             while not self.sealed and not drive.stop.is_set():
                 if self.database.queue.runs[self.run_id].is_open:
                     return True
+                raised = self.bill.raised_usd(self.random, surely=self.faults.calm)
                 with suppress(*_AWAY):
-                    await Coordinator(store, leases, self._observed).resume(self.run_id)
+                    await Coordinator(store, leases, self._observed).resume(self.run_id, raised)
                     return True
                 await asyncio.sleep(1 + self._ids.random())
         finally:

@@ -327,15 +327,17 @@ class KeyShare:
 class KeyShares:
     """The shares of this process, one for each provider key and its limits."""
 
-    def __init__(self, book: LimitBook) -> None:
+    def __init__(self, book: LimitBook, clock: Callable[[], float] = passed_s) -> None:
         self._book = book
+        self._clock = clock
         self._shares: dict[tuple[str, Limits], KeyShare] = {}
 
     async def of(self, key: ProviderKey, limits: Limits) -> KeyShare:
         """The share of this key; it is open."""
         found = self._shares.get((key.digest, limits))
         if found is None:
-            found = self._shares[key.digest, limits] = KeyShare(key, limits, self._book)
+            found = KeyShare(key, limits, self._book, self._clock)
+            self._shares[key.digest, limits] = found
             await found.open()
         elif not found.gates:
             await found.refresh()

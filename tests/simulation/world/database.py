@@ -24,6 +24,7 @@ from tests.simulation.world.faults import DatabaseFault, Faults
 from tests.simulation.world.leases import LeaseTable
 from tests.simulation.world.loop import Process, SimulatedLoop, TryAgain
 from tests.simulation.world.queue import QueueTable
+from tests.simulation.world.shared_state import SharedTables
 from tests.simulation.world.sql import SimulatedConnection
 
 T = TypeVar("T")
@@ -67,6 +68,7 @@ class SimulatedDatabase:
         self.leases = LeaseTable(loop)
         self.away_until_s = 0.0
         self.queue = QueueTable()
+        self.shared = SharedTables()
         self.faults = faults
         self.on_commit: Callable[[Row], None] = lambda row: None
         self.note: Callable[[str], None] = lambda said: None

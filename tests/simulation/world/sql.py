@@ -271,6 +271,28 @@ def _without_outcome(connection: SimulatedConnection, parameters: Parameters) ->
     ]
 
 
+def _events_of(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    return [
+        (stream, row.entry.originator_version, row.entry.topic, row.entry.state)
+        for stream in map(UUID, map(str, parameters["streams"]))
+        for row in connection.streams.get(stream, ())
+        if row.entry.topic in parameters["topics"]
+    ]
+
+
+def _streams_without_outcome(connection: SimulatedConnection, parameters: Parameters) -> Answer:
+    found = [
+        connection.streams[stream][-1].entry
+        for stream in map(UUID, map(str, parameters["streams"]))
+        if stream in connection.streams
+    ]
+    return [
+        (entry.originator_id, entry.originator_version)
+        for entry in found
+        if entry.topic == "RequestSent"
+    ]
+
+
 def _versions(connection: SimulatedConnection, parameters: Parameters) -> Answer:
     (wanted,) = parameters
     streams = connection.streams
@@ -297,7 +319,9 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     _text(reader._READ_POSITIONS): _positions,
     query("finished_streams"): _finished,
     query("events_at"): _events_at,
+    query("events_of_streams"): _events_of,
     query("requests_without_outcome"): _without_outcome,
+    query("streams_without_outcome"): _streams_without_outcome,
     query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
     reader.VERSIONS: _versions,

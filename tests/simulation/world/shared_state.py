@@ -1,0 +1,134 @@
+"""What workers share beside the log, on the simulated server: limits of a provider key, budgets.
+
+The functions of the database are their pure models here, and a test does the same to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import psycopg
+
+from failproof_es.core.limits import Claim, KeyState, Limits, share
+from failproof_es.core.spend import Report, Spending
+from failproof_es.core.spend.slices import reserve
+from failproof_es.store.writing.recorder import LeaseLost
+from tests.simulation.world.loop import PROCESS
+
+if TYPE_CHECKING:
+    from tests.simulation.world.database import SimulatedDatabase
+
+_WANTED_S = 2.0
+"""As in `reserve_spending.sql`."""
+
+
+@dataclass(slots=True)
+class SharedTables:
+    """What the server keeps of them."""
+
+    ceilings: dict[UUID, Decimal] = field(default_factory=dict)
+    """In US dollars, of the runs that workers drive below one."""
+    spending: dict[UUID, dict[int, Spending]] = field(default_factory=dict)
+    """By run and shard."""
+    wanted_until: dict[UUID, float] = field(default_factory=dict)
+    keys: dict[str, KeyState] = field(default_factory=dict)
+
+
+class SimulatedState:
+    """The engine's `SharedState`, for one simulated process."""
+
+    def __init__(self, database: SimulatedDatabase) -> None:
+        self._database = database
+        self._process = PROCESS.get()
+
+    def execute(self, name: str, parameters: Mapping[str, Any]) -> list[Any]:
+        """See `SharedState.execute`. The call, or its answer, may be lost on the way."""
+        database = self._database
+        database.require_living_client()
+        database.require_reachable(self._process)
+        fault = database.fault()
+        if fault in ("refused", "late"):
+            raise psycopg.OperationalError("the connection was cut before the commit")
+        found = _STATEMENTS[name](database, parameters)
+        if fault == "lost":
+            raise psycopg.OperationalError("the connection was cut after the commit")
+        return found
+
+    def close(self) -> None:
+        """See `SharedState.close`."""
+
+
+def _ceiling(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
+    ceiling = database.shared.ceilings.get(given["run_id"])
+    return [] if ceiling is None else [(ceiling,)]
+
+
+def _begin(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
+    database.shared.ceilings[given["run_id"]] = given["ceiling"]
+    database.shared.wanted_until.pop(given["run_id"], None)
+    return [(None,)]
+
+
+def _count(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
+    _lock(database, given)
+    rows = database.shared.spending.setdefault(given["run_id"], {})
+    for shard, known, unknown, requests in zip(
+        given["shards"], given["known"], given["unknown"], given["requests"], strict=True
+    ):
+        rows[shard] = Spending(known, unknown, requests)
+    return [(None,)]
+
+
+def _reserve(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
+    _lock(database, given)
+    shared, run_id = database.shared, given["run_id"]
+    spent = Spending(given["known"], given["unknown"], given["requests"])
+    report = Report(spent, given["keeps"], given["needs"], given["wants"])
+    rows, grant = reserve(shared.ceilings[run_id], shared.spending[run_id], given["shard"], report)
+    shared.spending[run_id] = dict(rows)
+    if grant.wanted:
+        shared.wanted_until[run_id] = database.now_s + _WANTED_S
+    total = grant.total
+    wanted = shared.wanted_until.get(run_id, 0.0) > database.now_s
+    return [
+        (
+            grant.more, grant.ceiling, total.known, total.unknown, total.unknown_requests,
+            total.reserved, wanted,
+        )
+    ]  # fmt: skip
+
+
+def _reserved_shards(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
+    rows = database.shared.spending.get(given["run_id"], {})
+    return [(shard,) for shard, row in sorted(rows.items()) if row.reserved > 0]
+
+
+def _share(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
+    keys = database.shared.keys
+    limits = Limits(given["most_concurrency"], given["most_requests"], given["most_tokens"])
+    claim = Claim(**{name: given[name] for name in Claim._fields})
+    keys[given["key"]], answer = share(
+        keys.get(given["key"], KeyState()), limits, given["own"], claim,
+        now=database.now_s, seconds=given["seconds"],
+    )  # fmt: skip
+    return [tuple(answer)]
+
+
+def _lock(database: SimulatedDatabase, given: Mapping[str, Any]) -> None:
+    named = given["run_id"], given["shard"], given["epoch"]
+    if not database.leases.may_append([named]):
+        raise LeaseLost(f"{named} is lost")
+
+
+_STATEMENTS: Mapping[str, Callable[[SimulatedDatabase, Mapping[str, Any]], list[Any]]] = {
+    "run_budget": _ceiling,
+    "begin_budget": _begin,
+    "count_spending": _count,
+    "reserve_spending": _reserve,
+    "reserved_shards": _reserved_shards,
+    "share_limits": _share,
+}
