@@ -17,6 +17,7 @@ from failproof_es.core.spend import Report, RunBudget, SliceBudget, Spending
 from failproof_es.engine.drive import interpreter
 from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish.final_pass import FinalScan
+from failproof_es.engine.finish.finalize import finalize
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.workers import ending, shared_budget, worker
 from failproof_es.engine.workers.driven_run import DrivenRun
@@ -143,7 +144,6 @@ def shards_not_reconciled(patched: pytest.MonkeyPatch) -> None:
 
 def finished_by_the_hints(patched: pytest.MonkeyPatch) -> None:
     """A run is ended because its shards were released as finished: the log is not asked."""
-    finalize = ending.finalize
 
     async def hopeful(stream: RunStream, reader: Any, counts: Counts, *rest: Any) -> Any:
         scored = counts.planned - counts.abandoned

@@ -47,6 +47,8 @@ from tests.simulation.world.queue import SIMULATED_APP, OpenShards, SimulatedQue
 from tests.simulation.world.shared_state import SimulatedState
 
 _AWAY = (RunBusy, LogUnavailable, JournalError, LeaseLost, psycopg.OperationalError)
+_CALM_S = 5.0
+"""How often workers tell each other of limits: every second would be most of what happens."""
 _ALONE = 0.1
 """How often a process resumes the run alone."""
 
@@ -98,6 +100,7 @@ class WorkersHistory(History):
         yield worker, "ShardLeases", self._leases
         yield worker, "ShardQueue", lambda url, drive: SimulatedQueue(self.database, drive)
         yield worker, "KeyShares", lambda book: KeyShares(book, self.loop.time)
+        yield key_share, "CALM_S", _CALM_S
         yield key_share, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
         for module in (worker, shared_budget):
             yield module, "SharedState", lambda url: SimulatedState(self.database)
@@ -106,6 +109,7 @@ class WorkersHistory(History):
         yield worker, "process_label", lambda: "somebody"
         yield worker, "tuned_python", nullcontext
         yield driven_run, "Targets", self._targets
+        yield driven_run, "freeze_objects", lambda: None
         yield driven_run, "require_plugins", lambda started: None
         yield shard_queue, "_APP", SIMULATED_APP
         yield shard_queue, "shard_size", lambda cases: self.shard_cases

@@ -8,7 +8,6 @@ gives back what nobody here needs when somebody elsewhere waits.
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,6 +21,7 @@ from failproof_es.core.spend import Charge, Grant, Report, SliceBudget
 from failproof_es.engine.limits.spend_limiter import SpendLimiter
 from failproof_es.events import EvaluationEvent, RequestSent
 from failproof_es.store.writing.recorder import LeaseLost
+from failproof_es.support import clock
 
 CALM_S = 1.0
 """How often the database is told, and asked whether somebody waits."""
@@ -112,7 +112,7 @@ class SpendSlice(SpendLimiter):
             return False
         _, worst = self._reserved[_place(request)]
         self._largest = max(self._largest, worst)
-        if self._runs_low and time.monotonic() - self._asked_at > SOON_S:
+        if self._runs_low and clock.monotonic_s() - self._asked_at > SOON_S:
             self._changed.set()
         return True
 
@@ -162,7 +162,7 @@ class SpendSlice(SpendLimiter):
             report = self._report()
             if told is not None and report == told._replace(needs=_NOTHING) and not report.wants:
                 continue  # nothing is new, and nothing is needed
-            self._asked_at = time.monotonic()
+            self._asked_at = clock.monotonic_s()
             try:
                 grant = await asyncio.to_thread(self._shared.reserve, report)
             except psycopg.OperationalError:
