@@ -8,7 +8,9 @@ SELECT
     s.requests,
     s.tokens,
     coalesce(s.is_waiting, false),
-    greatest(0, extract(epoch FROM p.held_until - clock_timestamp()))::float8
+    CASE
+        WHEN p.held_until > now() THEN extract(epoch FROM p.held_until - now()) ELSE 0
+    END::float8
 FROM failproof.provider_limit_list AS p
 LEFT JOIN failproof.limit_share_list AS s
     ON s.provider_key = p.provider_key AND s.expires_at > clock_timestamp()

@@ -96,6 +96,15 @@ def test_a_share_that_is_given_back_leaves_what_was_used(store: Store) -> None:
     database.close()
 
 
+def test_no_time_that_is_infinite_is_reckoned_with(store: Store) -> None:
+    """Before PostgreSQL 17 that is an error, and nobody would ever get a share."""
+    database = SharedState(store.url)
+    book, wanted = DatabaseBook(database, "a test"), Claim(wants_concurrency=1)
+    answer = book.exchange(KEY, Limits(1), WORKERS[0], wanted, SECONDS)
+    assert (answer.concurrency, answer.held_s, answer.answered_s) == (1, 0, None)
+    database.close()
+
+
 def test_who_asks_about_a_calm_server_writes_nothing(store: Store) -> None:
     database = SharedState(store.url)
     answer = DatabaseBook(database, "a test").exchange(KEY, Limits(), WORKERS[0], Claim(), SECONDS)
