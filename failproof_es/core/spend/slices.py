@@ -37,6 +37,8 @@ class Report(NamedTuple):
     """The least that a request waits for, beside what is kept."""
     wants: Decimal = _NOTHING
     """What would spare it asking soon again."""
+    number: int = 1
+    """Grows with each report of a holder: one that arrives after a newer one is refused."""
 
 
 class Grant(NamedTuple):
@@ -95,6 +97,7 @@ class SliceBudget:
         self.room = _NOTHING
         self.spending = spent
         """Of the whole run, as it was told last."""
+        self._reports = 0
 
     def reserve(self, amount: Decimal) -> bool:
         """See `SpendBudget`."""
@@ -127,11 +130,13 @@ class SliceBudget:
         if give_back:
             self.room = min(self.room, _NOTHING)
         kept = max(self.room, _NOTHING)
+        self._reports += 1
         return Report(
             replace(self.own, reserved=_NOTHING),
             UNROUNDED.add(self.own.reserved, kept),
             max(UNROUNDED.subtract(needs, kept), _NOTHING),
             max(UNROUNDED.subtract(wants, kept), _NOTHING),
+            self._reports,
         )
 
     def granted(self, grant: Grant) -> None:

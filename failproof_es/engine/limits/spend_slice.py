@@ -160,8 +160,11 @@ class SpendSlice(SpendLimiter):
             if self._closing:
                 return
             report = self._report()
-            if told is not None and report == told._replace(needs=_NOTHING) and not report.wants:
-                continue  # nothing is new, and nothing is needed
+            same = told is not None and report == told._replace(
+                needs=_NOTHING, number=report.number
+            )
+            if same and not report.wants and self._slice.room <= _NOTHING:
+                continue  # nothing is new, nothing is needed, nothing could be given back
             self._asked_at = clock.monotonic_s()
             try:
                 grant = await asyncio.to_thread(self._shared.reserve, report)
@@ -175,7 +178,11 @@ class SpendSlice(SpendLimiter):
             self._slice.granted(grant)
             self._wanted_elsewhere = grant.wanted and not report.needs
             self._answer()
-            await self._after(report, grant)
+            try:
+                await self._after(report, grant)
+            except Exception as error:  # the record of a dead worker cannot be read, say
+                self._give_up(error)
+                return
 
     def _report(self) -> Report:
         """What is told now."""

@@ -113,6 +113,7 @@ def reserve_spending(state: SharedState, lease: HeldLease, report: Report) -> Gr
             "keeps": report.keeps,
             "needs": report.needs,
             "wants": report.wants,
+            "number": report.number,
         },
     )
     total = Spending(known, unknown, int(requests), reserved)

@@ -143,6 +143,10 @@ class SimulatedDatabase:
             raise OperationalError("the connection was cut after the commit")
         return positions
 
+    def arrives_late(self, statement: Callable[[], None]) -> None:
+        """Run a statement some time after its client gave it up."""
+        self._loop.outside(self.faults.thread_delay_s(), statement)
+
     def require_living_client(self) -> None:
         """Of a dead process no more than one statement arrives."""
         job = self._loop.job

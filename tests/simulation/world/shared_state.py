@@ -6,8 +6,10 @@ The functions of the database are their pure models here, and a test does the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -22,6 +24,7 @@ from tests.simulation.world.loop import PROCESS
 if TYPE_CHECKING:
     from tests.simulation.world.database import SimulatedDatabase
 
+_NO_REPORT = (0, 0, Decimal(0))
 _WANTED_S = 2.0
 """As in `reserve_spending.sql`."""
 
@@ -34,6 +37,8 @@ class SharedTables:
     """In US dollars, of the runs that workers drive below one."""
     spending: dict[UUID, dict[int, Spending]] = field(default_factory=dict)
     """By run and shard."""
+    reports: dict[tuple[UUID, int], tuple[int, int, Decimal]] = field(default_factory=dict)
+    """By run and shard: the epoch and the number of the newest report, and what it got."""
     wanted_until: dict[UUID, float] = field(default_factory=dict)
     keys: dict[str, KeyState] = field(default_factory=dict)
 
@@ -51,12 +56,19 @@ class SimulatedState:
         database.require_living_client()
         database.require_reachable(self._process)
         fault = database.fault()
+        if fault == "late" and name != "begin_budget":
+            database.arrives_late(partial(self._late, name, dict(parameters)))
         if fault in ("refused", "late"):
             raise psycopg.OperationalError("the connection was cut before the commit")
         found = _STATEMENTS[name](database, parameters)
         if fault == "lost":
             raise psycopg.OperationalError("the connection was cut after the commit")
         return found
+
+    def _late(self, name: str, parameters: Mapping[str, Any]) -> None:
+        """The statement arrives after its client gave up. Nobody hears its answer."""
+        with suppress(LeaseLost, psycopg.OperationalError):
+            _STATEMENTS[name](self._database, parameters)
 
     def close(self) -> None:
         """See `SharedState.close`."""
@@ -79,7 +91,12 @@ def _count(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
     for shard, known, unknown, requests in zip(
         given["shards"], given["known"], given["unknown"], given["requests"], strict=True
     ):
+        epoch, newest, _ = database.shared.reports.get((given["run_id"], shard), _NO_REPORT)
+        if given["shard"] >= 0 and epoch == given["epoch"] and newest:
+            continue  # late
         rows[shard] = Spending(known, unknown, requests)
+        counted_at = given["epoch"] if given["shard"] >= 0 else 0
+        database.shared.reports[given["run_id"], shard] = counted_at, 0, Decimal(0)
     return [(None,)]
 
 
@@ -88,8 +105,17 @@ def _reserve(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]
     shared, run_id = database.shared, given["run_id"]
     spent = Spending(given["known"], given["unknown"], given["requests"])
     report = Report(spent, given["keeps"], given["needs"], given["wants"])
+    place, said = (run_id, given["shard"]), (given["epoch"], given["number"])
+    *newest, got = shared.reports.get(place, _NO_REPORT)
+    if tuple(newest) > said:
+        raise psycopg.OperationalError(f"report {said} comes after {newest}")
+    if tuple(newest) == said:
+        report = report._replace(keeps=report.keeps + got, needs=Decimal(0), wants=Decimal(0))
     rows, grant = reserve(shared.ceilings[run_id], shared.spending[run_id], given["shard"], report)
     shared.spending[run_id] = dict(rows)
+    if tuple(newest) == said:
+        grant = grant._replace(more=got)
+    shared.reports[place] = (*said, grant.more)
     if grant.wanted:
         shared.wanted_until[run_id] = database.now_s + _WANTED_S
     total = grant.total

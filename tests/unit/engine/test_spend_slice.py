@@ -11,6 +11,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.spend import Grant, Report, SliceBudget, Spending
 from failproof_es.core.spend.slices import Rows, reserve
 from failproof_es.engine.limits.spend_limiter import SpendCeilingReached
@@ -33,6 +34,7 @@ class Row:
         self.run, self.shard = run, shard
         self.error: Exception | None = None
         self.dead_counted = 0
+        self.unreadable: Exception | None = None
 
     def reserve(self, report: Report) -> Grant:
         if self.error is not None:
@@ -44,6 +46,8 @@ class Row:
 
     def count_dead(self) -> None:
         self.dead_counted += 1
+        if self.unreadable is not None:
+            raise self.unreadable
         self.run["rows"] = {**self.run["rows"], 9: Spending()}
 
 
@@ -107,6 +111,22 @@ def test_what_another_one_holds_unused_is_given_back_before_the_run_is_over() ->
     with_slices(6, work)
 
 
+def test_one_that_has_nothing_to_tell_gives_back_what_it_holds_unused() -> None:
+    async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
+        first, second = slices
+        stop = asyncio.Event()
+        await first.wait_for_room(sending(1), stop)
+        assert first.reserve(sending(1))
+        first.recorded(answered(1, tokens=1))
+        await asyncio.sleep(3)  # it has all that it wants, and has told so
+        held = rows[0].run["rows"][0].reserved
+        rows[0].run["ceiling"] = held + 1 + WORST - 1  # others spent the rest
+        await second.wait_for_room(sending(2), stop)
+        assert second.reserve(sending(2))
+
+    with_slices(1_000, work)
+
+
 def test_it_is_over_when_it_would_not_fit_even_if_all_in_flight_cost_nothing() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
         first, second = slices
@@ -128,6 +148,16 @@ def test_what_a_dead_worker_reserved_is_counted_again() -> None:
         rows[0].run["rows"] = {9: Spending(reserved=Decimal(6))}
         await slices[0].wait_for_room(sending(1), asyncio.Event())
         assert rows[0].dead_counted == 1
+
+    with_slices(6, work)
+
+
+def test_who_waits_hears_that_the_record_of_a_dead_worker_cannot_be_read() -> None:
+    async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
+        rows[0].run["rows"] = {9: Spending(reserved=Decimal(6))}
+        rows[0].unreadable = ImpossibleHistory("damaged")
+        with pytest.raises(ImpossibleHistory):
+            await slices[0].wait_for_room(sending(1), asyncio.Event())
 
     with_slices(6, work)
 

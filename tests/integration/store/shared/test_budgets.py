@@ -43,14 +43,15 @@ def test_the_database_reserves_what_the_model_does(store: Store, seed: int) -> N
         for lease in held:
             count_spending(state, lease, {lease.shard: Spending()})
             rows = {**rows, lease.shard: Spending()}
-        for _ in range(40):
+        for number in range(1, 41):
             lease = random.choice(held)
             row = rows[lease.shard]
             charged = Decimal(random.randint(0, 10**6)) * row.reserved / 10**6
             spent = Spending(row.known + charged, row.unknown, row.unknown_requests)
             keeps = Decimal(random.randint(0, 10**6)) * (row.reserved - charged) / 10**6
             needs = Decimal(random.choice(("0", "0.7", "0.0000001")))
-            report = Report(spent, keeps, needs, Decimal(random.choice(("0", "1", "9.123456789"))))
+            wants = Decimal(random.choice(("0", "1", "9.123456789")))
+            report = Report(spent, keeps, needs, wants, number)
             rows, expected = reserve(CEILING, rows, lease.shard, report)
             answer = reserve_spending(state, lease, report)
             assert answer[:3] == expected[:3]
@@ -79,6 +80,30 @@ def test_nobody_reserves_for_a_shard_that_was_taken_over(store: Store) -> None:
         assert shards_with_budget(state, run_id) == [], "what was reserved for the first is free"
         with pytest.raises(psycopg.Error, match="counts no other shard"):
             count_spending(state, new, {1: Spending()})
+    state.close()
+
+
+def test_a_statement_that_arrives_late_takes_nothing_back(store: Store) -> None:
+    """Its connection was cut, and its holder said more on another one since."""
+    run_id, state = uuid4(), SharedState(store.url)
+    set_ceiling(state, run_id, CEILING)
+    with ShardLeases(store.url, "a test") as leases:
+        lease, other = claimed(leases, run_id, 0), claimed(leases, run_id, 1)
+        for each in (lease, other):
+            count_spending(state, each, {each.shard: Spending()})
+        first = Report(Spending(), Decimal(0), Decimal(1), Decimal(1), 1)
+        assert reserve_spending(state, lease, first).more == 1
+        spent = Report(Spending(known=Decimal(1)), Decimal(0), Decimal(8), Decimal(8), 2)
+        granted = reserve_spending(state, lease, spent)
+        assert granted.more == 8
+        assert reserve_spending(state, lease, spent) == granted, "told twice, answered as before"
+        with pytest.raises(psycopg.OperationalError, match="report 1 comes after report 2"):
+            reserve_spending(state, lease, first)
+        count_spending(state, lease, {0: Spending()})
+        asked = Report(Spending(), Decimal(0), Decimal(2), Decimal(2), 1)
+        told = reserve_spending(state, other, asked)
+        assert told.more == 0
+        assert told.total == Spending(known=Decimal(1), reserved=Decimal(8))
     state.close()
 
 
