@@ -30,6 +30,7 @@ from failproof_es.engine.limits.spend_limiter import require_ceiling_above
 from failproof_es.engine.limits.spend_slice import SpendSlice
 from failproof_es.engine.preflight.spend_checks import require_priced
 from failproof_es.events import SpendCeilingChanged
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import ShardLease, ShardLeases
@@ -56,10 +57,17 @@ class RunBudgets:
     ) -> SpendSlice | None:
         """What holds the shard below the run's ceiling; `None` without one.
 
-        The lease is ours: what the shard has spent is counted first. Raises `LeaseLost`.
+        The lease is ours: what the shard has spent is counted first. Raises `LeaseLost`, and
+        `InvalidInput` where the run has a ceiling that the database does not know.
         """
         ceiling = await asyncio.to_thread(ceiling_in, self.state, lease.run_id)
         if ceiling is None:
+            if ceiling_of(run) is not None:
+                number = run.started.run_number
+                raise InvalidInput.because(
+                    f"run {number} has a spend ceiling that its workers do not share yet",
+                    remedy=f"`failproof-es resume {number} --detach` lets them",
+                )
             return None
         spent = await RetryingReader(self.store).read(shard_spending, run, cases)
         await asyncio.to_thread(count_spending, self.state, lease, {lease.shard: spent})
