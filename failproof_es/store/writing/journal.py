@@ -95,8 +95,8 @@ class Journal:
         """Record `events` together; return their positions once they are durable.
 
         `lease` is the one under which they are recorded, by default the journal's own. Raises
-        `StreamConflict`, `LogUnavailable`, `LeaseLost` or `JournalClosed`: then this call recorded
-        none of them.
+        `StreamConflict` or `JournalClosed`: then this call recorded none of them; `LogUnavailable`
+        or `LeaseLost`: then a commit that nobody acknowledged may have.
         """
         entries = [cast("LogEntry", self._log.mapper.to_stored_event(event)) for event in events]
         size = sum(len(entry.state) for entry in entries)
@@ -216,7 +216,7 @@ class Journal:
             if any(moved):  # this process claimed it again, after it had ended
                 return self._insert(batch)
             if len(leases) == 1:
-                return [self._found(append) or lost for append in batch]
+                return [lost] * len(batch)
             return self._insert_apart(batch, set(leases[: len(leases) // 2]))
         outcomes: list[_Outcome] = []
         at = 0
@@ -225,13 +225,6 @@ class Journal:
             outcomes.append(positions[at:end])
             at = end
         return outcomes
-
-    def _found(self, append: _Append) -> Sequence[int] | None:
-        """Where the append stands, if a commit of it that nobody acknowledged has succeeded.
-
-        Only then: two processes that wait for the same moment may write the same bytes.
-        """
-        return self._recorder.found(append.entries) if self._unacknowledged else None
 
     def _insert_apart(
         self, batch: Sequence[_Append], leases: set[HeldLease | None]

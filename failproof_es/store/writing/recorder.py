@@ -167,11 +167,13 @@ class EventRecorder(PostgresApplicationRecorder):
     ) -> Sequence[int]:
         """As `insert_events`, but if exactly these events are in the log, return their positions.
 
-        So an append can be retried when the acknowledgement of its commit was lost.
+        So an append can be retried when the acknowledgement of its commit was lost. With
+        `LeaseLost` it may be in the log, too: whoever has the lease now may have recorded the very
+        same bytes, so nobody can tell whose they are.
         """
         try:
             return self.insert_events(stored_events, leases=leases, notify=notify) or []
-        except (StreamConflict, LeaseLost):
+        except StreamConflict:
             positions = self.found(stored_events)
             if positions is None:
                 raise

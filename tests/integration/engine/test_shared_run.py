@@ -141,6 +141,8 @@ def test_who_ends_a_run_waits_for_the_database(
         return claim(self, *named, **given)
 
     monkeypatch.setattr(ShardLeases, "claim", claimed)
+    resolved = SimpleNamespace(gates=Gates())  # what the run has on record names no models
+    monkeypatch.setattr(ending, "configuration_from_resolved", lambda recorded: resolved)
 
     async def main() -> None:
         with ShardLeases(store.url, "worker") as leases:

@@ -112,6 +112,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._order = count()
         self._plans: list[tuple[int, int, Callable[[], None]]] = []
         self._over = False
+        self._cleanup: list[asyncio.Task[Any]] = []
+        """What the ends of the processes began: it is not carried out."""
         self._nobody = Context()
 
     # -- for whoever makes the history -----------------------------------------------------
@@ -183,6 +185,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                     _close(task)
             process.tasks.clear()
             process.held.clear()
+        while self._cleanup:
+            _close(self._cleanup.pop())
 
     # -- the loop --------------------------------------------------------------------------
 
@@ -261,7 +265,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     ) -> asyncio.Task[T]:
         task = asyncio.Task(coro, loop=self, name=name, context=context)
         owner = PROCESS.get() if context is None else context.get(PROCESS)
-        if owner is not None:
+        if self._over:
+            self._cleanup.append(task)
+        elif owner is not None:
             owner.tasks.append(task)
         return task
 

@@ -35,7 +35,7 @@ GRANT EXECUTE ON FUNCTION
         uuid, integer, bigint, integer [], numeric [], numeric [], bigint []
     ),
     failproof.reserve_spending(
-        uuid, integer, bigint, numeric, numeric, bigint, numeric, numeric, numeric
+        uuid, integer, bigint, numeric, numeric, bigint, numeric, numeric, numeric, bigint
     ),
     failproof.share_limits(
         text, text, uuid, text, double precision, integer, bigint, bigint, integer, integer,

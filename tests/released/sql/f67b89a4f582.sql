@@ -2,7 +2,9 @@
 -- run's ceiling: what is wanted, less if little is left, nothing if that is less than what is needed. Then
 -- all others are asked to give back what they hold unused.
 --
--- What is told stands for all that was told before: a call whose answer was lost can be made again.
+-- What is told stands for all that was told before: a call whose answer was lost can be made again. Reports
+-- have numbers, which grow. One that comes after a newer one is refused; the newest one that comes twice
+-- changes nothing and is answered as before.
 -- Returns what was reserved more, and the amounts of the whole run. core/spend/slices.py is the model.
 CREATE OR REPLACE FUNCTION failproof.reserve_spending(
     lease_run_id uuid,
@@ -13,7 +15,8 @@ CREATE OR REPLACE FUNCTION failproof.reserve_spending(
     requests bigint,
     keeps numeric,
     needs numeric,
-    wants numeric
+    wants numeric,
+    report_number bigint
 ) RETURNS TABLE (
     granted_usd numeric,
     run_ceiling_usd numeric,
@@ -30,6 +33,8 @@ AS $$
 #variable_conflict use_variable
 DECLARE
     free numeric;
+    newest bigint;
+    held numeric;
 BEGIN
     run_ceiling_usd := failproof.lock_budget(lease_run_id, lease_shard, lease_epoch);
     UPDATE failproof.shard_budgets AS s
@@ -37,11 +42,24 @@ BEGIN
         known_usd = known,
         unknown_usd = unknown,
         unknown_requests = requests,
-        reserved_usd = keeps
-    WHERE s.run_id = lease_run_id AND s.shard = lease_shard;
+        reserved_usd = keeps,
+        epoch = lease_epoch,
+        reports = report_number
+    WHERE s.run_id = lease_run_id AND s.shard = lease_shard
+        AND (s.epoch, s.reports) < (lease_epoch, report_number);
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'run %, shard %: what it has spent was not counted', lease_run_id, lease_shard
-            USING ERRCODE = 'FP002';
+        SELECT s.reports, s.reserved_usd INTO newest, held
+        FROM failproof.shard_budgets AS s
+        WHERE s.run_id = lease_run_id AND s.shard = lease_shard;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'run %, shard %: what it has spent was not counted',
+                lease_run_id, lease_shard
+                USING ERRCODE = 'FP002';
+        ELSIF newest <> report_number THEN
+            RAISE EXCEPTION 'run %, shard %: report % comes after report %',
+                lease_run_id, lease_shard, report_number, newest
+                USING ERRCODE = '40001';
+        END IF;
     END IF;
     SELECT sum(s.known_usd), sum(s.unknown_usd), sum(s.unknown_requests), sum(s.reserved_usd)
     INTO run_known_usd, run_unknown_usd, run_unknown_requests, run_reserved_usd
@@ -49,7 +67,9 @@ BEGIN
     WHERE s.run_id = lease_run_id;
     free := run_ceiling_usd - run_known_usd - run_unknown_usd - run_reserved_usd;
     granted_usd := 0;
-    IF needs > greatest(free, 0) THEN
+    IF newest IS NOT NULL THEN
+        granted_usd := held - keeps;
+    ELSIF needs > greatest(free, 0) THEN
         UPDATE failproof.run_budgets AS b
         SET wanted_until = clock_timestamp() + interval '2 seconds'
         WHERE b.run_id = lease_run_id;

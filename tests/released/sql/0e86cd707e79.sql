@@ -76,9 +76,14 @@ BEGIN
     SELECT p.held_until, p.cuts, p.answered_at INTO said
     FROM failproof.provider_limits AS p
     WHERE p.provider_key = limited_key;
-    held_s := greatest(0, extract(epoch FROM said.held_until - moment));
+    -- Before PostgreSQL 17 nothing is subtracted from an infinite time, nor that from another.
+    held_s := CASE
+        WHEN said.held_until > moment THEN extract(epoch FROM said.held_until - moment) ELSE 0
+    END;
     present_cuts := coalesce(said.cuts, 0);
-    answered_s := extract(epoch FROM moment - said.answered_at);
+    answered_s := CASE
+        WHEN isfinite(said.answered_at) THEN extract(epoch FROM moment - said.answered_at)
+    END;
     IF NOT limited THEN
         RETURN NEXT;
         RETURN;

@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('11ac427150c03891e2f2c53c96629aa50cbd0e2c4e58c1d6394ac7b172742625', '{}')
