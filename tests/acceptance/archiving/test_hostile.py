@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Callable
 from typing import LiteralString
@@ -261,3 +262,15 @@ def test_verify_names_what_was_changed_by_hand(archive: Archive, what: str) -> N
     if "leaf" in what or "recorded" in what:
         refused = archive.does("attach", archive.file(), code=2)
         assert "is not what was taken out" in refused
+
+
+def test_a_folder_whose_name_cannot_be_recorded(archive: Archive) -> None:
+    before = archive.rows()
+    folder = archive.folder / os.fsdecode(b"old-\xff")
+    with (
+        Store.open(archive.url) as opened,
+        pytest.raises(InvalidInput, match="is not valid UTF-8"),
+    ):
+        archive_run(opened, archive.run_id(), folder, By("a", "b", "c"))
+    assert not folder.exists()
+    assert archive.rows() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,6 @@ import failproof_es.cli.commands.audit as audit_command
 import failproof_es.cli.commands.log as log_command
 from failproof_es.assurance import export
 from failproof_es.assurance.archiving import archive as archiving
-from failproof_es.assurance.archiving import archive_file
 from failproof_es.assurance.checking import verification
 from failproof_es.engine import branching
 from failproof_es.engine.replays import replay as replaying
@@ -106,10 +106,10 @@ def test_a_file_and_its_folders_are_on_disk_before_anything_leaves(
     archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: set[int] = set()
-    fsync = archive_file.os.fsync
+    fsync = os.fsync
 
     def noted(descriptor: int) -> None:
-        synced.add(archive_file.os.fstat(descriptor).st_ino)
+        synced.add(os.fstat(descriptor).st_ino)
         fsync(descriptor)
 
     class Killed(BaseException):
@@ -118,7 +118,7 @@ def test_a_file_and_its_folders_are_on_disk_before_anything_leaves(
     def dies(*_: Any, **__: Any) -> Any:
         raise Killed
 
-    monkeypatch.setattr(archive_file.os, "fsync", noted)
+    monkeypatch.setattr(os, "fsync", noted)
     folder = archive.folder / "old" / "deep"
     with Store.open(archive.url) as store:
         run = store, archive.run_id(), folder, archiving.By("a", "b", "c")
