@@ -354,7 +354,10 @@ def recorded_evaluations(
     for chunk in range(run.chunks):
         for window in planned_windows(run, read_chunk(connection, run_id, chunk), models):
             yield from iterate_evaluations(connection, window, up_to=up_to, read=read)
-            require_attached(connection, run_id)  # it is on record before anything is taken out
+            if (
+                read is read_streams
+            ):  # who has a reader of its own holds the run: nobody archives it
+                require_attached(connection, run_id)  # on record before anything is taken out
 
 
 def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -> Case:
