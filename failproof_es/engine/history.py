@@ -354,9 +354,7 @@ def recorded_evaluations(
     for chunk in range(run.chunks):
         for window in planned_windows(run, read_chunk(connection, run_id, chunk), models):
             yield from iterate_evaluations(connection, window, up_to=up_to, read=read)
-            if (
-                read is read_streams
-            ):  # who has a reader of its own holds the run: nobody archives it
+            if read is read_streams:  # any other reader is of who holds the run
                 require_attached(connection, run_id)  # on record before anything is taken out
 
 
