@@ -71,6 +71,7 @@ def read_run(
         own = list(_own_rows(connection, run_id))
         _check_signed(run_id, own, tree)
         rows = tree.holds([*own, *_rows_besides(connection, run_id, tree.holds(own))])
+    require_attached(connection, run_id)  # else its evaluations may have left before they were read
     return RunRows(_with_cosignatures(stored, signed), size, rows)
 
 

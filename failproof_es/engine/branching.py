@@ -280,7 +280,12 @@ def _begin(
     planned = to_events(
         _plan(store, of.originator_id, asked, EventHeader.of_run(run_id), prices), {run_id: 1}
     )
-    return store.begin_run(draft, planned, asked.plan)
+
+    def still_there(connection: Connection) -> None:
+        # Nobody else appends until this commits: a run that is archived later finds this one.
+        require_attached(connection, of.originator_id)
+
+    return store.begin_run(draft, planned, asked.plan, still_there)
 
 
 def _reached(

@@ -29,6 +29,7 @@ from failproof_es.core.sharding.shards import chunk_slices
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored, topics
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.carried_over import resolve_reference
 from failproof_es.store.reading.reader import (
     RecordedEvent,
@@ -344,12 +345,17 @@ def recorded_evaluations(
     up_to: int | None = None,
     read: ReadStreams = read_streams,
 ) -> Iterator[RecordedEvaluation]:
-    """Every planned evaluation in plan order, begun or not; holds a few of them in memory."""
+    """Every planned evaluation in plan order, begun or not; holds a few of them in memory.
+
+    Raises `RunIsArchived` where the run is archived meanwhile.
+    """
     run_id = run.started.originator_id
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         for window in planned_windows(run, read_chunk(connection, run_id, chunk), models):
             yield from iterate_evaluations(connection, window, up_to=up_to, read=read)
+            if read is read_streams:  # any other reader is of who holds the run
+                require_attached(connection, run_id)  # on record before anything is taken out
 
 
 def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -> Case:

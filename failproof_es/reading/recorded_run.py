@@ -27,6 +27,7 @@ from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, portions, read_streams
 
 
@@ -80,18 +81,22 @@ class RecordedRun:
     @cached_property
     def summary(self) -> RunSummary:
         """The summary of the run."""
-        return self.feeder.summary(self.run)
+        found = self.feeder.summary(self.run)
+        require_attached(self.connection, self.run_id)
+        return found
 
     def outcomes(self, *, after: int = 0, limit: int | None = None) -> Iterator[PlannedOutcome]:
         """Planned evaluations in plan order, begun or not, from the one after `after` on.
 
         Holds a window of them in memory; what it costs depends on how many are taken alone.
+        Raises `RunIsArchived` where the run is archived meanwhile.
         """
         places = islice(self.keys(after=after), limit)
         while window := list(islice(places, WINDOW)):
             keys = [key for _, key in window]
             cases = self._cases(keys)
             told = self.feeder.outcomes(self.run, keys)
+            require_attached(self.connection, self.run_id)  # else what is told may be half of it
             for (place, key), outcome in zip(window, told, strict=True):
                 yield PlannedOutcome(place, cases[key.prompt_id], outcome)
 
@@ -117,6 +122,7 @@ class RecordedRun:
         places = islice(self.keys(after=after), limit)
         while window := [key for _, key in islice(places, WINDOW)]:
             yield from iterate_evaluations(self.connection, window, up_to=self.up_to)
+            require_attached(self.connection, self.run_id)
 
     def places_by_prompt(self) -> dict[UUID, int]:
         """The number of cases before each planned prompt in the plan."""

@@ -55,7 +55,7 @@ def atomic_write(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
     with _partial(path, 0o666) as (partial, file):
         written = _write(file, pieces)
         partial.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return written
 
 
@@ -81,7 +81,7 @@ def atomic_create(path: Path, pieces: Iterable[bytes], mode: int) -> WrittenFile
         written = _write(file, pieces)
         path.hardlink_to(partial)
         partial.unlink()
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return written
 
 
@@ -155,7 +155,7 @@ def _remove_leftovers(path: Path) -> None:
                 found.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name itself durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -106,8 +106,19 @@ def archive_run(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun
     cannot be written or is not what it has to be: nothing is taken out of the log then.
     """
     require_archiver(store)
+    _require_recordable(folder.absolute())
     with held_alone(store, run_id, by):
         return _archive(store, run_id, folder.absolute(), by)
+
+
+def _require_recordable(folder: Path) -> None:
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput.because(
+            f"the name of the folder {str(folder)!a} is not valid UTF-8: it cannot be recorded",
+            remedy="name another folder; nothing was archived",
+        ) from None
 
 
 def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:

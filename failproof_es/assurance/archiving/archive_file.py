@@ -18,7 +18,7 @@ from failproof_es.ledger.note import PublicKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.archives import ArchivedRow
-from failproof_es.support.atomic_file import atomic_create, describe_write_error
+from failproof_es.support.atomic_file import atomic_create, describe_write_error, sync_folder
 from failproof_es.support.regular_file import open_regular
 
 
@@ -34,8 +34,9 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
     written, or the run is not as it was sealed and signed.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
         if path.exists():
+            _make_durable(path)  # whoever wrote it may have been killed before it was on disk
             return False
         atomic_create(path, evidence(connection, run_id, key=key), 0o666)
     except FileExistsError:
@@ -51,6 +52,20 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
             remedy="name a folder where you may write and that has room; nothing was archived",
         ) from None
     return True
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, each with its name on disk."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync_folder(each.parent)
+
+
+def _make_durable(path: Path) -> None:
+    with open_regular(path) as file:
+        os.fsync(file.fileno())
+    sync_folder(path.parent)
 
 
 def read_archive(path: Path) -> bytes:

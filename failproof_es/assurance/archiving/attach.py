@@ -146,8 +146,8 @@ def _matching(path: Path, read: Bundle, rows: Sequence[ArchivedRow]) -> list[Pro
         return list(matching_events(read.events, rows))
     except EvidenceError as error:
         raise InvalidInput.because(
-            f"{path} does not hold what is missing here: {error}",
-            remedy="find the file that was written when the run was archived",
+            f"{path} is what the run was archived in, and what is kept of its rows is not: {error}",
+            remedy="`failproof-es verify --archive` says what was changed",
         ) from None
 
 

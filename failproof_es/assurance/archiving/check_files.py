@@ -9,7 +9,12 @@ from pathlib import Path
 from uuid import UUID
 
 from failproof_es.assurance.archiving.archive_file import matching_events, read_archive
-from failproof_es.assurance.checking.findings import ARCHIVE_CHANGED, Finding, Verification
+from failproof_es.assurance.checking.findings import (
+    ARCHIVE_CHANGED,
+    ArchivedEvents,
+    Finding,
+    Verification,
+)
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import PublicKey
@@ -25,7 +30,8 @@ def check_archives(
 
     The runs in `result` say then that they were checked; a file that is not what is on record
     becomes a finding. Raises `InvalidInput` for a file that cannot be read, or is of no run that
-    is archived here. In a folder, files of other runs are passed over.
+    is archived here. In a folder and those below it, files of other runs are passed over, and other
+    evidence of the same run: it holds the same events, and is not what `attach` wants.
     """
     for path, named in _files(places):
         data = read_archive(path)
@@ -42,6 +48,8 @@ def check_archives(
                 )
             continue
         run = result.archived_runs[place]
+        if not named and digest != run.sha256 and _is_other_evidence(connection, data, run, key):
+            continue
         try:
             if digest != run.sha256:
                 raise EvidenceError(f"its SHA-256 is {digest}, on record is {run.sha256}")
@@ -53,6 +61,8 @@ def check_archives(
                     pass
         except EvidenceError as error:
             message = f"{path} is not what run {run.run_number} was archived in: {error}"
+            if digest == run.sha256:
+                message = f"what is kept of run {run.run_number} is not what {path} holds: {error}"
             result.add(Finding(ARCHIVE_CHANGED, message, None, None, run.run_id))
         else:
             result.archived_runs[place] = replace(run, checked=True)
@@ -62,9 +72,26 @@ def _files(places: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
     """Each file, and whether it was named itself."""
     for place in places:
         if place.is_dir():
-            yield from ((path, False) for path in sorted(place.glob("*.evidence")))
+            yield from ((path, False) for path in sorted(place.rglob("*.evidence")))
         else:
             yield place, True
+
+
+def _is_other_evidence(
+    connection: Connection, data: bytes, run: ArchivedEvents, key: PublicKey | None
+) -> bool:
+    """Whether it is whole, and holds what was archived: exported by itself, or archived before."""
+    rows = archived_rows(connection, run.run_id) if run.taken_out else None
+    try:
+        read = bundle.read(data)
+        if key is not None:
+            bundle.verify(read, key)
+        if rows is not None:
+            for _ in matching_events(read.events, rows):
+                pass
+    except EvidenceError:
+        return False
+    return True
 
 
 def _run_of(path: Path, data: bytes) -> UUID | None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 from failproof_es.assurance.checking import ranges
-from failproof_es.assurance.checking.archived import read_archived
+from failproof_es.assurance.checking.archived import again_if_runs_moved, read_archived
 from failproof_es.assurance.checking.catalog_checks import RunNumbers
 from failproof_es.assurance.checking.columns import Columns, finding
 from failproof_es.assurance.checking.findings import (
@@ -72,8 +73,19 @@ def verify_log(
     before. With `before`, events that were verified then are not read again: what has been
     changed in them since is not seen. With the `url` of the same database as the same user, a long
     log is read by several processes; what is found is the same. Raises `InvalidInput` when one of
-    them is ended.
+    them is ended. Where a run is archived or attached meanwhile, findings are looked for again.
     """
+    once = partial(_verify_once, connection, key, trusted, before, url)
+    return again_if_runs_moved(connection, once)
+
+
+def _verify_once(
+    connection: Connection,
+    key: PublicKey | None,
+    trusted: Sequence[Checkpoint],
+    before: Verified | None,
+    url: str | None,
+) -> Verification:
     trees = read_trees(connection)
     result = Verification(trees.current.origin)
     for problem in trees.problems:

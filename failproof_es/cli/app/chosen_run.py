@@ -29,10 +29,12 @@ def with_warning(run: RecordedRun) -> RecordedRun:
     return run
 
 
-def say_archived(connection: Connection, run_id: UUID) -> None:
-    """Say on stderr that most of the run's events are in a file, where they are."""
-    if (archive := archive_of(connection, run_id)) is not None:
+def say_archived(connection: Connection, run_id: UUID) -> bool:
+    """Say on stderr that most of the run's events are in a file, if they are. Whether it is so."""
+    archive = archive_of(connection, run_id)
+    if archive is not None:
         say(f"what happened in its evaluations is not here: {RunIsArchived(archive)}")
+    return archive is not None
 
 
 def say_warning(feeder: Feeder) -> None:

@@ -48,7 +48,7 @@ def audit(run: str, output_format: Format) -> None:
     """
     with session().open_store() as store, store.connect() as connection:
         run_id = _run_id(connection, run)
-        say_archived(connection, run_id)
+        said = say_archived(connection, run_id)
         records = _records(connection, run_id)
         if output_format is Format.JSONL:
             for record in records:
@@ -56,6 +56,8 @@ def audit(run: str, output_format: Format) -> None:
             sys.stdout.buffer.flush()
         else:
             print_rows(map(AuditRows(connection).row, records), _COLUMNS, output_format)
+        if not said:  # it may have been archived meanwhile
+            say_archived(connection, run_id)
 
 
 def _run_id(connection: Connection, run: str) -> UUID:

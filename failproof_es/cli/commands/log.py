@@ -86,8 +86,8 @@ def log(
             "since": since,
             "until": until,
         }
-        if filters["run_id"] is not None:
-            say_archived(connection, filters["run_id"])
+        run_id = filters["run_id"]
+        said = run_id is None or say_archived(connection, run_id)
         events = _follow if follow else find
         rows = events(connection, after=after, limit=limit, **filters)
         if output_format is Format.JSONL:
@@ -97,6 +97,8 @@ def log(
             width = _summary_width()
             for row in rows:
                 click.echo(_table_line(row, width))
+        if not said:  # it may have been archived meanwhile
+            say_archived(connection, run_id)
 
 
 def _follow(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Callable
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -189,12 +191,16 @@ def test_nothing_is_appended_to_a_stream_that_is_archived(archive: Archive, stor
         )
 
 
-_BY_HAND = {
+_BY_HAND: dict[str, LiteralString] = {
     "a leaf that is kept": "UPDATE failproof.archived_events SET leaf_hash = sha256('x') "
     "WHERE notification_id = (SELECT min(notification_id) FROM failproof.archived_events)",
     "when it was recorded": "UPDATE failproof.archived_events SET recorded_at = recorded_at "
     "- interval '1 day'",
     "whose it was": "UPDATE failproof.archived_events SET run_id = gen_random_uuid()",
+    "what kind it was": "UPDATE failproof.archived_events SET topic = 'EvaluationAbandoned' "
+    "WHERE topic = 'Scored'",
+    "which stream it was": "UPDATE failproof.archived_events SET originator_id = gen_random_uuid() "
+    "WHERE topic = 'Scored'",
     "one that is gone": "DELETE FROM failproof.archived_events "
     "WHERE notification_id = (SELECT max(notification_id) FROM failproof.archived_events)",
     "all that is kept": "DELETE FROM failproof.archived_events",
@@ -206,14 +212,13 @@ _BY_HAND = {
 }
 
 
-@pytest.mark.parametrize("what", list(_BY_HAND))
-def test_verify_names_what_was_changed_by_hand(archive: Archive, what: str) -> None:
-    archive.does("archive", "1", "--to", "old")
+def _by_hand(archive: Archive, statement: LiteralString) -> None:
+    """What a superuser does who takes the triggers down, and puts them back."""
     with psycopg.connect(archive.admin, autocommit=True) as connection:
         connection.execute("SET event_triggers = off")
         for table in ("events", "archived_events"):
             connection.execute(f"ALTER TABLE failproof.{table} DISABLE TRIGGER USER")
-        connection.execute(_BY_HAND[what])
+        connection.execute(statement)
         for table in ("events", "archived_events"):
             connection.execute(
                 f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER statements_change_nothing"
@@ -221,8 +226,51 @@ def test_verify_names_what_was_changed_by_hand(archive: Archive, what: str) -> N
             connection.execute(
                 f"ALTER TABLE failproof.{table} ENABLE ALWAYS TRIGGER rows_never_change"
             )
+
+
+@pytest.mark.parametrize("options", [(), ("--incremental",)], ids=["whole", "incremental"])
+def test_a_row_that_is_missing_is_never_taken_for_an_archived_one(
+    archive: Archive, options: tuple[str, ...]
+) -> None:
+    archive.does("archive", "1", "--to", "old")
+    told = json.loads(archive.does("verify", "--json"))
+    [(position,)] = archive.query(
+        "SELECT max(notification_id) FROM failproof.events WHERE topic = 'Scored'"
+    )
+    _by_hand(
+        archive,
+        "DELETE FROM failproof.events WHERE notification_id = "
+        "(SELECT max(notification_id) FROM failproof.events WHERE topic = 'Scored')",
+    )
+    said = json.loads(archive.does("verify", "--json", *options, code=1))
+    named = [(each["kind"], each["position"]) for each in said["findings"]]
+    assert named == [("row missing or hidden", position)]
+    assert (said["archived"], said["events"]) == (told["archived"], told["events"] - 1)
+
+
+@pytest.mark.parametrize("what", list(_BY_HAND))
+def test_verify_names_what_was_changed_by_hand(archive: Archive, what: str) -> None:
+    archive.does("archive", "1", "--to", "old")
+    _by_hand(archive, _BY_HAND[what])
     said = archive.does("verify", code=1)
     assert "archived events changed" in said or "row missing" in said
+    if "kind" in what or "stream" in what:
+        assert "archived events changed" in said
+        assert "what is kept of its rows is not" in archive.does("attach", archive.file(), code=2)
+        told = archive.does("verify", "--archive", "old", code=1)
+        assert "what is kept of run 1 is not what" in told
     if "leaf" in what or "recorded" in what:
         refused = archive.does("attach", archive.file(), code=2)
         assert "is not what was taken out" in refused
+
+
+def test_a_folder_whose_name_cannot_be_recorded(archive: Archive) -> None:
+    before = archive.rows()
+    folder = archive.folder / os.fsdecode(b"old-\xff")
+    with (
+        Store.open(archive.url) as opened,
+        pytest.raises(InvalidInput, match="is not valid UTF-8"),
+    ):
+        archive_run(opened, archive.run_id(), folder, By("a", "b", "c"))
+    assert not folder.exists()
+    assert archive.rows() == before

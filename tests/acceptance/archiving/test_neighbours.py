@@ -78,7 +78,7 @@ def test_a_run_that_another_one_refers_to_stays(archive: Archive) -> None:
     assert position
 
 
-@pytest.mark.parametrize("month", ["2026-13", "2026", "last"])
+@pytest.mark.parametrize("month", ["2026-13", "2026", "last", "0000-01"])
 def test_a_month_that_is_none(archive: Archive, month: str) -> None:
     assert "--month" in archive.does("archive", "--month", month, "--to", "old", code=2)
 

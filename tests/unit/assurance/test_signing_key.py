@@ -45,7 +45,7 @@ def test_a_key_whose_making_broke_off_is_whole_or_not_there(
         elif step == "link":
             patched.setattr(Path, "hardlink_to", full)
         else:
-            patched.setattr(whole_file, "_sync_folder", full)
+            patched.setattr(whole_file, "sync_folder", full)
         with pytest.raises(InvalidInput, match="no space left on device"):
             log_key(ORIGIN, create=True)
     assert path.exists() == (step == "sync")

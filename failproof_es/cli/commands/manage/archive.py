@@ -36,7 +36,7 @@ _COLUMNS = (
     Column("file", "file"),
     Column("SHA-256", "sha256"),
 )
-_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+_MONTH = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 @click.command(cls=Command)
