@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import heapq
 import sys
+import warnings
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
@@ -179,14 +180,17 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._over = True
         self._ready.clear()
         self._timers.clear()
-        for process in processes:
-            for task in process.tasks:
-                if not task.done():
-                    _close(task)
-            process.tasks.clear()
-            process.held.clear()
-        while self._cleanup:
-            _close(self._cleanup.pop())
+        with warnings.catch_warnings():
+            # Their cleanup would wait for coroutines that nobody carries on any more.
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+            for process in processes:
+                for task in process.tasks:
+                    if not task.done():
+                        _close(task)
+                process.tasks.clear()
+                process.held.clear()
+            while self._cleanup:
+                _close(self._cleanup.pop())
 
     # -- the loop --------------------------------------------------------------------------
 
