@@ -86,7 +86,7 @@ def worker(
 
     A run is open for workers after `start --workers N`, `start --detach`, or the same of
     `resume`. A worker takes shards of it, asks their models and records the answers. If it dies
-    or is cut off, others take its shards over within 15 seconds.
+    or is cut off, others take its shards over about 15 seconds later.
 
     Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at
     once. The keys of the models must be in this process's environment.
@@ -118,8 +118,7 @@ def worker(
         raise refused
     if paused is not None:
         say(paused)
-        click.get_current_context().exit(ExitCode.FAILED)
-    if keeper is not None and keeper.changed is not None:
+    if paused is not None or (keeper is not None and keeper.changed is not None):
         click.get_current_context().exit(ExitCode.FAILED)
 
 

@@ -55,6 +55,8 @@ class ConcurrencyLimiter:
         self.max_wait_s = max_wait_s
         self.wait_exceeded: str | None = None
         """Why the run must stop waiting for the server; `None` while it may wait."""
+        self.refused_elsewhere: str | None = None
+        """The same where nothing was asked here: another process was told so."""
         self._models = tuple(models)
         self._limit = Limit.open(ceiling)
         self._semaphore = semaphore
@@ -64,8 +66,6 @@ class ConcurrencyLimiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._held_back: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self.refused_elsewhere: str | None = None
-        """The same where nothing was asked here: another process was told so."""
         self._closed = False
         self._held_elsewhere = False
         """Whether the hold is one that another process was told of, which records it."""
