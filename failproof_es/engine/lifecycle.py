@@ -52,6 +52,7 @@ from failproof_es.engine.preflight.record import (
     recorded_preflight,
 )
 from failproof_es.engine.preflight.spend_checks import require_priced
+from failproof_es.engine.related_runs.baseline_gates import require_attached_baseline
 from failproof_es.engine.required_plugins import other_versions, require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
@@ -309,11 +310,14 @@ def _begin(
         where=current_host(),
     )
     planned = to_events(_planned(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
-    if also is None:
-        return store.begin_run(draft, planned, plan.asked.plan)
-    return store.begin_run(
-        draft, planned, plan.asked.plan, lambda open_: also(open_, run_id, cases)
-    )
+
+    def in_the_same_transaction(connection: Connection) -> None:
+        # Nobody else appends until this commits: a baseline that is archived later finds this run.
+        require_attached_baseline(connection, configuration.gates)
+        if also is not None:
+            also(connection, run_id, cases)
+
+    return store.begin_run(draft, planned, plan.asked.plan, in_the_same_transaction)
 
 
 def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:

@@ -40,6 +40,7 @@ from failproof_es.store.reading.archives import (
     archive_of,
     archived_rows,
     branched_from,
+    comparing_with,
 )
 from failproof_es.store.reading.reader import iterate_stream
 from failproof_es.store.store import Store
@@ -134,10 +135,14 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
             _require_taken_out(connection, said)
             return _archived(said, already=True)
         key = _sign(connection)
-        if said is not None and not _still_holds(said, rows, key):
-            # Nothing was taken out, and the file is gone or another one: begin again.
+        needed = _who_needs_it(connection, run)
+        if said is not None and (needed is not None or not _still_holds(said, rows, key)):
+            # Nothing was taken out, and another run needs it, or the file is not there: begin again.
+            require_whole(rows, said)
             record_attached(store, said, by)
             said = None
+        if needed is not None:
+            raise needed
         if said is None:
             path = folder / file_name(run.started.run_number, run_id)
             written = write_archive(connection, run_id, path, key)
@@ -147,7 +152,16 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
                 raise _refused_file(path, written, error) from None
             said = _record(store, run, rows, path, checked, by)
             _sign(connection)  # the event that says it is signed before anything leaves
-    _detach(store, said)
+        # A run that begins from here on finds it archived; one that was first is seen here.
+        needed = _who_needs_it(connection, run)
+    if needed is not None:
+        record_attached(store, said, by)
+        raise needed
+    try:
+        _detach(store, said)
+    except InvalidInput:
+        record_attached(store, said, by)  # nothing left: others may go on with it
+        raise
     return _archived(said, already=False)
 
 
@@ -188,13 +202,26 @@ def _require_ended(connection: Connection, run_id: UUID) -> Run:
             f"run {number} {how}",
             remedy=f"finish it with `failproof-es resume {number}`",
         )
+    return run
+
+
+def _who_needs_it(connection: Connection, run: Run) -> InvalidInput | None:
+    """Why the run has to stay in the log: another one refers to it, or will be compared with it."""
+    number, run_id = run.started.run_number, run.started.originator_id
     if children := branched_from(connection, run_id):
         named = ", ".join(map(str, children))
-        raise InvalidInput.because(
+        return InvalidInput.because(
             f"run {named} was branched from run {number}, and refers to its evaluations",
             remedy=f"archive {named} first",
         )
-    return run
+    if comparing := comparing_with(connection, run_id):
+        named = ", ".join(map(str, comparing))
+        return InvalidInput.because(
+            f"run {named} has not ended, and is compared with run {number} at its end "
+            "(gates.no_regression_against)",
+            remedy=f"finish it first: `failproof-es resume {comparing[0]}`",
+        )
+    return None
 
 
 def rows_in_log(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
@@ -210,6 +237,15 @@ def rows_in_log(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
             remedy="leave it in the log",
         )
     return rows
+
+
+def require_whole(rows: list[ArchivedRow], said: RunArchived) -> None:
+    """Raise `InvalidInput` where these rows of the log are not all that was archived."""
+    if len(rows) != said.events or rows_sha256(rows) != said.rows_sha256:
+        raise InvalidInput.because(
+            f"the log does not hold what was archived of run {said.run_number}",
+            remedy="`failproof-es verify` says what was changed",
+        )
 
 
 def _require_taken_out(connection: Connection, said: RunArchived) -> None:

@@ -23,6 +23,7 @@ from failproof_es.assurance.archiving.archive import (
     record_attached,
     refused,
     require_archiver,
+    require_whole,
     rows_in_log,
 )
 from failproof_es.assurance.archiving.archive_file import (
@@ -81,11 +82,7 @@ def attach_file(store: Store, path: Path, by: By) -> AttachedRun:
             _put_back(store, said, rows, events)
         with store.connect() as connection:
             back = rows_in_log(connection, run_id)
-        if len(back) != said.events or rows_sha256(back) != said.rows_sha256:
-            raise InvalidInput.because(
-                f"the log does not hold what was archived of run {number}",
-                remedy="`failproof-es verify` says what was changed",
-            )
+        require_whole(back, said)
         record_attached(store, said, by)
     return AttachedRun(run_id, number, said.events)
 

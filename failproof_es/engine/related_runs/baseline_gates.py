@@ -31,6 +31,12 @@ def check_gates(connection: Connection, limits: Gates) -> None:
         raise _no_such_baseline(f"run {limits.no_regression_against} is not complete: {status}")
 
 
+def require_attached_baseline(connection: Connection, limits: Gates) -> None:
+    """Raise `RunIsArchived` where the run that a gate compares with is archived by now."""
+    if limits.no_regression_against is not None:
+        require_attached(connection, resolve_run(connection, str(limits.no_regression_against)))
+
+
 def _no_such_baseline(message: str) -> InvalidInput:
     remedy = "name a complete run: `failproof-es runs` lists them"
     return InvalidInput([Problem(message, field="gates.no_regression_against", remedy=remedy)])

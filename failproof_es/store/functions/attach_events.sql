@@ -1,5 +1,6 @@
 -- Put events of an archived run back: to the positions that they had, under the leaves that they
--- had. A state that does not hash to the leaf that is kept is refused, whoever gives it.
+-- had. A state that does not hash to the leaf that is kept is refused, whoever gives it. They may come in
+-- several calls of one transaction: it commits only with all of them (`require_whole_run`).
 CREATE OR REPLACE FUNCTION failproof.attach_events(
     attached_run uuid, positions bigint[], states bytea[]
 ) RETURNS bigint
@@ -34,6 +35,10 @@ BEGIN
         RAISE EXCEPTION 'of % events % are what was archived of run %',
             cardinality(positions), moved, attached_run
             USING ERRCODE = 'FP008';
+    END IF;
+    IF moved > 0 THEN
+        INSERT INTO failproof.runs_being_attached (run_id) VALUES (attached_run)
+        ON CONFLICT (run_id) DO NOTHING;
     END IF;
     RETURN moved;
 END;

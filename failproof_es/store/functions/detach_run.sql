@@ -74,6 +74,17 @@ BEGIN
             AND NOT EXISTS (
                 SELECT FROM failproof.archived_events AS a WHERE a.run_id = e.originator_id
             )
+            -- One that is sealed and has no evaluations refers to none, and cannot be archived.
+            AND (
+                EXISTS (
+                    SELECT FROM failproof.events AS own
+                    WHERE own.run_id = e.originator_id AND own.originator_id <> e.originator_id
+                )
+                OR NOT EXISTS (
+                    SELECT FROM failproof.events AS own
+                    WHERE own.originator_id = e.originator_id AND own.topic = 'RunSealed'
+                )
+            )
     ) THEN
         RAISE EXCEPTION 'another run was branched from run %', archived_run
             USING ERRCODE = 'FP008', HINT = 'Archive that run first.';

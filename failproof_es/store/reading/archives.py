@@ -13,7 +13,7 @@ from failproof_es.core.case import operations_id
 from failproof_es.events import RunArchived
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.mapper import decode
-from failproof_es.store.reading.reader import Connection
+from failproof_es.store.reading.reader import Connection, resolve_run
 
 _SAID = (
     "SELECT topic, state, originator_id, originator_version FROM failproof.stored_events "
@@ -47,8 +47,32 @@ WHERE e.run_id <> %(run)s
         AND NOT EXISTS (
             SELECT FROM failproof.archived_event_list AS a WHERE a.run_id = e.run_id
         )
+        AND (
+            EXISTS (
+                SELECT FROM failproof.stored_events AS own
+                WHERE own.run_id = e.run_id AND own.originator_id <> e.run_id
+            )
+            OR NOT EXISTS (
+                SELECT FROM failproof.stored_events AS own
+                WHERE own.originator_id = e.run_id AND own.topic = 'RunSealed'
+            )
+        )
     )
     AND e.topic IN ('CarriedOver', 'RunStarted')
+ORDER BY 1
+"""
+_COMPARING = """
+SELECT l.run_number, readable.configuration #>> '{gates,no_regression_against}'
+FROM failproof.run_list AS l
+JOIN failproof.stored_events AS e ON e.originator_id = l.run_id AND e.originator_version = 1
+CROSS JOIN LATERAL json_to_record(failproof.readable(convert_from(e.state, 'UTF8')::json))
+    AS readable (configuration json)
+WHERE e.topic = 'RunStarted'
+    AND readable.configuration #>> '{gates,no_regression_against}' IS NOT NULL
+    AND NOT EXISTS (
+        SELECT FROM failproof.stored_events AS own
+        WHERE own.originator_id = l.run_id AND own.topic = 'RunSealed'
+    )
 ORDER BY 1
 """
 
@@ -125,6 +149,25 @@ def archived_rows(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
 
 
 def branched_from(connection: Connection, run_id: UUID) -> list[int]:
-    """The numbers of the runs in the log that were branched from this one."""
+    """The numbers of the runs in the log that were branched from this one, and may refer to it.
+
+    One that is sealed and has no evaluations refers to nothing.
+    """
     rows = connection.execute(_BRANCHED, {"run": run_id}).fetchall()
     return [number for (number,) in rows]
+
+
+def comparing_with(connection: Connection, run_id: UUID) -> list[int]:
+    """The numbers of the runs that are not sealed yet, and whose gates need this one as baseline.
+
+    At their end they are compared with it, evaluation by evaluation.
+    """
+    rows = connection.execute(_COMPARING).fetchall()
+    return [number for number, baseline in rows if _resolved(connection, baseline) == run_id]
+
+
+def _resolved(connection: Connection, reference: str) -> UUID | None:
+    try:
+        return resolve_run(connection, reference)
+    except InvalidInput:
+        return None

@@ -65,6 +65,7 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/begin_tree",
     "functions/detach_run",
     "functions/attach_events",
+    "functions/require_whole_run",
     "functions/cost_usd",
     "functions/readable",
     "functions/models_asked",

@@ -1,0 +1,96 @@
+"""The function that puts events back, called by hand: the database lets no part of a run in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from failproof_es.assurance.archiving import attach
+from failproof_es.ledger import bundle
+from failproof_es.store.reading.archives import archived_rows
+from failproof_es.store.store import Store
+from tests.acceptance.archiving.conftest import Archive
+
+_WHOLE = "SELECT failproof.attach_events(%s, %s::bigint[], %s::bytea[])"
+
+Part = Callable[[list[int], list[bytes]], list[tuple[list[int], list[bytes]]]]
+
+_PARTS: dict[str, Part] = {
+    "one event": lambda places, states: [(places[:1], states[:1])],
+    "all but the last": lambda places, states: [(places[:-1], states[:-1])],
+    "all but the first": lambda places, states: [(places[1:], states[1:])],
+    "two calls, one event short": lambda places, states: [
+        (places[:2], states[:2]), (places[2:-1], states[2:-1])
+    ],
+}  # fmt: skip
+
+
+def _read(archive: Archive, file: Path) -> tuple[list[int], list[bytes]]:
+    """Positions and states of what the file holds, as `attach` gives them."""
+    with Store.open(archive.url) as store, store.connect() as connection:
+        rows = archived_rows(connection, archive.run_id())
+    events = attach.matching_events(bundle.read(file.read_bytes()).events, rows)
+    return [row.position for row in rows], [event.state for event in events]
+
+
+@contextmanager
+def _transaction(url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(url) as connection, connection.transaction():
+        yield connection
+
+
+def _call(archive: Archive, connection: psycopg.Connection[Any], *part: Any) -> None:
+    connection.execute(_WHOLE, (archive.run_id(), *part))
+
+
+@pytest.mark.parametrize("part", list(_PARTS))
+def test_a_part_of_a_run_cannot_be_attached(archive: Archive, part: str) -> None:
+    before = archive.rows()
+    archive.does("archive", "1", "--to", "old")
+    gone, whole = archive.rows(), _read(archive, archive.file())
+    with Store.open(archive.url) as store:
+        url = store.archiver_url
+    with pytest.raises(psycopg.DatabaseError) as raised, _transaction(url) as connection:
+        for given in _PARTS[part](*whole):
+            _call(archive, connection, *given)
+    assert raised.value.sqlstate == "FP008"
+    assert "a part is not attached" in str(raised.value)
+    assert archive.rows() == gone
+    # All of it comes back, in as many calls as it takes, and nothing else is left of them.
+    with _transaction(url) as connection:
+        for place, state in zip(*whole, strict=True):
+            _call(archive, connection, [place], [state])
+    assert archive.query("SELECT * FROM failproof.runs_being_attached") == []
+    assert archive.rows() == before
+    archive.does("attach", archive.file())
+    assert archive.rows() == before
+    assert "genuine" in archive.does("verify")
+
+
+def test_a_part_is_refused_at_once_where_the_transaction_asks_for_that(archive: Archive) -> None:
+    archive.does("archive", "1", "--to", "old")
+    gone, (places, states) = archive.rows(), _read(archive, archive.file())
+    with Store.open(archive.url) as store:
+        url = store.archiver_url
+    with pytest.raises(psycopg.DatabaseError, match="a part"), _transaction(url) as connection:
+        connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        _call(archive, connection, places[:3], states[:3])
+    assert archive.rows() == gone
+
+
+def test_a_part_cannot_be_hidden_behind_a_whole_run_or_a_savepoint(archive: Archive) -> None:
+    archive.does("archive", "1", "--to", "old")
+    gone, (places, states) = archive.rows(), _read(archive, archive.file())
+    with Store.open(archive.url) as store:
+        url = store.archiver_url
+    with pytest.raises(psycopg.DatabaseError, match="a part"), _transaction(url) as connection:
+        _call(archive, connection, places[:3], states[:3])
+        with connection.transaction(force_rollback=True):
+            _call(archive, connection, places[3:], states[3:])
+            connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    assert archive.rows() == gone
