@@ -51,8 +51,8 @@ from failproof_es.engine.preflight.record import (
     open_models,
     recorded_preflight,
 )
-from failproof_es.engine.related_runs.carried_over import carries_over, endings
 from failproof_es.engine.related_runs.baseline_gates import require_attached_baseline
+from failproof_es.engine.related_runs.carried_over import carries_over, endings
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (

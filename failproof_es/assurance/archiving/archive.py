@@ -137,7 +137,7 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
         key = _sign(connection)
         needed = _who_needs_it(connection, run)
         if said is not None and (needed is not None or not _still_holds(said, rows, key)):
-            # Nothing was taken out, and another run needs it, or the file is not there: begin again.
+            # Nothing was taken out; another run needs it, or the file is gone: begin again.
             require_whole(rows, said)
             record_attached(store, said, by)
             said = None

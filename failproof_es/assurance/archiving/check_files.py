@@ -11,6 +11,7 @@ from uuid import UUID
 from failproof_es.assurance.archiving.archive_file import matching_events, read_archive
 from failproof_es.assurance.checking.findings import (
     ARCHIVE_CHANGED,
+    ARCHIVE_MISSING,
     ArchivedEvents,
     Finding,
     Verification,
@@ -32,7 +33,11 @@ def check_archives(
     becomes a finding. Raises `InvalidInput` for a file that cannot be read, or is of no run that
     is archived here. In a folder and those below it, files of other runs are passed over, and other
     evidence of the same run: it holds the same events, and is not what `attach` wants.
+
+    Where a folder is among the places, they are all there is: a run whose events left the log, and
+    whose file is in none of them, is a finding.
     """
+    found_changed: set[UUID] = set()
     for path, named in _files(places):
         data = read_archive(path)
         digest = hashlib.sha256(data).hexdigest()
@@ -64,8 +69,22 @@ def check_archives(
             if digest == run.sha256:
                 message = f"what is kept of run {run.run_number} is not what {path} holds: {error}"
             result.add(Finding(ARCHIVE_CHANGED, message, None, None, run.run_id))
+            found_changed.add(run.run_id)
         else:
             result.archived_runs[place] = replace(run, checked=True)
+    if any(place.is_dir() for place in places):
+        _add_missing(places, found_changed, result)
+
+
+def _add_missing(places: Sequence[Path], changed: set[UUID], result: Verification) -> None:
+    for run in result.archived_runs:
+        if run.checked or not run.taken_out or run.run_id in changed:
+            continue
+        message = (
+            f"the file of run {run.run_number} is not in {', '.join(map(str, places))}: it was "
+            f"archived in {run.file}, SHA-256 {run.sha256}; if it is elsewhere, name that, too"
+        )
+        result.add(Finding(ARCHIVE_MISSING, message, None, None, run.run_id))
 
 
 def _files(places: Sequence[Path]) -> Iterator[tuple[Path, bool]]:

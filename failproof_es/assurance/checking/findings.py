@@ -28,6 +28,7 @@ RUN_RENUMBERED = "number of a run changed"
 REPLACED_TREE = "replaced tree"
 CHECKPOINT_REMOVED = "checkpoint removed"
 ARCHIVE_CHANGED = "archived events changed"
+ARCHIVE_MISSING = "file of archived events missing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,8 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
             return ExitCode.INTERRUPTED
         case _ if _is_refused(error) or _is_refused(error.__cause__):
             say(
-                f"error: this database user may not do that: {_text(error)}. Use one that was "
-                "granted failproof_writer; failproof_auditor only reads."
+                f"error: this database user may not do that: {_refusal(error)}. Use one that was "
+                "granted failproof_auditor, to read, or failproof_writer, to run and to sign."
             )
             return ExitCode.FAILED
         case _:
@@ -131,6 +131,13 @@ def _take_up(error: BaseException) -> str:
 
 def _is_refused(error: BaseException | None) -> bool:
     return isinstance(error, ReadOnlyLog | psycopg.errors.InsufficientPrivilege)
+
+
+def _refusal(error: BaseException) -> str:
+    """What the server refused, without the statement that it quotes."""
+    if isinstance(error, psycopg.Error) and error.diag.message_primary is not None:
+        return _text(error.diag.message_primary)
+    return _text(error)
 
 
 def _say_problems(error: InvalidInput) -> None:

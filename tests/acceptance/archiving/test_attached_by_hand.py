@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from failproof_es.assurance.archiving import attach
+from failproof_es.assurance.archiving.archive_file import matching_events
 from failproof_es.ledger import bundle
 from failproof_es.store.reading.archives import archived_rows
 from failproof_es.store.store import Store
@@ -34,7 +34,7 @@ def _read(archive: Archive, file: Path) -> tuple[list[int], list[bytes]]:
     """Positions and states of what the file holds, as `attach` gives them."""
     with Store.open(archive.url) as store, store.connect() as connection:
         rows = archived_rows(connection, archive.run_id())
-    events = attach.matching_events(bundle.read(file.read_bytes()).events, rows)
+    events = matching_events(bundle.read(file.read_bytes()).events, rows)
     return [row.position for row in rows], [event.state for event in events]
 
 

@@ -274,3 +274,22 @@ def test_a_folder_whose_name_cannot_be_recorded(archive: Archive) -> None:
         archive_run(opened, archive.run_id(), folder, By("a", "b", "c"))
     assert not folder.exists()
     assert archive.rows() == before
+
+
+def test_a_file_that_is_missing_is_a_finding(archive: Archive) -> None:
+    archive.does("archive", "1", "--to", "old")
+    archive.does("archive", "2", "--to", "elsewhere")
+    assert "not checked" not in archive.does(
+        "verify", "--archive", "old", "--archive", archive.file(2, folder="elsewhere")
+    )
+    said = archive.does("verify", "--archive", "old", code=1)
+    assert "file of archived events missing: the file of run 2 is not in old" in said
+    assert f"it was archived in {archive.file(2, folder='elsewhere')}" in said
+    # A file that is named is checked for itself: the others may be anywhere.
+    assert "not checked" in archive.does("verify", "--archive", archive.file())
+    archive.file().rename(archive.folder / "lost")
+    told = json.loads(
+        archive.does("verify", "--archive", "old", "--archive", "elsewhere", "--json", code=1)
+    )
+    assert [each["kind"] for each in told["findings"]] == ["file of archived events missing"]
+    assert [run["checked"] for run in told["archived_runs"]] == [False, True]

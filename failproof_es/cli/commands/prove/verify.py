@@ -88,7 +88,8 @@ def verify(
     what kind of change fits. Exits 1 when anything was changed.
 
     Events of archived runs are counted apart. Their leaf hashes are compared with the tree, and
-    with --archive their files, too.
+    with --archive their files, too. With a folder, the file of every archived run has to be in
+    one of the places named: one that is missing is a finding.
 
     Exits 1 also when the log is unsigned, because there is no public key or no checkpoint. A log
     that was replaced as a whole looks the same. --unsigned accepts it.

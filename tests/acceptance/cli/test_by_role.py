@@ -1,0 +1,65 @@
+"""Every command that reads, as every role: it works, or says which role to use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from failproof_es.store.schema.installation import ARCHIVER, AUDITOR, PROJECTOR, WRITER
+from tests.acceptance.commands import invoke
+from tests.acceptance.conftest import RecordedLog
+
+READS: dict[str, tuple[str, ...]] = {
+    "runs": ("runs",),
+    "workers": ("workers",),
+    "show": ("show", "1"),
+    "show as of": ("show", "1", "--as-of", "20"),
+    "results": ("results", "1"),
+    "report": ("report", "1", "-o", "{}.html"),
+    "report as JSON": ("report", "1", "-o", "{}.json"),
+    "diff": ("diff", "1", "1"),
+    "log": ("log",),
+    "log of a run": ("log", "1"),
+    "audit": ("audit", "1"),
+    "replay": ("replay", "1"),
+    "review status": ("review", "status", "1"),
+    "review export": ("review", "export", "1", "{}.csv"),
+    "prompts": ("prompts", "list"),
+    "verify": ("verify",),
+    "verify a run": ("verify", "1"),
+    "evidence": ("evidence", "export", "1", "-o", "{}.evidence"),
+    "key": ("ledger", "key"),
+    "projections": ("projections", "status"),
+    "database": ("db", "status"),
+}
+
+
+_NEEDS = {
+    WRITER: {},
+    AUDITOR: {"evidence": "failproof_writer, to run and to sign"},
+    PROJECTOR: dict.fromkeys(
+        ("runs", "workers", "show", "show as of", "verify", "verify a run", "evidence", "key"),
+        "granted failproof_auditor, to read",
+    ),
+    ARCHIVER: dict.fromkeys(
+        set(READS) - {"database"}, "grant this user failproof_auditor to read the log"
+    ),
+}
+"""What each role cannot do, and what is said then. All else works."""
+
+
+@pytest.mark.parametrize("role", list(_NEEDS))
+def test_a_role_reads_or_is_told_which_role_reads(
+    role: str, recorded_log: RecordedLog, tmp_path: Path
+) -> None:
+    url = recorded_log.url.replace("//postgres@", f"//{role}@")
+    told: dict[str, str] = {}
+    for name, arguments in READS.items():
+        done = invoke(url, *(each.format(name) for each in arguments), cwd=tmp_path)
+        assert "LINE 1" not in done.output and "Error" not in done.output, (name, done.output)
+        if done.exit_code:
+            told[name] = done.output
+    assert told.keys() == _NEEDS[role].keys()
+    for name, wanted in _NEEDS[role].items():
+        assert wanted in told[name], (name, told[name])
