@@ -233,19 +233,27 @@ def _as_projector(connection: Connection) -> Iterator[None]:
 def _alone(connection: Connection) -> Iterator[None]:
     """One rebuild at a time, for its whole length: they share the schema they build in.
 
-    One that fails leaves nothing there.
+    One that fails leaves nothing there, as far as the connection is still good for that: the next
+    rebuild begins by clearing up. What is raised is why it failed.
     """
     connection.execute(_LOCK_REBUILD)
     try:
         yield
     except BaseException:
-        if not connection.closed:
-            with _as_projector(connection):
-                discard_building(connection)
+        _clear_up(connection)
         raise
-    finally:
-        if not connection.closed:  # a closed connection has released its locks
-            connection.execute(_UNLOCK_REBUILD)
+    connection.execute(_UNLOCK_REBUILD)
+
+
+def _clear_up(connection: Connection) -> None:
+    if connection.closed:  # it has released its locks
+        return
+    try:
+        with _as_projector(connection):
+            discard_building(connection)
+        connection.execute(_UNLOCK_REBUILD)
+    except psycopg.Error:  # interrupted twice, nobody knows what it is waiting for
+        connection.close()
 
 
 @contextmanager

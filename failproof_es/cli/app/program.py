@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Session:
 
     def open_store(self) -> Store:
         """The store that the options, the environment or the default name."""
+        # What the driver remarks, as of a cancellation that is cut off, is not for people.
+        logging.getLogger("psycopg").setLevel(logging.CRITICAL)
         from failproof_es.store.store import Store
 
         return Store.open(self.database_url)
