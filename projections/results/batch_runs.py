@@ -102,8 +102,10 @@ class Runs:
             run = before or Run()
             for fact in facts:
                 run = self._evolved(stream, run, fact)
+                if run.manifest is None:  # there is no run yet, and nothing to mark
+                    self.unplaced.append(fact)
+                    self.untold.discard(stream)
             if run.manifest is None:
-                self.unplaced.extend(facts)
                 continue
             if before is None:
                 self._plan(run)

@@ -6,7 +6,7 @@ A run of which these tables cannot tell what the log tells is marked: `told` is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby, repeat
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
@@ -23,6 +23,7 @@ from failproof_es.events import (
     OperationEvent,
     PromptStored,
     Reviewed,
+    RunStarted,
     topics,
 )
 from projections.protocol import Cursor, Fact, exact_text, sql_file, uuid_array, visible
@@ -75,7 +76,13 @@ class _Case(NamedTuple):
 
 
 def apply_batch(cursor: Cursor, facts: Sequence[Fact]) -> None:
-    """Take in the next events, in order."""
+    """Take in the next events, in order. What is written is what one after the other would give."""
+    while facts:
+        facts = facts[_apply_first(cursor, facts) :]
+
+
+def _apply_first(cursor: Cursor, facts: Sequence[Fact]) -> int:
+    """Take in the first of these events, as many as can be taken in together; how many."""
     streams: Streams = {}
     for fact in facts:
         found = streams.get(fact.stream_id)
@@ -85,8 +92,18 @@ def apply_batch(cursor: Cursor, facts: Sequence[Fact]) -> None:
             found.append(fact)
     stored = _stored(cursor, streams)
     runs = Runs.of(cursor, streams)
+    if (turn := _first_turn(streams, stored, runs.known)) is not None:
+        count = sum(fact.position < turn for fact in facts)
+        apply_batch(cursor, facts[:count])
+        return count
     of_runs, of_evaluations, others = _sorted(streams, stored, runs.known)
-    _take_prompts(cursor, runs, others)
+    known = {str(each) for each in runs.known}
+    strangers = {
+        stream: found
+        for stream, found in (of_runs | of_evaluations).items()
+        if stream not in known and stream not in stored
+    }
+    _take_prompts(cursor, runs, others, strangers)
     runs.take(cursor, {UUID(stream): found for stream, found in of_runs.items()})
     touched, unplaced = _touched(cursor, of_evaluations, stored)
     _note_unplaced(cursor, [*unplaced, *runs.unplaced, *_astray(others)])
@@ -95,6 +112,36 @@ def apply_batch(cursor: Cursor, facts: Sequence[Fact]) -> None:
     else:
         save(cursor, runs.changes)
     runs.finish(cursor, [(each.stream, each.last_position) for each in touched])
+    return len(facts)
+
+
+def _first_turn(
+    streams: Streams, stored: Mapping[str, object], runs: Collection[UUID]
+) -> int | None:
+    """The first position at which a stream goes on whose kind its first event does not settle.
+
+    Such a stream holds events that do not belong together. Where nobody tampered there is none.
+    """
+    known = {str(each) for each in runs}
+    turns = [
+        facts[1].position
+        for stream, facts in streams.items()
+        if len(facts) > 1 and stream not in known and stream not in stored and not _settled(facts)
+    ]
+    return min(turns, default=None)
+
+
+def _settled(facts: Sequence[Fact]) -> bool:
+    """Whether all of a stream's events are of the kind of its first one."""
+    first = facts[0]
+    event = first.event
+    if event is not None and key_of(event) is not None:
+        return True  # of an evaluation, and so is what follows
+    if first.topic in RUN_TOPICS:
+        begins = isinstance(event, RunStarted) and first.version == 1
+        own = event is not None and event.run_id == event.originator_id
+        return (begins and own) or all(each.topic in RUN_TOPICS for each in facts)
+    return not any(each.topic in RUN_TOPICS or _of_evaluation(each) for each in facts)
 
 
 def _stored(cursor: Cursor, streams: Iterable[str]) -> dict[str, _Stored]:
@@ -119,9 +166,13 @@ def _sorted(
     others: Streams = {}
     known = {str(each) for each in runs}
     for stream, facts in streams.items():
-        if stream in known or facts[0].topic == "RunStarted":
+        if stream in known:
             of_runs[stream] = facts
-        elif any(map(_of_evaluation, facts)) or stream in stored:
+        elif stream in stored:  # what follows an evaluation's first event is of it, whatever it is
+            of_evaluations[stream] = facts
+        elif facts[0].topic == "RunStarted":
+            of_runs[stream] = facts
+        elif any(map(_of_evaluation, facts)):
             of_evaluations[stream] = facts
         elif any(each.topic in RUN_TOPICS for each in facts):
             of_runs[stream] = facts
@@ -137,7 +188,8 @@ def _of_evaluation(fact: Fact) -> bool:
 # -- prompts and what stands elsewhere ------------------------------------------------------------
 
 
-def _take_prompts(cursor: Cursor, runs: Runs, others: Streams) -> None:
+def _take_prompts(cursor: Cursor, runs: Runs, others: Streams, strangers: Streams) -> None:
+    """Write the cases of `others`. `strangers` may follow a case, in its stream."""
     rows = [
         _prompt_row(fact, fact.event)
         for facts in others.values()
@@ -150,6 +202,7 @@ def _take_prompts(cursor: Cursor, runs: Runs, others: Streams) -> None:
             sql_file("run_results_prompts"), [_array(ids), *(list(each) for each in columns)]
         )
     followed = [s for s, facts in others.items() if facts[-1].version > 1]
+    followed += [s for s, facts in strangers.items() if facts[0].version > 1]
     if followed:  # the stream of a prompt holds its case alone
         cursor.execute(
             "UPDATE prompts SET spoiled = true WHERE prompt_id = ANY (%s::uuid[]) "

@@ -103,10 +103,8 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
             say("interrupted")
             return ExitCode.INTERRUPTED
         case _ if _is_refused(error) or _is_refused(error.__cause__):
-            say(
-                f"error: this database user may not do that: {_refusal(error)}. Use one that was "
-                "granted failproof_auditor, to read, or failproof_writer, to run and to sign."
-            )
+            why = _refusal(error)
+            say(f"error: this database user may not do that: {why}. {_who_may(why)}")
             return ExitCode.FAILED
         case _:
             hint = "" if debug else " (--debug shows the stack trace)"
@@ -138,6 +136,13 @@ def _refusal(error: BaseException) -> str:
     if isinstance(error, psycopg.Error) and error.diag.message_primary is not None:
         return _text(error.diag.message_primary)
     return _text(error)
+
+
+def _who_may(why: str) -> str:
+    """Which role to use. Functions change the log; what else is refused is read."""
+    if "function" in why:
+        return "Use one that was granted failproof_writer; failproof_auditor only reads."
+    return "Use one that was granted failproof_auditor to read, or failproof_writer to run."
 
 
 def _say_problems(error: InvalidInput) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from failproof_es.store.schema.installation import ARCHIVER, AUDITOR, PROJECTOR, WRITER
-from tests.acceptance.commands import invoke
-from tests.acceptance.conftest import RecordedLog
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke, write_configuration, write_suite
 
 READS: dict[str, tuple[str, ...]] = {
     "runs": ("runs",),
@@ -37,10 +37,10 @@ READS: dict[str, tuple[str, ...]] = {
 
 _NEEDS = {
     WRITER: {},
-    AUDITOR: {"evidence": "failproof_writer, to run and to sign"},
+    AUDITOR: {"evidence": "granted failproof_writer"},
     PROJECTOR: dict.fromkeys(
         ("runs", "workers", "show", "show as of", "verify", "verify a run", "evidence", "key"),
-        "granted failproof_auditor, to read",
+        "granted failproof_auditor to read",
     ),
     ARCHIVER: dict.fromkeys(
         set(READS) - {"database"}, "grant this user failproof_auditor to read the log"
@@ -51,9 +51,12 @@ _NEEDS = {
 
 @pytest.mark.parametrize("role", list(_NEEDS))
 def test_a_role_reads_or_is_told_which_role_reads(
-    role: str, recorded_log: RecordedLog, tmp_path: Path
+    role: str, store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    url = recorded_log.url.replace("//postgres@", f"//{role}@")
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url)
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    url = store.url.replace(f"//{WRITER}@", f"//{role}@")
     told: dict[str, str] = {}
     for name, arguments in READS.items():
         done = invoke(url, *(each.format(name) for each in arguments), cwd=tmp_path)
