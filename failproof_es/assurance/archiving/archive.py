@@ -154,13 +154,12 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
             _sign(connection)  # the event that says it is signed before anything leaves
         # A run that begins from here on finds it archived; one that was first is seen here.
         needed = _who_needs_it(connection, run)
-    if needed is not None:
-        record_attached(store, said, by)
-        raise needed
     try:
+        if needed is not None:
+            raise needed
         _detach(store, said)
     except InvalidInput:
-        record_attached(store, said, by)  # nothing left: others may go on with it
+        _take_back(store, said, by)
         raise
     return _archived(said, already=False)
 
@@ -337,6 +336,14 @@ def _detach(store: Store, said: RunArchived) -> None:
         if error.sqlstate != REFUSED:
             raise
         raise refused(error, f"run {said.run_number} stays in the log") from None
+
+
+def _take_back(store: Store, said: RunArchived, by: By) -> None:
+    """Record that the run is in the log after all, if every event of it is: others may go on."""
+    with store.connect() as connection:
+        rows = rows_in_log(connection, said.about)
+    if len(rows) == said.events and rows_sha256(rows) == said.rows_sha256:
+        record_attached(store, said, by)
 
 
 REFUSED = "FP008"
