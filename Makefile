@@ -31,7 +31,7 @@ test: lint .venv/weights
 
 test-all: lint .venv/weights
 	@echo "make: pytest"
-	@$(PYTEST)
+	@$(PYTEST) --durations=25
 
 docs: .venv/docs
 	@echo "make: building the documentation site"

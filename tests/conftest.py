@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, LiteralString
 from uuid import uuid4
@@ -36,6 +38,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A file is one process's (`--dist loadfile`), and files are handed out in this order.
     """
     items.sort(key=lambda item: not any(folder in item.path.parts for folder in FIRST))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell at the end which folders took how long, if `--durations` was given."""
+    if terminalreporter.config.getoption("durations"):
+        terminalreporter.section("seconds in each folder")
+        for folder, seconds in list(seconds_by_folder(terminalreporter.stats).items())[:25]:
+            terminalreporter.line(f"{seconds:8.1f} {folder}")
+
+
+def seconds_by_folder(reports: Mapping[str, Iterable[object]]) -> dict[str, float]:
+    """How long the tests in each folder took, with what they needed first; the longest first."""
+    taken: defaultdict[str, float] = defaultdict(float)
+    for report in chain.from_iterable(reports.values()):
+        if isinstance(report, pytest.TestReport):
+            taken[report.location[0].rpartition("/")[0]] += report.duration
+    return dict(sorted(taken.items(), key=lambda each: -each[1]))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -60,6 +60,18 @@ def test_a_session_begins_without_the_time_limits_of_its_role(hurried: Store) ->
             assert connection.execute("SELECT pg_sleep(0.01)").fetchone() is not None
 
 
+def test_a_setting_that_the_server_does_not_know_is_left_out(
+    hurried: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL before 17 has no `transaction_timeout`."""
+    later = connecting._OWN_SETTINGS.replace("'transaction_timeout'", "'of_a_later_server'")
+    monkeypatch.setattr(connecting, "_OWN_SETTINGS", later)
+    with hurried.connect() as connection:
+        connection.execute("SET lock_timeout = 7")
+        connecting.use_own_names(connection)
+        assert now(connection) == dict.fromkeys(LIMITS, "0")
+
+
 def test_options_that_the_url_or_the_environment_names_stay(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
