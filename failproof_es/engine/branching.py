@@ -51,7 +51,7 @@ from failproof_es.engine.preflight.record import (
     open_models,
     recorded_preflight,
 )
-from failproof_es.engine.related_runs.baseline_gates import require_attached_baseline
+from failproof_es.engine.related_runs.baseline_gates import require_baseline
 from failproof_es.engine.related_runs.carried_over import carries_over, endings
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
@@ -285,7 +285,7 @@ def _begin(
     def still_there(connection: Connection) -> None:
         # Nobody else appends until this commits: a run that is archived later finds this one.
         require_attached(connection, of.originator_id)
-        require_attached_baseline(connection, configuration.gates)
+        require_baseline(connection, configuration.gates, run_id)
 
     return store.begin_run(draft, planned, asked.plan, still_there)
 

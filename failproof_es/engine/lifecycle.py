@@ -52,7 +52,7 @@ from failproof_es.engine.preflight.record import (
     recorded_preflight,
 )
 from failproof_es.engine.preflight.spend_checks import require_priced
-from failproof_es.engine.related_runs.baseline_gates import require_attached_baseline
+from failproof_es.engine.related_runs.baseline_gates import require_baseline
 from failproof_es.engine.required_plugins import other_versions, require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
@@ -313,7 +313,7 @@ def _begin(
 
     def in_the_same_transaction(connection: Connection) -> None:
         # Nobody else appends until this commits: a baseline that is archived later finds this run.
-        require_attached_baseline(connection, configuration.gates)
+        require_baseline(connection, configuration.gates, run_id)
         if also is not None:
             also(connection, run_id, cases)
 

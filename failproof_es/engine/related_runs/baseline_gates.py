@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from uuid import UUID
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.core.exact_numbers import difference
@@ -21,20 +22,31 @@ def check_gates(connection: Connection, limits: Gates) -> None:
     if limits.no_regression_against is None:
         return
     require("report", "the gate `no_regression_against`")  # its statistics
+    _require_complete(connection, limits, None)
+
+
+def require_baseline(connection: Connection, limits: Gates, run_id: UUID) -> None:
+    """Raise `InvalidInput` if the baseline of this run, which begins in the same transaction, is
+    not complete any more: `latest` may be another run by now.
+
+    Raises `RunIsArchived` if it was archived meanwhile.
+    """
+    if limits.no_regression_against == "latest":
+        _require_complete(connection, limits, run_id)
+    elif limits.no_regression_against is not None:
+        require_attached(connection, resolve_run(connection, str(limits.no_regression_against)))
+
+
+def _require_complete(connection: Connection, limits: Gates, run_id: UUID | None) -> None:
+    reference = str(limits.no_regression_against)
     try:
-        against = resolve_run(connection, str(limits.no_regression_against))
+        against = resolve_run(connection, reference, before=run_id)
     except InvalidInput as error:
         raise _no_such_baseline(error.problems[0].message) from None
     require_attached(connection, against)
     status = read_run(connection, against).status
     if status != "completed":
-        raise _no_such_baseline(f"run {limits.no_regression_against} is not complete: {status}")
-
-
-def require_attached_baseline(connection: Connection, limits: Gates) -> None:
-    """Raise `RunIsArchived` where the run that a gate compares with is archived by now."""
-    if limits.no_regression_against is not None:
-        require_attached(connection, resolve_run(connection, str(limits.no_regression_against)))
+        raise _no_such_baseline(f"run {reference} is not complete: {status}")
 
 
 def _no_such_baseline(message: str) -> InvalidInput:
@@ -52,7 +64,8 @@ def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iter
         return
     from failproof_es.support.statistics import compare_scores  # scipy takes a third of a second
 
-    against = resolve_run(connection, str(limits.no_regression_against))
+    run_id = now.run.started.originator_id
+    against = resolve_run(connection, str(limits.no_regression_against), before=run_id)
     for each in paired_scores(connection, now, read_scores(connection, against)):
         if not each.pairs:
             yield Change(each.model, 0, 0, each.planned, 0.0, None, each.unpaired)

@@ -62,7 +62,7 @@ WHERE e.run_id <> %(run)s
 ORDER BY 1
 """
 _COMPARING = """
-SELECT l.run_number, readable.configuration #>> '{gates,no_regression_against}'
+SELECT l.run_number, l.run_id, readable.configuration #>> '{gates,no_regression_against}'
 FROM failproof.run_list AS l
 JOIN failproof.stored_events AS e ON e.originator_id = l.run_id AND e.originator_version = 1
 CROSS JOIN LATERAL json_to_record(failproof.readable(convert_from(e.state, 'UTF8')::json))
@@ -163,11 +163,15 @@ def comparing_with(connection: Connection, run_id: UUID) -> list[int]:
     At their end they are compared with it, evaluation by evaluation.
     """
     rows = connection.execute(_COMPARING).fetchall()
-    return [number for number, baseline in rows if _resolved(connection, baseline) == run_id]
+    return [
+        number
+        for number, its_id, baseline in rows
+        if _resolved(connection, baseline, its_id) == run_id
+    ]
 
 
-def _resolved(connection: Connection, reference: str) -> UUID | None:
+def _resolved(connection: Connection, reference: str, run_id: UUID) -> UUID | None:
     try:
-        return resolve_run(connection, reference)
+        return resolve_run(connection, reference, before=run_id)
     except InvalidInput:
         return None

@@ -310,14 +310,19 @@ def position_at(connection: Connection, moment: datetime) -> int:
     return (row[0] if row else None) or 0
 
 
-def resolve_run(connection: Connection, reference: str) -> UUID:
+def resolve_run(connection: Connection, reference: str, *, before: UUID | None = None) -> UUID:
     """Find a run by its run id (as written or as a UUID), its number, or `latest`.
+
+    With `before`, the id of a run, `latest` is the one that began last before that run.
 
     Raises `InvalidInput` when there is no such run, with the runs that exist.
     """
     if reference == "latest":
         row = connection.execute(
-            "SELECT run_id FROM failproof.run_list ORDER BY run_number DESC LIMIT 1"
+            "SELECT run_id FROM failproof.run_list WHERE %(before)s::uuid IS NULL OR run_number < "
+            "(SELECT run_number FROM failproof.run_list WHERE run_id = %(before)s) "
+            "ORDER BY run_number DESC LIMIT 1",
+            {"before": before},
         ).fetchone()
     elif reference.isascii() and reference.isdigit() and len(reference) < 19:
         row = connection.execute(

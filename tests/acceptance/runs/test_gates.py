@@ -12,6 +12,7 @@ import pytest
 from click.testing import Result
 
 from failproof_es.core.pairing import Unpaired
+from failproof_es.engine import lifecycle
 from failproof_es.engine.finish import finalize as ending
 from failproof_es.report.data.builder import build_report
 from failproof_es.store.reading.reader import find, resolve_run
@@ -97,6 +98,38 @@ def test_a_model_that_forgot_much_does_not_pass_for_the_one_before(
     chance, unknown = judged["no_regression_against.v1"], judged["no_regression_against.v9"]
     assert (chance["measured"], chance["met"]) == (-0.05, True), "one of twenty may be chance"
     assert (unknown["measured"], unknown["met"]) == (None, False)
+
+
+def test_latest_is_the_run_before_and_never_the_run_itself(store: Store, tmp_path: Path) -> None:
+    configured(tmp_path, model("v1"))
+    assert start(store, tmp_path).exit_code == 0
+    configured(tmp_path, model("v2", range(8)), gates={"no_regression_against": "latest"})
+    assert start(store, tmp_path).exit_code == 3
+    (gate,) = gates(store, 2).values()
+    assert gate["measured"] == -0.4
+
+
+def test_latest_that_another_start_changes_meanwhile_is_told(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured(tmp_path, model("v1"))
+    assert start(store, tmp_path).exit_code == 0
+    begin = lifecycle._begin
+
+    def another_begins_first(*arguments: Any, **named: Any) -> Any:
+        monkeypatch.setattr(lifecycle, "_begin", begin)
+        other = tmp_path / "other"
+        other.mkdir()
+        configured(other, model("v3"))
+        assert start(store, other, "--detach").exit_code == 0
+        return begin(*arguments, **named)
+
+    configured(tmp_path, model("v2"), gates={"no_regression_against": "latest"})
+    monkeypatch.setattr(lifecycle, "_begin", another_begins_first)
+    done = start(store, tmp_path)
+    assert done.exit_code == 2 and "run latest is not complete" in done.stderr
+    with store.connect() as connection:
+        assert len(list(find(connection, topics=["RunStarted"]))) == 2
 
 
 @pytest.mark.slow
