@@ -103,7 +103,7 @@ class WorkersHistory(History):
         yield key_share, "CALM_S", _CALM_S
         yield key_share, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
         for module in (worker, shared_budget):
-            yield module, "SharedState", lambda url: SimulatedState(self.database)
+            yield module, "SharedState", lambda *_: SimulatedState(self.database)
         yield worker, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
         yield worker, "os", SimpleNamespace(getpid=lambda: 1)
         yield worker, "process_label", lambda: "somebody"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.core.limits import Limits, ProviderKey
+from failproof_es.core.limits import Limits, ProviderKey, lowest_of
 from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.redaction import SHORTEST_KEY, Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
@@ -193,13 +193,9 @@ def _provider_key(server: str, models: Sequence[Model]) -> ProviderKey:
 def _limits(models: Sequence[Model]) -> Limits:
     """The lowest of each limit that is given."""
 
-    def lowest(given: Iterable[int | None]) -> int | None:
-        return min((each for each in given if each is not None), default=None)
-
-    return Limits(
-        lowest(model.concurrent_requests for model in models),
-        lowest(model.requests_per_minute for model in models),
-        lowest(model.tokens_per_minute for model in models),
+    return lowest_of(
+        Limits(model.concurrent_requests, model.requests_per_minute, model.tokens_per_minute)
+        for model in models
     )
 
 

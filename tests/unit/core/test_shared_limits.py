@@ -121,7 +121,8 @@ def test_what_is_given_back_is_free_at_once_and_what_was_used_is_not() -> None:
     state, _ = share(
         KeyState(), limits, WORKERS[0], Claim(wants_requests=10), now=0, seconds=SECONDS
     )
-    state, _ = share(state, limits, WORKERS[0], Claim(used_requests=3), now=5, seconds=0)
+    given_back = Claim(used_requests=3, number=2)
+    state, _ = share(state, limits, WORKERS[0], given_back, now=5, seconds=0)
     _, answer = share(state, limits, WORKERS[1], Claim(wants_requests=10), now=5, seconds=SECONDS)
     assert answer.requests == 7
     _, later = share(state, limits, WORKERS[1], Claim(wants_requests=10), now=66, seconds=SECONDS)
@@ -176,9 +177,8 @@ def test_what_one_was_told_the_others_hear_and_two_cuts_at_once_are_one() -> Non
     assert (second.held_s, second.cuts) == (30, 1)
     state, third = share(state, NOT_LIMITED, WORKERS[2], told, now=110, seconds=SECONDS)
     assert (third.held_s, third.cuts) == (30, 2)
-    state, heard = share(
-        state, NOT_LIMITED, WORKERS[0], Claim(was_answered=True), now=139, seconds=SECONDS
-    )
+    answered = Claim(was_answered=True, number=2)
+    state, heard = share(state, NOT_LIMITED, WORKERS[0], answered, now=139, seconds=SECONDS)
     assert (heard.held_s, heard.answered_s) == (1, 0)
     _, over = share(state, NOT_LIMITED, WORKERS[1], Claim(), now=141, seconds=SECONDS)
     assert (over.held_s, over.cuts, over.answered_s) == (0, 2, 2)
