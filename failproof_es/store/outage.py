@@ -14,7 +14,7 @@ from failproof_es.store.errors import DatabaseAway, JournalError, ReadOnlyLog
 
 T = TypeVar("T")
 
-AWAY: tuple[type[Exception], ...] = (
+AWAY = (
     psycopg.OperationalError,
     psycopg.errors.ReadOnlySqlTransaction,
     DatabaseAway,
@@ -26,7 +26,7 @@ class LogUnavailable(Exception):
     """The log could not be reached for too long; nothing more is sent."""
 
 
-UNAVAILABLE: tuple[type[Exception], ...] = (*AWAY, LogUnavailable, JournalError, ReadOnlyLog)
+UNAVAILABLE = (*AWAY, LogUnavailable, JournalError, ReadOnlyLog)
 """The same, and what is raised after waiting for it: another worker, or a later try, may go on."""
 
 
