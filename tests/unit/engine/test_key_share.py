@@ -60,8 +60,9 @@ def test_an_outage_is_waited_out_and_what_was_not_told_is_told_later(error: Exce
         shares = KeyShares(book)
         share = await shares.of(KEY, Limits(2, 10))
         gate = gate_of(share)
+        async with asyncio.timeout(5):
+            assert await gate.acquire()
         book.error = error
-        assert await gate.acquire()
         assert await gate.wait_to_send() is not None
         share.hear(gate, hold_s=3.0)
         await asyncio.sleep(0.1)
@@ -81,7 +82,8 @@ def test_any_other_error_reaches_who_waits_and_who_comes() -> None:
         shares = KeyShares(book)
         share = await shares.of(KEY, Limits(1, 10))
         gate = gate_of(share)
-        assert await gate.acquire()
+        async with asyncio.timeout(5):
+            assert await gate.acquire()
         assert await gate.wait_to_send() is not None
         waiting = asyncio.create_task(gate.acquire())
         await asyncio.sleep(0.05)
@@ -108,8 +110,8 @@ def test_what_has_entered_is_not_sent_once_the_share_is_lost() -> None:
         book = Book()
         share = await KeyShares(book).of(KEY, Limits(1, 10))
         gate = gate_of(share)
-        share.hear(gate)
-        assert await gate.acquire()
+        async with asyncio.timeout(5):
+            assert await gate.acquire()
         gate.hold(60)
         held_back = asyncio.create_task(gate.wait_to_send())
         book.error = RuntimeError("a defect")
