@@ -107,8 +107,7 @@ def prepared(shape: Shape) -> Prepared:
                 "repetitions": shape.repetitions,
                 "max_spend_usd": shape.ceiling / 1_000_000 or None,
             },
-            "judges": [_model(shape, f"judge-{n}", n) for n in range(shape.judges)]
-            or None,
+            "judges": [_model(shape, f"judge-{n}", n) for n in range(shape.judges)] or None,
             "judging": {"begins": "after_all_answers" if shape.judged_late else "with_each_answer"},
         }
     )

@@ -53,6 +53,8 @@ from tests.simulation.world.shared_state import SimulatedState
 _AWAY = (RunBusy, LogUnavailable, JournalError, LeaseLost, psycopg.OperationalError)
 _CALM_S = 5.0
 """How often workers tell each other of limits: every second would be most of what happens."""
+_LIMITED = 0.15
+"""How often the configuration limits what its servers get: such a history takes long."""
 _ALONE = 0.1
 """How often a process resumes the run alone."""
 
@@ -85,12 +87,10 @@ class WorkersHistory(History):
     def __init__(self, seed: int, *, ceiling: bool = False, judged: bool = False) -> None:
         super().__init__(seed, ceiling=ceiling, judged=judged)
         limits = Random(f"{seed}/limits")
-        self.shape = replace(
-            self.shape,
-            at_once=limits.choice((None, None, 1, 2)),
-            per_minute=limits.choice((None, None, None, 5, 8)),
-        )
-        self.plan = prepared(self.shape)
+        if limits.random() < _LIMITED:
+            at_once, per_minute = limits.choice((None, 1, 2)), limits.choice((None, 5, 8))
+            self.shape = replace(self.shape, at_once=at_once, per_minute=per_minute)
+            self.plan = prepared(self.shape)
         self._came: dict[int, list[float]] = {}
         """By server: when workers sent it something."""
         self.shard_cases = self.random.randint(1, 2)

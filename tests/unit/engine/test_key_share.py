@@ -123,7 +123,7 @@ def test_what_has_entered_is_not_sent_once_the_share_is_lost() -> None:
 
 
 def targets_of(*variables: str | None, **limits: int) -> Targets:
-    models = [
+    models: list[dict[str, Any]] = [
         {"provider": "openai", "base_url": KEY.server, "model": f"m{n}", "api_key_env": name}
         for n, name in enumerate(variables)
     ]
