@@ -130,7 +130,7 @@ class Model(Section):
     """Settings of a provider from an installed package; its documentation describes them."""
     concurrent_requests: _Limit = None
     """The most requests that its server may have at once, from all workers together, with this key.
-    Of entries that share a server the lowest counts, of the next two as well."""
+    Of entries that share both, and of runs that do, the lowest counts; of the next two as well."""
     requests_per_minute: _Limit = None
     """The most requests in any minute, over all workers."""
     tokens_per_minute: _Limit = None

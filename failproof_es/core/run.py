@@ -62,7 +62,7 @@ class Run:
     validation: RunValidated | None = None
     sealed: bool = False
     limits: Mapping[str, LimitChanged] = field(default_factory=dict)
-    """The last change of each server's limit."""
+    """The last change of each limit: by server; of its second key by server and model."""
     spend_ceiling: SpendCeilingChanged | None = None
     """The last change of its spend ceiling. `failproof_es.core.spend.ceiling_of` has what holds."""
 
@@ -118,7 +118,7 @@ def evolve_run(run: Run, event: Event) -> Run:
         case RunValidated():
             return replace(run, validation=event)
         case LimitChanged():
-            return replace(run, limits={**run.limits, event.server: event})
+            return replace(run, limits=_limits(run.limits, event))
         case SpendCeilingChanged():
             return replace(run, spend_ceiling=event)
         case CaseSkipped():
@@ -250,3 +250,14 @@ def place_in_plan(
     models = [model.key for model in manifest.models]
     before = cases_before * repetitions + key.repetition - 1
     return before * len(models) + models.index(key.model_key) + 1
+
+
+def _limits(before: Mapping[str, LimitChanged], event: LimitChanged) -> dict[str, LimitChanged]:
+    """A server has a limit for each key that it is asked with: those of other models stay."""
+    others = {
+        name: each
+        for name, each in before.items()
+        if each.server != event.server or set(each.models).isdisjoint(event.models)
+    }
+    name = event.server if event.server not in others else f"{event.server} {event.models[0]}"
+    return {**others, name: event}

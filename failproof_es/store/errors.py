@@ -6,6 +6,12 @@ from uuid import UUID
 
 from eventsourcing.persistence import IntegrityError
 
+from failproof_es.problems import InvalidInput
+
+
+class DatabaseAway(InvalidInput):
+    """The database could not be reached: the URL is wrong, or its server is down for now."""
+
 
 class JournalError(Exception):
     """An append did not happen."""
@@ -26,6 +32,10 @@ class StreamConflict(JournalError, IntegrityError):
             f"stream {stream_id} is at version {actual_version}, and this append was made to "
             f"follow version {expected_version}"
         )
+
+
+class LateStatement(JournalError):
+    """It came after a newer one of the same holder, and changed nothing."""
 
 
 class ReadOnlyLog(Exception):

@@ -6,14 +6,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import psycopg
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
 from tenacity.wait import wait_exponential
 
+from failproof_es.store.errors import DatabaseAway, JournalError, ReadOnlyLog
+
 T = TypeVar("T")
+
+AWAY = (
+    psycopg.OperationalError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    DatabaseAway,
+)
+"""What a statement raises while the database is away, or is a standby that takes no writes."""
 
 
 class LogUnavailable(Exception):
     """The log could not be reached for too long; nothing more is sent."""
+
+
+UNAVAILABLE = (*AWAY, LogUnavailable, JournalError, ReadOnlyLog)
+"""The same, and what is raised after waiting for it: another worker, or a later try, may go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +41,10 @@ class Outage:
     longest_s: float = 300.0
     recover: Callable[[], str | None] | None = None
 
-    def retry(self, call: Callable[[], T], away: tuple[type[Exception], ...]) -> T:
+    def retry(self, call: Callable[[], T], away: tuple[type[Exception], ...] = AWAY) -> T:
         """Return what `call` returns; call it again while it raises one of `away`.
 
-        Raises `LogUnavailable` after `stuck_after_s` seconds, with the last error.
+        Raises `LogUnavailable` after `longest_s` seconds, with the last error.
         """
         reasons: list[str | None] = [None]
 

@@ -19,6 +19,7 @@ from failproof_es.events import Event, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.environment import DATABASE_URL
+from failproof_es.store.errors import DatabaseAway
 from failproof_es.store.named_database import named_database
 from failproof_es.store.outage import LogUnavailable, Outage
 from failproof_es.store.pooler import require_sessions
@@ -42,10 +43,6 @@ if TYPE_CHECKING:
 _NUMBER = "SELECT failproof.number_run(%s)"
 _MOST_IDLE = 2
 """So many connections are kept for the next reader: a run is read by no more at once, mostly."""
-
-
-class DatabaseAway(InvalidInput):
-    """The database could not be reached: the URL is wrong, or its server is down for now."""
 
 
 class Store:
@@ -242,7 +239,7 @@ class Store:
     def _began(self, started: RunStarted) -> bool:
         """Whether this run is on record, after its commit was sent and not acknowledged."""
         try:
-            return self.outage.retry(partial(self._stands, started), (psycopg.OperationalError,))
+            return self.outage.retry(partial(self._stands, started))
         except LogUnavailable as error:
             named = f"run {started.run_number} ({started.run_id})"
             raise LogUnavailable(f"whether {named} was recorded is not known: {error}") from error

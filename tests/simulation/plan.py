@@ -54,6 +54,9 @@ class Shape:
     """How many models judge each reply; 0 for the dialect that needs none."""
     judged_late: bool = False
     """Whether the judges are asked once every model has answered everything."""
+    at_once: int | None = None
+    """The configured limits of each server; `None` for none."""
+    per_minute: int | None = None
 
     @classmethod
     def draw(cls, random: Random, *, ceiling: bool = False, judged: bool = False) -> Shape:
@@ -93,7 +96,7 @@ def prepared(shape: Shape) -> Prepared:
     configuration = Configuration.model_validate(
         {
             "test_run": {"name": "simulated"},
-            "models": [_model(f"model-{n}", n % shape.servers) for n in range(shape.models)],
+            "models": [_model(shape, f"model-{n}", n) for n in range(shape.models)],
             "prompts": {"source": "file", "path": "cases.jsonl", "dialect": dialect.name},
             "execution": {
                 "parallel_workers": shape.workers,
@@ -104,8 +107,7 @@ def prepared(shape: Shape) -> Prepared:
                 "repetitions": shape.repetitions,
                 "max_spend_usd": shape.ceiling / 1_000_000 or None,
             },
-            "judges": [_model(f"judge-{n}", n % shape.servers) for n in range(shape.judges)]
-            or None,
+            "judges": [_model(shape, f"judge-{n}", n) for n in range(shape.judges)] or None,
             "judging": {"begins": "after_all_answers" if shape.judged_late else "with_each_answer"},
         }
     )
@@ -119,12 +121,14 @@ def prepared(shape: Shape) -> Prepared:
     return Prepared(configuration, resolved, digest, models, judges, cases, dialect)
 
 
-def _model(name: str, server: int) -> dict[str, Any]:
+def _model(shape: Shape, name: str, number: int) -> dict[str, Any]:
     return {
         "provider": "ollama",
         "model": name,
-        "base_url": f"http://server-{server}.test",
+        "base_url": f"http://server-{number % shape.servers}.test",
         "max_tokens": MOST_OUTPUT_TOKENS,
+        "concurrent_requests": shape.at_once,
+        "requests_per_minute": shape.per_minute,
     }
 
 

@@ -9,14 +9,17 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 from typing import cast
 from uuid import UUID
 
+import orjson
 import psycopg
 
 from failproof_es.configuration.schema import Configuration
+from failproof_es.core.limits.shared import MINUTE_S
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice
 from failproof_es.core.sharding.shards import ShardId, shard_count
 from failproof_es.engine import lifecycle, operations
@@ -39,16 +42,19 @@ from failproof_es.store.writing import appending
 from failproof_es.store.writing.lease import LEASE_S, RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from tests.simulation.history import Drive, History
+from tests.simulation.plan import prepared
 from tests.simulation.world.database import SimulatedStore
 from tests.simulation.world.leases import SimulatedShardLeases
 from tests.simulation.world.loop import PROCESS, SimulatedLoop
-from tests.simulation.world.network import SimulatedTargets
+from tests.simulation.world.network import Sent, SimulatedTargets
 from tests.simulation.world.queue import SIMULATED_APP, OpenShards, SimulatedQueue
 from tests.simulation.world.shared_state import SimulatedState
 
 _AWAY = (RunBusy, LogUnavailable, JournalError, LeaseLost, psycopg.OperationalError)
 _CALM_S = 5.0
 """How often workers tell each other of limits: every second would be most of what happens."""
+_LIMITED = 0.15
+"""How often the configuration limits what its servers get: such a history takes long."""
 _ALONE = 0.1
 """How often a process resumes the run alone."""
 
@@ -80,6 +86,13 @@ class WorkersHistory(History):
 
     def __init__(self, seed: int, *, ceiling: bool = False, judged: bool = False) -> None:
         super().__init__(seed, ceiling=ceiling, judged=judged)
+        limits = Random(f"{seed}/limits")
+        if limits.random() < _LIMITED:
+            at_once, per_minute = limits.choice((None, 1, 2)), limits.choice((None, 5, 8))
+            self.shape = replace(self.shape, at_once=at_once, per_minute=per_minute)
+            self.plan = prepared(self.shape)
+        self._came: dict[int, list[float]] = {}
+        """By server: when workers sent it something."""
         self.shard_cases = self.random.randint(1, 2)
         self.workers: dict[str, SimulatedWorker] = {}
         self._ids = Random(f"{seed}/ids")
@@ -101,9 +114,10 @@ class WorkersHistory(History):
         yield worker, "ShardQueue", lambda url, drive: SimulatedQueue(self.database, drive)
         yield worker, "KeyShares", lambda book: KeyShares(book, self.loop.time)
         yield key_share, "CALM_S", _CALM_S
+        yield key_share, "SOON_S", _CALM_S
         yield key_share, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
         for module in (worker, shared_budget):
-            yield module, "SharedState", lambda url: SimulatedState(self.database)
+            yield module, "SharedState", lambda *_: SimulatedState(self.database)
         yield worker, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
         yield worker, "os", SimpleNamespace(getpid=lambda: 1)
         yield worker, "process_label", lambda: "somebody"
@@ -162,6 +176,17 @@ class WorkersHistory(History):
         finally:
             await asyncio.to_thread(leases.close)
         return False
+
+    def _sent(self, sent: Sent) -> None:
+        super()._sent(sent)
+        most = self.shape.per_minute
+        if most is None or sent.process.name not in self.workers:
+            return  # who drives alone knows its own limits only
+        server = int(orjson.loads(sent.body)["model"].rpartition("-")[2]) % self.shape.servers
+        came = self._came.setdefault(server, [])
+        came.append(self.loop.now_s)
+        if sum(at > self.loop.now_s - MINUTE_S for at in came) > most:
+            self.violations.append(f"server {server} got more than {most} requests in a minute")
 
     def _take_over(self, store: SimulatedStore) -> bool:
         return lifecycle._take_from_workers(cast("Store", store), self.run_id)

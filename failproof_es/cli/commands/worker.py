@@ -15,7 +15,6 @@ from pathlib import Path
 from uuid import UUID
 
 import click
-import psycopg
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.alive import told_alive
@@ -32,14 +31,13 @@ from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOption
 from failproof_es.problems import InvalidInput
 from failproof_es.store.outage import Outage
 from failproof_es.store.reading.reader import resolve_run
-from failproof_es.store.store import DatabaseAway, Store
+from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
 from projections.follower import Follower
 
 _LINE_EVERY_S = 10.0
-_AWAY = (psycopg.OperationalError, DatabaseAway)
 
 
 @click.command(cls=Command)
@@ -95,7 +93,7 @@ def worker(
         rules_of(name)  # raises where no such provider is installed
     raise_descriptor_limit()
     # Whoever it is attached to has reached the database before, and so shall this one.
-    store, run_id = Outage().retry(partial(_open, run), _AWAY) if attached else _open(run)
+    store, run_id = Outage().retry(partial(_open, run)) if attached else _open(run)
     with store:
         if run is not None and run_id is None:
             return

@@ -17,6 +17,8 @@ from failproof_es.core.limits.shared import NOT_LIMITED as NOT_LIMITED
 from failproof_es.core.limits.shared import Answer as Answer
 from failproof_es.core.limits.shared import Claim as Claim
 from failproof_es.core.limits.shared import KeyState as KeyState
+from failproof_es.core.limits.shared import LateClaim as LateClaim
 from failproof_es.core.limits.shared import Limits as Limits
 from failproof_es.core.limits.shared import ProviderKey as ProviderKey
+from failproof_es.core.limits.shared import lowest_of as lowest_of
 from failproof_es.core.limits.shared import share as share

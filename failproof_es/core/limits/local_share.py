@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from failproof_es.core.limits.shared import Answer, Claim, Limits
+from failproof_es.core.limits.shared import Answer, Claim, Limits, lowest_of
 
 UNUSED_PART = 3
 """In the last of so many parts of its time nothing is sent under a share: what was sent before has
 time to end before others have it."""
+_ANY_NUMBER = 10**9
+"""As high as a limit can be configured: more is neither wanted nor counted of one request."""
 
 
 @dataclass(slots=True)
@@ -27,7 +29,9 @@ class LocalShare:
     """The share that this process has of one provider key. Every call is instant."""
 
     def __init__(self, limits: Limits) -> None:
+        self._stated = limits
         self.limits = limits
+        """Those that hold: the lowest that any worker states, as it was told last."""
         self.in_flight = 0
         self.usable_until = -inf
         """From then on nothing may be sent, unless it is renewed."""
@@ -40,6 +44,7 @@ class LocalShare:
         self._reserved = 0
         self._used_requests = 0
         self._used_tokens = 0
+        self._claims = 0
         self._before = (0, 0, 0)
         """What was in demand, and used of requests and tokens, when it was told last."""
 
@@ -58,9 +63,9 @@ class LocalShare:
     def send(self) -> None:
         """Note that a request is sent: `may_send` said that it may."""
         self.in_flight += 1
+        self._used_requests += 1
         if self.limits.requests is not None:
             self._requests -= 1
-            self._used_requests += 1
 
     def end(self) -> None:
         """Note that a request that was sent has ended."""
@@ -86,7 +91,7 @@ class LocalShare:
             return True
         if self._has_ended(now):
             return False
-        if permit.era != self._era:
+        if permit.tokens and permit.era != self._era:
             again = self.reserve(permit.tokens, now)
             if again is None:
                 return False
@@ -95,9 +100,7 @@ class LocalShare:
 
     def settle(self, permit: Permit, used: int | None) -> None:
         """Replace reserved tokens by those that were used; `None` where nobody knows."""
-        if self.limits.tokens is None:
-            return
-        used = permit.tokens if used is None else used
+        used = permit.tokens if used is None else max(0, min(used, _ANY_NUMBER))
         if permit.era != self._era:  # it counts as used already
             self._used_tokens += max(0, used - permit.tokens)
             return
@@ -117,24 +120,25 @@ class LocalShare:
         demand = self.in_flight + waiting
         latest, used_requests, used_tokens = self._before
         self._before = demand, self._used_requests, self._used_tokens
-        wants = min(max(demand, latest), self.limits.concurrency or 0)
-        in_flight = min(self.in_flight, self.limits.concurrency or 0)
-        self._cap = max(in_flight, min(self._most_now, wants))
-        requests = min(
-            waiting + 2 * max(used_requests, self._used_requests), self.limits.requests or 0
+        most_at_once, most_requests, most_tokens = (
+            _ANY_NUMBER if most is None else most for most in self.limits
         )
+        wants = min(max(demand, latest), most_at_once)
+        self._cap = min(self._most_now, wants)
+        requests = min(waiting + 2 * max(used_requests, self._used_requests), most_requests)
         self._requests = min(self._requests, requests)
         tokens = 2 * max(used_tokens, self._used_tokens)
         if needs_tokens:
             self._tokens = 0
             tokens = needs_tokens
-        tokens = min(tokens, self.limits.tokens or 0)
+        tokens = min(tokens, most_tokens)
+        self._claims += 1
         self._tokens = min(self._tokens, tokens)
         told = Claim(
-            self._cap, wants,
+            max(self._cap, min(self.in_flight, most_at_once)), wants,
             self._requests, requests - self._requests, self._used_requests,
             self._tokens + self._reserved, tokens - self._tokens, self._used_tokens,
-            waits=waiting > 0,
+            waits=waiting > 0, number=self._claims,
         )  # fmt: skip
         self._used_requests = self._used_tokens = 0
         return told
@@ -147,12 +151,29 @@ class LocalShare:
     def take_in(self, claim: Claim, answer: Answer, began: float, seconds: float) -> None:
         """Take in the answer to the last claim, which was made at that time for so long."""
         self.usable_until = began + seconds * (1 - 1 / UNUSED_PART)
+        self._adopt(lowest_of([self._stated, answer.limits]))
         if answer.concurrency is not None:
             self._cap, self._fair = answer.concurrency, answer.fair
         if answer.requests is not None:
             self._requests += answer.requests - claim.keeps_requests
         if answer.tokens is not None:
             self._tokens += answer.tokens - claim.keeps_tokens
+
+    def _adopt(self, limits: Limits) -> None:
+        """Go by these limits from now on."""
+        if limits.concurrency is None:
+            self._cap, self._fair = 0, None
+        if limits.requests is None:
+            self._requests = 0
+        if (limits.tokens is None) != (self.limits.tokens is None):
+            self._void()
+        self.limits = limits
+
+    def _void(self) -> None:
+        """What was reserved may be used, and counts as used."""
+        self._era += 1
+        self._used_tokens += self._reserved
+        self._tokens = self._reserved = 0
 
     @property
     def _most_now(self) -> int:
@@ -165,7 +186,6 @@ class LocalShare:
             return False
         if self.usable_until > -inf:
             self.usable_until = -inf
-            self._era += 1
-            self._used_tokens += self._reserved
-            self._cap = self._requests = self._tokens = self._reserved = 0
+            self._void()
+            self._cap = self._requests = 0
         return True

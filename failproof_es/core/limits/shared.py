@@ -6,7 +6,7 @@ seconds of one clock, the database's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, floor, inf
 from typing import NamedTuple
@@ -15,6 +15,8 @@ from uuid import UUID
 MINUTE_S = 60.0
 SAME_CUT_S = 2.0
 """Two workers that are told within this time that they ask too much were told once."""
+REMEMBERED_S = 3600.0
+"""So long after its end a share is known: a claim that comes late does not make it live again."""
 _TURN_S = 10.0
 """So long a worker has what is left over where a limit cannot be divided."""
 
@@ -45,6 +47,10 @@ class Limits(NamedTuple):
 NOT_LIMITED = Limits()
 
 
+class LateClaim(Exception):
+    """A claim that arrives after a newer one of the same share: it changes nothing."""
+
+
 class Claim(NamedTuple):
     """What a worker tells of a provider key, and what it asks for."""
 
@@ -69,6 +75,8 @@ class Claim(NamedTuple):
     """Whether the server was sent too much."""
     was_refused: bool = False
     was_answered: bool = False
+    number: int = 1
+    """Grows with each claim of a share. The newest one that comes twice changes nothing."""
 
     @property
     def told(self) -> bool:
@@ -88,6 +96,15 @@ class Answer(NamedTuple):
     cuts: int = 0
     answered_s: float | None = None
     """How long ago a worker was answered that told so."""
+    most_concurrency: int | None = None
+    """The limit that holds for all shares; so are the next two."""
+    most_requests: int | None = None
+    most_tokens: int | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that hold for all shares."""
+        return Limits(self.most_concurrency, self.most_requests, self.most_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +118,10 @@ class Held:
     tokens: int | None
     waits: bool
     ends_at: float
+    claims: int = 0
+    """The number of the newest claim."""
+    stated: Limits = NOT_LIMITED
+    """The limits that its worker was configured with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +140,31 @@ class KeyState:
 def share(
     state: KeyState, limits: Limits, own: UUID, claim: Claim, *, now: float, seconds: float
 ) -> tuple[KeyState, Answer]:
-    """The state after a claim, and its answer. With 0 seconds the share ends."""
+    """The state after a claim, and its answer. With 0 seconds the share ends.
+
+    `limits` are those that the worker was configured with. The lowest of all live shares hold for
+    all, those without any included. Raises `LateClaim`.
+    """
+    before = state.shares.get(own)
+    others = {
+        worker: held
+        for worker, held in state.shares.items()
+        if worker != own and held.ends_at > now - REMEMBERED_S
+    }
+    live = {worker: held for worker, held in others.items() if held.ends_at > now}
+    lowest = lowest_of([limits, *(held.stated for held in live.values())])
+    ends = seconds <= 0 and before is not None and before.ends_at > now
+    noted = claim.told or lowest.any or ends
+    if before is not None and noted:
+        if before.claims > claim.number:
+            raise LateClaim(f"claim {claim.number} comes after claim {before.claims}")
+        if before.claims == claim.number:
+            return state, _said(state, lowest, now)._replace(
+                concurrency=before.concurrency,
+                requests=before.requests,
+                tokens=before.tokens,
+                fair=lowest.concurrency,
+            )
     if claim.told:
         fresh = claim.was_cut and state.cut_at <= now - SAME_CUT_S
         state = replace(
@@ -129,42 +174,55 @@ def share(
             cut_at=now if claim.was_cut else state.cut_at,
             answered_at=now if claim.was_answered else state.answered_at,
         )
-    said = Answer(
-        None, None, None, None,
-        held_s=max(0.0, state.held_until - now),
-        cuts=state.cuts,
-        answered_s=None if state.answered_at == -inf else now - state.answered_at,
-    )  # fmt: skip
-    if not limits.any:
-        return state, said
+    if not noted:
+        return state, _said(state, lowest, now)
+    if seconds <= 0:  # what it gives back is free at once
+        lowest = Limits(0, 0, 0)
     uses = tuple(use for use in state.uses if use[0] > now)
     if claim.used_requests or claim.used_tokens:
         uses += ((floor(now) + MINUTE_S + 1, claim.used_requests, claim.used_tokens),)
-    others = {
-        worker: held
-        for worker, held in state.shares.items()
-        if worker != own and held.ends_at > now - MINUTE_S
-    }
-    answer = said._replace(
-        **_concurrency(limits.concurrency, own, claim, others, now),
-        requests=_requests(limits.requests, claim, others, uses, now),
-        tokens=_tokens(limits.tokens, claim, others, uses, now),
+    counted = {worker: held for worker, held in others.items() if held.ends_at > now - MINUTE_S}
+    answer = _said(state, lowest, now)._replace(
+        **_concurrency(lowest.concurrency, own, claim, live, now),
+        requests=_requests(lowest.requests, claim, counted, uses, now),
+        tokens=_tokens(lowest.tokens, claim, counted, uses, now),
     )
+    wanted = claim.wants_concurrency
+    if lowest.concurrency is not None:
+        wanted = min(wanted, lowest.concurrency)
     shares = dict(others)
-    if seconds > 0:
-        shares[own] = Held(
-            answer.concurrency, claim.wants_concurrency, answer.requests, answer.tokens,
-            claim.waits, now + seconds,
-        )  # fmt: skip
+    shares[own] = Held(
+        answer.concurrency, wanted, answer.requests, answer.tokens,
+        claim.waits, now + seconds, claim.number, limits,
+    )  # fmt: skip
     return replace(state, shares=shares, uses=uses), answer
 
 
+def _said(state: KeyState, lowest: Limits, now: float) -> Answer:
+    """What a worker hears, whatever it gets."""
+    return Answer(
+        None, None, None, None,
+        max(0.0, state.held_until - now),
+        state.cuts,
+        None if state.answered_at == -inf else max(0.0, now - state.answered_at),
+        *lowest,
+    )  # fmt: skip
+
+
+def lowest_of(stated: Iterable[Limits]) -> Limits:
+    """The lowest of each limit that somebody states."""
+
+    def lowest(given: Iterable[int | None]) -> int | None:
+        return min((each for each in given if each is not None), default=None)
+
+    return Limits(*map(lowest, zip(*stated, strict=True)))
+
+
 def _concurrency(
-    most: int | None, own: UUID, claim: Claim, others: Mapping[UUID, Held], now: float
+    most: int | None, own: UUID, claim: Claim, live: Mapping[UUID, Held], now: float
 ) -> dict[str, int]:
     if most is None:
         return {}
-    live = {worker: held for worker, held in others.items() if held.ends_at > now}
     fair = most
     if any(_starves(held) for held in live.values()):
         demanding = [worker for worker, held in live.items() if held.wanted > 0]

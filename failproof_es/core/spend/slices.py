@@ -70,12 +70,17 @@ def total_of(rows: Rows) -> Spending:
     return total
 
 
-def reserve(ceiling: Decimal, rows: Rows, shard: int, report: Report) -> tuple[Rows, Grant]:
-    """The rows after a report, and its answer. `wanted` is that of this report alone."""
+def reserve(
+    ceiling: Decimal, rows: Rows, shard: int, report: Report, *, wanted: bool = False
+) -> tuple[Rows, Grant]:
+    """The rows after a report, and its answer. `wanted` says that somebody waits: then who needs
+    nothing gets nothing more. That of the answer is of this report alone."""
     told = {**rows, shard: replace(report.spent, reserved=report.keeps)}
     free = UNROUNDED.subtract(ceiling, total_of(told).committed)
     if report.needs > max(free, _NOTHING):
         return told, Grant(_NOTHING, ceiling, total_of(told), wanted=True)
+    if wanted and not report.needs:
+        return told, Grant(_NOTHING, ceiling, total_of(told), wanted=False)
     share = _DOWN.quantize(_DOWN.divide(free, _FEW), _STEP)
     more = max(report.needs, min(report.wants, share), _NOTHING)
     told[shard] = told[shard].reserving(more)

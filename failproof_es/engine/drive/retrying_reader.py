@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-import psycopg
-
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 
@@ -33,5 +31,4 @@ class RetryingReader:
             with self._store.lend() as connection:
                 return read(connection, *args, **kwargs)
 
-        away = (psycopg.OperationalError,)
-        return await asyncio.to_thread(self._store.outage.retry, attempt, away)
+        return await asyncio.to_thread(self._store.outage.retry, attempt)

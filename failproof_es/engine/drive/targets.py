@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.core.limits import Limits, ProviderKey
+from failproof_es.core.limits import Limits, ProviderKey, lowest_of
 from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.redaction import SHORTEST_KEY, Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
@@ -29,6 +30,13 @@ from failproof_es.problems import InvalidInput, Problem
 _JUDGE = "judge:"
 
 
+class Account(NamedTuple):
+    """A server, and the names of the variables with the key that it is asked with."""
+
+    server: str
+    variables: tuple[str, ...]
+
+
 class Targets:
     """Every model that the configuration names, the judges among them."""
 
@@ -39,28 +47,29 @@ class Targets:
         judging = {
             f"{_JUDGE}{key}": judge for key, judge in zip(model_keys(judges), judges, strict=True)
         }
-        self.gates = self._gates({**models, **judging})
+        everyone = {**models, **judging}
+        self._grouped = _by_account(everyone)
+        self.gates = self._gates(everyone)
         self.models = {key: self._target(model) for key, model in models.items()}
         self.judges = {key: self._target(model) for key, model in judging.items()}
 
         self.limited = {
-            server: (_provider_key(server, entries), _limits(entries))
-            for server, keys in _by_server({**models, **judging}).items()
-            for entries in [[{**models, **judging}[key] for key in keys]]
+            account: (_provider_key(account), _limits([everyone[key] for key in keys]))
+            for account, keys in self._grouped.items()
         }
-        """By server: what its limits belong to, and those that are configured."""
+        """By account: what its limits belong to, and those that are configured."""
         self._shares: list[tuple[KeyShare, ConcurrencyLimiter]] = []
 
-    def _gates(self, models: Mapping[str, Model]) -> dict[str, ConcurrencyLimiter]:
-        """One limiter for each server, shared by its models."""
+    def _gates(self, models: Mapping[str, Model]) -> dict[Account, ConcurrencyLimiter]:
+        """One limiter for each key of a server, shared by the models that are asked with it."""
         execution = self._configuration.execution
         workers, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
         slots = FairSemaphore(workers)
         gates = {}
-        for server, keys in _by_server(models).items():
+        for account, keys in self._grouped.items():
             most = [known for key in keys if (known := max_concurrency(models[key])) is not None]
-            gates[server] = ConcurrencyLimiter(
-                server, keys, min([workers, *most]), slots, patience_s
+            gates[account] = ConcurrencyLimiter(
+                account.server, keys, min([workers, *most]), slots, patience_s
             )
         return gates
 
@@ -73,14 +82,14 @@ class Targets:
         )
         timeout_s = execution.timeout_per_request_ms / 1000
         return Target(
-            model, provider, self.gates[server_of(model)], stuck_after_s(model, timeout_s)
+            model, provider, self.gates[account_of(model)], stuck_after_s(model, timeout_s)
         )
 
     async def share_limits(self, shares: KeyShares, *, with_others: bool) -> None:
-        """Draw from the shares of each server's key; `with_others`: also where it has no limits."""
-        for server, (key, limits) in self.limited.items():
+        """Draw from the shares of each key; `with_others`: also where it has no limits."""
+        for account, (key, limits) in self.limited.items():
             if limits.any or with_others:
-                share, gate = await shares.of(key, limits), self.gates[server]
+                share, gate = await shares.of(key, limits), self.gates[account]
                 share.join(gate)
                 gate.share = share
                 self._shares.append((share, gate))
@@ -89,10 +98,17 @@ class Targets:
         self, last: Mapping[str, LimitChanged], on_change: Callable[[LimitUpdate], None]
     ) -> None:
         """Go on with the limits that were recorded last, and tell of every change from now on."""
-        for server, gate in self.gates.items():
+        for account, gate in self.gates.items():
             gate.on_change = on_change
-            if known := last.get(server):
-                gate.restore(known.limit_after, known.held_until)
+            known = [
+                each
+                for each in last.values()
+                if each.server == account.server
+                and not set(each.models).isdisjoint(self._grouped[account])
+            ]
+            if known:
+                newest = max(known, key=lambda each: each.originator_version)
+                gate.restore(newest.limit_after, newest.held_until)
 
     def close_gates(self) -> None:
         """Let no more requests pass: those that wait are not sent."""
@@ -101,9 +117,9 @@ class Targets:
 
     @property
     def by_server(self) -> Sequence[Sequence[str]]:
-        """The keys of the models under test, grouped by server."""
+        """The keys of the models under test, grouped by what they share limits with."""
         models = {key: target.model for key, target in self.models.items()}
-        return list(_by_server(models).values())
+        return list(_by_account(models).values())
 
     def _all(self) -> Sequence[Target]:
         return [*self.models.values(), *self.judges.values()]
@@ -179,32 +195,33 @@ class Targets:
         )
 
 
-def _provider_key(server: str, models: Sequence[Model]) -> ProviderKey:
-    """What the limits of these models belong to: their server, and where their keys are.
+def account_of(model: Model) -> Account:
+    """What the limits of a model belong to. A provider that needs several keys for one request has
+    them as one: limits are not counted for each."""
+    return Account(server_of(model), tuple(sorted(set(secret_variables(model)))))
+
+
+def _provider_key(account: Account) -> ProviderKey:
+    """The account as the database knows it.
 
     The keys themselves are not in it. Two hosts whose variables of one name hold two keys share
     limits; two variables that hold one key do not.
     """
-    variables = sorted({name for model in models for name in secret_variables(model)})
-    text = "\n".join([server, *variables])
-    return ProviderKey(hashlib.sha256(text.encode()).hexdigest(), server)
+    text = "\n".join([account.server, *account.variables])
+    return ProviderKey(hashlib.sha256(text.encode()).hexdigest(), account.server)
 
 
 def _limits(models: Sequence[Model]) -> Limits:
     """The lowest of each limit that is given."""
 
-    def lowest(given: Iterable[int | None]) -> int | None:
-        return min((each for each in given if each is not None), default=None)
-
-    return Limits(
-        lowest(model.concurrent_requests for model in models),
-        lowest(model.requests_per_minute for model in models),
-        lowest(model.tokens_per_minute for model in models),
+    return lowest_of(
+        Limits(model.concurrent_requests, model.requests_per_minute, model.tokens_per_minute)
+        for model in models
     )
 
 
-def _by_server(models: Mapping[str, Model]) -> dict[str, list[str]]:
-    served: dict[str, list[str]] = {}
+def _by_account(models: Mapping[str, Model]) -> dict[Account, list[str]]:
+    grouped: dict[Account, list[str]] = {}
     for key, model in models.items():
-        served.setdefault(server_of(model), []).append(key)
-    return served
+        grouped.setdefault(account_of(model), []).append(key)
+    return grouped

@@ -92,8 +92,13 @@ class ConcurrencyLimiter:
         return self._admits and self._semaphore.is_available
 
     async def acquire(self) -> bool:
-        """Wait until a request may be prepared; false once the run stops, or must."""
+        """Wait until a request may be prepared; false once the run stops, or must.
+
+        Raises what ended the share of its limits.
+        """
         while not self._closed and self.refused_elsewhere is None:
+            if self.share is not None:
+                self.share.require()
             if not self._admits:
                 await self._woken(self._waiting)
                 continue
@@ -111,7 +116,7 @@ class ConcurrencyLimiter:
         requests inside. Returns the time of sending, by the monotonic clock, or `None` if the run
         stops before that. `permit` is of the request's tokens.
         """
-        while not self._closed and not self._may_go(permit):
+        while not self._closed and not self._shares_nothing and not self._may_go(permit):
             self._semaphore.release(self.server)
             try:
                 await self._woken(self._held_back)
@@ -229,6 +234,11 @@ class ConcurrencyLimiter:
     def wake(self) -> None:
         """Let those look again that wait, each for itself."""
         self._wake(everyone=True)
+
+    @property
+    def _shares_nothing(self) -> bool:
+        """Whether its share is over: what waits here is never sent."""
+        return self.share is not None and self.share.lost is not None
 
     @property
     def _admits(self) -> bool:

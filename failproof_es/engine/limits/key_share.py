@@ -14,8 +14,6 @@ from math import inf
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-import psycopg
-
 from failproof_es.core.limits import (
     Answer,
     Claim,
@@ -28,6 +26,7 @@ from failproof_es.core.limits import (
 )
 from failproof_es.core.spend import costs_nothing, most_output_tokens
 from failproof_es.events import ErrorRecorded, EvaluationEvent, RequestSent, ResponseReceived
+from failproof_es.store.outage import UNAVAILABLE
 from failproof_es.store.writing.lease import passed_s
 
 SHARE_S = 15.0
@@ -44,7 +43,7 @@ class LimitBook(Protocol):
     def exchange(
         self, key: ProviderKey, limits: Limits, own: UUID, claim: Claim, seconds: float
     ) -> Answer:
-        """Tell and ask, blocking. Raises `psycopg.OperationalError` while it is away."""
+        """Tell and ask, blocking. Raises one of `UNAVAILABLE` while it is away."""
 
 
 class Gate(Protocol):
@@ -109,7 +108,9 @@ class KeyShare:
         clock: Callable[[], float] = passed_s,
     ) -> None:
         self.key = key
-        self.limits = limits
+        self.lost: Exception | None = None
+        """Why it is not kept any more: then nothing is sent under it."""
+        self._stated = limits
         self.gates: list[Gate] = []
         self._local = LocalShare(limits)
         self._book = book
@@ -141,15 +142,17 @@ class KeyShare:
         self._asked_at = -inf  # the first who waits asks at once
 
     async def close(self) -> None:
-        """Give the share back."""
+        """Give the share back. It ends by itself where that cannot be told."""
         self._closing = True
         self._changed.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         claim = self._local.claim(self._clock(), waiting=0)
-        claim = Claim(used_requests=claim.used_requests, used_tokens=claim.used_tokens)
-        if self.limits.any:
-            with suppress(psycopg.Error):
+        claim = Claim(
+            used_requests=claim.used_requests, used_tokens=claim.used_tokens, number=claim.number
+        )
+        if self._local.limits.any and self.lost is None:
+            with suppress(*UNAVAILABLE):
                 await self._told(claim, 0.0)
 
     # -- for the gates -----------------------------------------------------------------------
@@ -164,6 +167,11 @@ class KeyShare:
     def leave(self, gate: Gate) -> None:
         """Let it draw no more."""
         self.gates.remove(gate)
+
+    def require(self) -> None:
+        """Raise what ended the share, other than an outage of the database."""
+        if self.lost is not None:
+            raise self.lost
 
     def may_begin(self) -> bool:
         """Whether one more request may enter."""
@@ -184,19 +192,21 @@ class KeyShare:
     def end(self) -> None:
         """Note that a request that was sent has ended."""
         self._local.end()
-        if self.limits.any:
+        if self._local.limits.any:
             self._wake()
 
     def reserve(self, request: RequestSent) -> Permit | None:
         """Reserve the tokens of a request; `None` where it has to wait: `wait_for_tokens`."""
-        if self.limits.tokens is None:
-            return NO_TOKENS
         if (promised := self._promised.pop(_place(request), None)) is not None:
             return promised
         return self._local.reserve(most_tokens(request), self._clock())
 
     async def wait_for_tokens(self, request: RequestSent, stop: asyncio.Event) -> None:
-        """Wait until the request's tokens are free, and keep them for it, or until `stop`."""
+        """Wait until the request's tokens are free, and keep them for it, or until `stop`.
+
+        Raises what ended the share.
+        """
+        self.require()
         waiter = _Waiter(request, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
         self._asking_if_not(False)
@@ -208,6 +218,7 @@ class KeyShare:
             stopping.cancel()
             waiter.answered.cancel()
             self._waiting.remove(waiter)
+        self.require()
 
     def settle(self, permit: Permit, used: int | None) -> None:
         """Replace reserved tokens by those that were used; `None` where nobody knows."""
@@ -244,8 +255,19 @@ class KeyShare:
                     await self._changed.wait()
             self._changed.clear()
             if not self._closing and (self.gates or self._local.in_flight):
-                await self._exchange()
+                try:
+                    await self._exchange()
+                except Exception as error:
+                    self._give_up(error)
+                    return
                 await asyncio.sleep(SOON_S / 8)  # whatever happens, no more often
+
+    def _give_up(self, error: Exception) -> None:
+        """Whoever waits here, or comes, hears why nothing can be shared any more."""
+        self.lost = error
+        for waiter in self._waiting:
+            waiter.answered.cancel()
+        self._wake()
 
     def _asking_if_not(self, allowed: bool) -> bool:
         """What it is given. Where something has to wait, more is asked for soon."""
@@ -272,7 +294,7 @@ class KeyShare:
         )  # fmt: skip
         try:
             await self._told(claim, SHARE_S)
-        except psycopg.Error:  # it is away, above all: the share ends by itself
+        except UNAVAILABLE:  # the share ends by itself
             self._local.not_told(claim)
             again = self._heard
             self._heard = heard._replace(
@@ -285,7 +307,7 @@ class KeyShare:
     async def _told(self, claim: Claim, seconds: float) -> None:
         """Tell a claim, and take in the answer."""
         began = self._asked_at = self._clock()
-        asked = (self.key, self.limits, self._own, claim, seconds)
+        asked = (self.key, self._stated, self._own, claim, seconds)
         if isinstance(self._book, MemoryBook):
             answer = self._book.exchange(*asked)
         else:
@@ -335,10 +357,10 @@ class KeyShares:
     async def of(self, key: ProviderKey, limits: Limits) -> KeyShare:
         """The share of this key; it is open."""
         found = self._shares.get((key.digest, limits))
-        if found is None:
+        if found is None or found.lost is not None:
             found = KeyShare(key, limits, self._book, self._clock)
-            self._shares[key.digest, limits] = found
             await found.open()
+            self._shares[key.digest, limits] = found
         elif not found.gates:
             await found.refresh()
         return found

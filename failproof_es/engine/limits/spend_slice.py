@@ -14,12 +14,11 @@ from decimal import Decimal
 from typing import Any, Protocol
 from uuid import UUID
 
-import psycopg
-
 from failproof_es.core.costs import Prices
 from failproof_es.core.spend import Charge, Grant, Report, SliceBudget
 from failproof_es.engine.limits.spend_limiter import SpendLimiter
 from failproof_es.events import EvaluationEvent, RequestSent
+from failproof_es.store.outage import UNAVAILABLE
 from failproof_es.store.writing.recorder import LeaseLost
 from failproof_es.support import clock
 
@@ -35,8 +34,8 @@ _NOTHING = Decimal(0)
 class SharedBudget(Protocol):
     """The row of one shard in the database. Both calls block, and are made in a thread.
 
-    They raise `LeaseLost` where another process has the shard, `psycopg.OperationalError` while
-    the database is away.
+    They raise `LeaseLost` where another process has the shard, one of `UNAVAILABLE` while the
+    database is away.
     """
 
     def reserve(self, report: Report) -> Grant:
@@ -102,7 +101,7 @@ class SpendSlice(SpendLimiter):
             self._keep_promise(place)
         if self._lost is None:
             report = self._slice.report(_NOTHING, _NOTHING, give_back=True)
-            with suppress(psycopg.Error, LeaseLost):
+            with suppress(*UNAVAILABLE, LeaseLost):
                 await asyncio.to_thread(self._shared.reserve, report)
 
     def reserve(self, request: RequestSent) -> bool:
@@ -168,7 +167,7 @@ class SpendSlice(SpendLimiter):
             self._asked_at = clock.monotonic_s()
             try:
                 grant = await asyncio.to_thread(self._shared.reserve, report)
-            except psycopg.OperationalError:
+            except UNAVAILABLE:
                 await asyncio.sleep(SOON_S)
                 continue
             except Exception as error:  # LeaseLost above all
@@ -208,7 +207,7 @@ class SpendSlice(SpendLimiter):
         refused = report.needs > _NOTHING and not grant.more
         self._refused = self._refused + 1 if refused else 0
         if self._refused and self._refused % 5 == 0:
-            with suppress(psycopg.Error, LeaseLost):
+            with suppress(*UNAVAILABLE, LeaseLost):
                 await asyncio.to_thread(self._shared.count_dead)
         if refused:
             await asyncio.sleep(SOON_S)

@@ -14,8 +14,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-import psycopg
-
 from failproof_es.configuration.loading import configuration_from_resolved
 from failproof_es.core.evaluation import Evaluation, EvaluationKey
 from failproof_es.core.run import Run
@@ -131,7 +129,7 @@ class Coordinator:
                     packages=package_versions(configuration, started.dialect),
                 )
                 if ceiling is not None:
-                    await ceiling.record(stream)
+                    await ceiling.record(stream, lease)
             await reader.read(reopen_run, run_id, started.planned_cases)
             return stream.run
 
@@ -139,8 +137,7 @@ class Coordinator:
     async def _stream(self, run_id: UUID) -> AsyncIterator[RunStream | None]:
         """The run's own stream under the lease of the run itself; `None` where that is held."""
         claim = partial(self.leases.claim, run_id)
-        away = (psycopg.OperationalError,)
-        lease = await asyncio.to_thread(self.store.outage.retry, claim, away)
+        lease = await asyncio.to_thread(self.store.outage.retry, claim)
         if lease is None:
             yield None
             return

@@ -148,7 +148,7 @@ def begin_run(
     In the caller's transaction, which records the run's plan. `ceiling` is its spend ceiling.
     """
     if ceiling is not None:
-        asked = {"run_id": run_id, "ceiling": ceiling}
+        asked = {"run_id": run_id, "epoch": None, "number": 0, "ceiling": ceiling}
         connection.execute(query("begin_budget"), asked)
     size = _open(connection, run_id, cases)
     _enqueue(connection, [ShardId(run_id, k) for k in range(shard_count(cases, size))])

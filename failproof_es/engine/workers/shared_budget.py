@@ -43,6 +43,9 @@ from failproof_es.store.writing.shared_state import (
     shards_with_budget,
 )
 
+_FOR_NOW, _RECORDED = 1, 2
+"""The changes of a ceiling under one lease: the lower one of two, then the new one."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunBudgets:
@@ -126,13 +129,13 @@ class CeilingAgain:
         lowest = min(each for each in (before, new) if each is not None)
 
         def tell() -> None:
-            with closing(SharedState(self.store.url)) as state:
-                set_ceiling(state, lease.run_id, lowest)
+            with closing(SharedState(self.store.url, self.store.outage)) as state:
+                set_ceiling(state, lease, lowest, _FOR_NOW)
                 count_spending(state, lease, counted)
 
         await asyncio.to_thread(tell)
 
-    async def record(self, stream: RunStream) -> None:
+    async def record(self, stream: RunStream, lease: ShardLease) -> None:
         """Record the new ceiling, if there is one, then let workers spend it."""
         new = self.max_spend_usd
         if new is None or new == ceiling_of(stream.run):
@@ -142,8 +145,8 @@ class CeilingAgain:
         )
 
         def tell() -> None:
-            with closing(SharedState(self.store.url)) as state:
-                set_ceiling(state, stream.run.started.originator_id, new)
+            with closing(SharedState(self.store.url, self.store.outage)) as state:
+                set_ceiling(state, lease, new, _RECORDED)
 
         await asyncio.to_thread(tell)
 

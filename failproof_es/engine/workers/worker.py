@@ -50,8 +50,8 @@ from failproof_es.events import (
     WorkerLeft,
 )
 from failproof_es.problems import InvalidInput
-from failproof_es.store.errors import JournalError, ReadOnlyLog
-from failproof_es.store.outage import LogUnavailable
+from failproof_es.store.errors import JournalError
+from failproof_es.store.outage import UNAVAILABLE, LogUnavailable
 from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
@@ -68,12 +68,7 @@ TRY_AGAIN_S = 30.0
 after each time more, up to `LONGEST_WITHOUT_S`."""
 LONGEST_WITHOUT_S = 600.0
 
-_AWAY = (
-    psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, LogUnavailable, JournalError,
-    ReadOnlyLog,
-)  # fmt: skip
-"""What comes of a database that is away, or takes no writes for a while."""
-_IN_BETWEEN = (*_AWAY, psycopg.Error, ConnectorException)
+_IN_BETWEEN = (*UNAVAILABLE, psycopg.Error, ConnectorException)
 """The same, and what comes of one whose queue is missing, or is made anew."""
 
 
@@ -286,7 +281,8 @@ class Worker:
 
     async def _drive(self, shard: ShardId) -> None:
         """What a job stands for: claim the shard, drive it, release it. Raises nothing."""
-        with suppress(*_AWAY, LeaseLost):  # then whoever looks next finds the shard unfinished
+        # Whoever looks next finds the shard unfinished.
+        with suppress(*UNAVAILABLE, LeaseLost):
             run = self._open.get(shard.run_id)
             if run is None or self._stopping or not 0 <= shard.shard < run.shards:
                 return
@@ -295,7 +291,7 @@ class Worker:
                 return
             try:
                 await self._drive_claimed(run, driven, shard.shard)
-            except (*_AWAY, LeaseLost):
+            except (*UNAVAILABLE, LeaseLost):
                 raise
             except Exception as error:
                 driven.trouble = driven.trouble or error
@@ -337,7 +333,7 @@ class Worker:
             except UNREADABLE as error:
                 self._refuse(run_id, _unreadable(error))
                 return None
-            except _AWAY:
+            except UNAVAILABLE:
                 raise
             except Exception as error:  # not of this run alone, perhaps: others may drive it
                 self._refuse(run_id, InvalidInput.because(f"{type(error).__name__}: {error}"))
@@ -409,7 +405,7 @@ class Worker:
                 if not isinstance(error, Halted):
                     self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
                 await self._coordinator.pause(run_id, str(error))
-        except (*_AWAY, LeaseLost):
+        except (*UNAVAILABLE, LeaseLost):
             pass  # whoever meets the error next says so
         except UNREADABLE as unreadable:
             self._refuse(run_id, _unreadable(unreadable))
@@ -429,7 +425,7 @@ class Worker:
 
     async def _record(self, run_id: UUID, kind: Any, **fields: Any) -> None:
         said = {"worker": self.worker_id, **fields}
-        with suppress(*_AWAY):
+        with suppress(*UNAVAILABLE):
             await asyncio.to_thread(record_operations, self._store, run_id, [(kind, said)])
 
 

@@ -1,6 +1,6 @@
 -- Tell what a shard has spent by now and how much of its reservation is kept, and reserve more below the
 -- run's ceiling: what is wanted, less if little is left, nothing if that is less than what is needed. Then
--- all others are asked to give back what they hold unused.
+-- all others are asked to give back what they hold unused, and who needs nothing gets nothing more.
 --
 -- What is told stands for all that was told before: a call whose answer was lost can be made again. Reports
 -- have numbers, which grow. One that comes after a newer one is refused; the newest one that comes twice
@@ -67,22 +67,23 @@ BEGIN
     WHERE s.run_id = lease_run_id;
     free := run_ceiling_usd - run_known_usd - run_unknown_usd - run_reserved_usd;
     granted_usd := 0;
+    SELECT b.wanted_until > clock_timestamp() INTO is_wanted
+    FROM failproof.run_budgets AS b
+    WHERE b.run_id = lease_run_id;
     IF newest IS NOT NULL THEN
         granted_usd := held - keeps;
     ELSIF needs > greatest(free, 0) THEN
         UPDATE failproof.run_budgets AS b
         SET wanted_until = clock_timestamp() + interval '2 seconds'
         WHERE b.run_id = lease_run_id;
-    ELSE
+        is_wanted := true;
+    ELSIF needs > 0 OR NOT is_wanted THEN
         granted_usd := greatest(needs, least(wants, trunc(free / 8, 12)), 0);
         run_reserved_usd := run_reserved_usd + granted_usd;
         UPDATE failproof.shard_budgets AS s
         SET reserved_usd = s.reserved_usd + granted_usd
         WHERE s.run_id = lease_run_id AND s.shard = lease_shard AND granted_usd > 0;
     END IF;
-    SELECT b.wanted_until > clock_timestamp() INTO is_wanted
-    FROM failproof.run_budgets AS b
-    WHERE b.run_id = lease_run_id;
     RETURN NEXT;
 END;
 $$;

@@ -1,1 +1,1 @@
-SELECT failproof.begin_budget(%(run_id)s, %(ceiling)s)
+SELECT failproof.begin_budget(%(run_id)s, %(epoch)s::bigint, %(number)s::bigint, %(ceiling)s)

@@ -30,7 +30,7 @@ GRANT EXECUTE ON FUNCTION
     failproof.number_run(uuid),
     failproof.open_shards(uuid, bigint, integer),
     failproof.close_shards(uuid),
-    failproof.begin_budget(uuid, numeric),
+    failproof.begin_budget(uuid, bigint, bigint, numeric),
     failproof.count_spending(
         uuid, integer, bigint, integer [], numeric [], numeric [], bigint []
     ),
@@ -38,7 +38,7 @@ GRANT EXECUTE ON FUNCTION
         uuid, integer, bigint, numeric, numeric, bigint, numeric, numeric, numeric, bigint
     ),
     failproof.share_limits(
-        text, text, uuid, text, double precision, integer, bigint, bigint, integer, integer,
+        text, text, uuid, text, bigint, double precision, integer, bigint, bigint, integer, integer,
         bigint, bigint, bigint, bigint, bigint, bigint, boolean, double precision, boolean, boolean,
         boolean
     ),

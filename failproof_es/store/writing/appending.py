@@ -47,7 +47,7 @@ def append(store: Store, decide: Decide) -> list[Event]:
     """
     for tries in range(MOST_TRIES):
         deciding = partial(_decided, store, decide)
-        events = store.outage.retry(deciding, (psycopg.OperationalError,))
+        events = store.outage.retry(deciding)
         if not events:
             return []
         try:
@@ -84,7 +84,7 @@ def append_first(store: Store, entries: Sequence[LogEntry]) -> None:
     """
     for tries in range(MOST_TRIES):
         reading = partial(_missing, store, entries)
-        missing = store.outage.retry(reading, (psycopg.OperationalError,))
+        missing = store.outage.retry(reading)
         if not missing:
             return
         try:

@@ -27,6 +27,7 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.store.connecting import connect
+from failproof_es.store.outage import AWAY
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.writing.recorder import query
 
@@ -41,7 +42,6 @@ RUN_ITSELF = -1
 """The number that stands for the run itself where another one stands for a shard."""
 
 _STATEMENTS = ("claim_lease", "renew_leases", "release_lease", "lease_holder")
-_AWAY = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction)
 
 
 class RunBusy(Exception):
@@ -271,7 +271,7 @@ class ShardLeases:
                 return self._connection.execute(query(name), parameters()).fetchall()
             except psycopg.errors.LockNotAvailable:
                 raise  # the server is there
-            except _AWAY:
+            except AWAY:
                 self._disconnect()
         try:
             return self._connected().execute(query(name), parameters()).fetchall()

@@ -17,39 +17,42 @@ import psycopg
 from failproof_es.core.limits import Answer, Claim, Limits, ProviderKey
 from failproof_es.core.spend import Grant, Report, Spending
 from failproof_es.store.connecting import connect
+from failproof_es.store.errors import LateStatement
+from failproof_es.store.outage import AWAY, Outage
 from failproof_es.store.writing.lease import HeldLease
 from failproof_es.store.writing.recorder import LeaseLost, query
 
-_AWAY = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction)
 _LEASE_LOST = "FP001"
+_SUPERSEDED = "40001"
+_PATIENCE_S = 1.0
 
 
 class SharedState:
     """One connection, made when it is first needed and again after an outage. For any thread.
 
-    Every call raises `psycopg.OperationalError` while the server is away.
+    Every call is made again while the server is away, as `outage` says: what it says stands for
+    itself, however often it arrives. Then it raises `LogUnavailable`. Who renews what it says every
+    second waits no longer than that.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, outage: Outage | None = None) -> None:
         self._url = url
+        self._outage = outage or Outage(longest_s=_PATIENCE_S)
         self._guard = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> list[Any]:
-        """The rows of `queries/<name>.sql`. Raises `LeaseLost` where it names a lease that is."""
-        with self._guard:
-            again = self._connection is not None
-            try:
+        """The rows of `queries/<name>.sql`.
+
+        Raises `LeaseLost` where it names a lease that is, `LateStatement` where the same holder has
+        said more since.
+        """
+
+        def attempt() -> list[Any]:
+            with self._guard:
                 return self._once(name, parameters)
-            except _AWAY as error:
-                self._disconnect()
-                if not again:
-                    raise psycopg.OperationalError(str(error)) from error
-            try:
-                return self._once(name, parameters)  # only the connection was cut, perhaps
-            except _AWAY as error:
-                self._disconnect()
-                raise psycopg.OperationalError(str(error)) from error
+
+        return self._outage.retry(attempt)
 
     def close(self) -> None:
         """Close the connection. Idempotent."""
@@ -64,6 +67,10 @@ class SharedState:
         except psycopg.Error as error:
             if error.sqlstate == _LEASE_LOST:
                 raise LeaseLost(str(error)) from error
+            if error.sqlstate == _SUPERSEDED:
+                raise LateStatement(str(error)) from error
+            if isinstance(error, AWAY):
+                self._disconnect()
             raise
 
     def _disconnect(self) -> None:
@@ -79,9 +86,15 @@ def ceiling_in(state: SharedState, run_id: UUID) -> Decimal | None:
     return rows[0][0] if rows else None
 
 
-def set_ceiling(state: SharedState, run_id: UUID, ceiling: Decimal) -> None:
-    """Let workers drive the run below this ceiling, in US dollars, from now on."""
-    state.execute("begin_budget", {"run_id": run_id, "ceiling": ceiling})
+def set_ceiling(state: SharedState, lease: HeldLease, ceiling: Decimal, number: int) -> None:
+    """Let workers drive the run below this ceiling, in US dollars, from now on.
+
+    The lease is on the run alone. `number` grows with each change under it. Raises `LeaseLost`.
+    """
+    state.execute(
+        "begin_budget",
+        {"run_id": lease.run_id, "epoch": lease.epoch, "number": number, "ceiling": ceiling},
+    )
 
 
 def count_spending(state: SharedState, lease: HeldLease, counted: Mapping[int, Spending]) -> None:
@@ -137,7 +150,7 @@ class DatabaseBook:
     ) -> Answer:
         """Tell what was used and what a server said, and ask for a share. With 0 seconds it ends.
 
-        Raises `psycopg.OperationalError` while the database is away.
+        Raises `LogUnavailable` while the database is away.
         """
         [row] = self._state.execute(
             "share_limits",
@@ -148,9 +161,9 @@ class DatabaseBook:
                 "own": own,
                 "holder": self._holder,
                 "seconds": seconds,
-                "most_concurrency": limits.concurrency,
-                "most_requests": limits.requests,
-                "most_tokens": limits.tokens,
+                "own_concurrency": limits.concurrency,
+                "own_requests": limits.requests,
+                "own_tokens": limits.tokens,
             },
         )
         return Answer(*row)

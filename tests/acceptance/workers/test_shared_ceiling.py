@@ -142,7 +142,10 @@ def test_who_takes_a_shard_over_counts_what_the_one_before_spent(
 
     async def count_all() -> list[SpendSlice | None]:
         with ShardLeases(store.url, "heir") as leases, closing(SharedState(store.url)) as shared:
-            set_ceiling(shared, run_id, Decimal(50))
+            alone = leases.claim(run_id, alone=True)
+            assert alone is not None
+            set_ceiling(shared, alone, Decimal(50), 1)
+            leases.release(alone)
             budgets, found = RunBudgets(store, leases, shared), []
             for shard in range(64 // size):
                 lease = leases.claim(run_id, shard)

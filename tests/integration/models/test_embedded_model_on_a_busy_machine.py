@@ -104,7 +104,7 @@ def test_no_request_waits_in_the_embedded_models_server(workers: int) -> None:
         }
     )
     gates = Targets(configuration).gates
-    ceilings = {server: gate.ceiling for server, gate in gates.items()}
+    ceilings = {account.server: gate.ceiling for account, gate in gates.items()}
     assert ceilings == {
         "local:smollm2": min(workers, SLOTS),
         "http://127.0.0.1:9/v1": workers,

@@ -16,7 +16,7 @@ from eventsourcing.persistence import JSONTranscoder, OperationalError, StoredEv
 
 from failproof_es.store.errors import StreamConflict
 from failproof_es.store.mapper import EventMapper, LogEntry
-from failproof_es.store.outage import LogUnavailable, Outage
+from failproof_es.store.outage import AWAY, LogUnavailable, Outage
 from failproof_es.store.reading.reader import RecordedEvent
 from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, Named, _Taken
 from failproof_es.support import clock
@@ -96,6 +96,10 @@ class SimulatedDatabase:
     def fault(self) -> DatabaseFault | None:
         """What goes wrong with the next statement."""
         return self.faults.of_database()
+
+    def again(self) -> bool:
+        """Whether a statement that was cut off is made again at once."""
+        return self.faults.of_repeating()
 
     def append(self, entries: Sequence[LogEntry], leases: Sequence[Named]) -> list[int]:
         """All or nothing, in one transaction that has the log to itself."""
@@ -211,7 +215,7 @@ class SimulatedOutage(Outage):
         object.__setattr__(self, "longest_s", _OUTAGE_S)
         object.__setattr__(self, "recover", None)
 
-    def retry(self, call: Callable[[], T], away: tuple[type[Exception], ...]) -> T:
+    def retry(self, call: Callable[[], T], away: tuple[type[Exception], ...] = AWAY) -> T:
         """As `Outage.retry`; the thread sleeps by being called again."""
         loop = cast("SimulatedLoop", self.loop)  # type: ignore[attr-defined]
         job = loop.job

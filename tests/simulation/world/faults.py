@@ -52,6 +52,10 @@ class Faults:
             return None
         return self.random.choice(("refused", "lost", "late"))
 
+    def of_repeating(self) -> bool:
+        """Whether a statement that was cut off is made again at once."""
+        return self.random.random() < 0.5
+
     def of_reading(self) -> bool:
         """Whether this connection is refused."""
         return not self.calm and self.random.random() < self.database / 2

@@ -70,6 +70,11 @@ class LeaseTable:
             for run_id, shard, epoch in named
         )
 
+    def is_alone(self, run_id: UUID, epoch: int) -> bool:
+        """Whether this is the present epoch of the run with all its shards."""
+        row = self.of_run.get(run_id, {}).get(rules.RUN_ITSELF)
+        return row is not None and row.alone and row.epoch == epoch
+
     def claim(self, given: Mapping[str, Any]) -> list[Any]:
         """See `claim_lease.sql`."""
         run_id, shard = given["run_id"], given["shard"]

@@ -13,8 +13,7 @@ import orjson
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.spend import HIDDEN_INPUT_TOKENS
 from failproof_es.engine.drive.interpreter import Target
-from failproof_es.engine.drive.targets import Targets
-from failproof_es.models import server_of
+from failproof_es.engine.drive.targets import Targets, account_of
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.ollama.provider import OllamaProvider
@@ -193,4 +192,4 @@ class SimulatedTargets(Targets):
     def _target(self, model: Model) -> Target:
         timeout_ms = self._configuration.execution.timeout_per_request_ms
         provider = SimulatedProvider(model, self._servers, timeout_ms)
-        return Target(model, provider, self.gates[server_of(model)], 2 * timeout_ms / 1000)
+        return Target(model, provider, self.gates[account_of(model)], 2 * timeout_ms / 1000)

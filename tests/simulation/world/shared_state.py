@@ -15,9 +15,10 @@ from uuid import UUID
 
 import psycopg
 
-from failproof_es.core.limits import Claim, KeyState, Limits, share
+from failproof_es.core.limits import Claim, KeyState, LateClaim, Limits, share
 from failproof_es.core.spend import Report, Spending
 from failproof_es.core.spend.slices import reserve
+from failproof_es.store.errors import LateStatement
 from failproof_es.store.writing.recorder import LeaseLost
 from tests.simulation.world.loop import PROCESS
 
@@ -35,6 +36,8 @@ class SharedTables:
 
     ceilings: dict[UUID, Decimal] = field(default_factory=dict)
     """In US dollars, of the runs that workers drive below one."""
+    changes: dict[UUID, tuple[int, int]] = field(default_factory=dict)
+    """Of a ceiling: the epoch and the number of the newest."""
     spending: dict[UUID, dict[int, Spending]] = field(default_factory=dict)
     """By run and shard."""
     reports: dict[tuple[UUID, int], tuple[int, int, Decimal]] = field(default_factory=dict)
@@ -51,23 +54,28 @@ class SimulatedState:
         self._process = PROCESS.get()
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> list[Any]:
-        """See `SharedState.execute`. The call, or its answer, may be lost on the way."""
+        """See `SharedState.execute`. The call, or its answer, may be lost on the way, or it is made
+        again at once; or the call arrives beside the one that was made again."""
         database = self._database
         database.require_living_client()
         database.require_reachable(self._process)
         fault = database.fault()
-        if fault == "late" and name != "begin_budget":
+        if fault == "late":
             database.arrives_late(partial(self._late, name, dict(parameters)))
+            if database.again():
+                fault = None
         if fault in ("refused", "late"):
             raise psycopg.OperationalError("the connection was cut before the commit")
         found = _STATEMENTS[name](database, parameters)
+        if fault == "lost" and database.again():
+            return _STATEMENTS[name](database, parameters)
         if fault == "lost":
             raise psycopg.OperationalError("the connection was cut after the commit")
         return found
 
     def _late(self, name: str, parameters: Mapping[str, Any]) -> None:
         """The statement arrives after its client gave up. Nobody hears its answer."""
-        with suppress(LeaseLost, psycopg.OperationalError):
+        with suppress(LeaseLost, LateStatement):
             _STATEMENTS[name](self._database, parameters)
 
     def close(self) -> None:
@@ -80,8 +88,14 @@ def _ceiling(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]
 
 
 def _begin(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
-    database.shared.ceilings[given["run_id"]] = given["ceiling"]
-    database.shared.wanted_until.pop(given["run_id"], None)
+    run_id, said = given["run_id"], (given["epoch"], given["number"])
+    if not database.leases.is_alone(run_id, given["epoch"]):
+        raise LeaseLost(f"{run_id} is lost")
+    if database.shared.changes.get(run_id, (0, 0)) > said:
+        raise LateStatement(f"change {said} is late")
+    database.shared.changes[run_id] = said
+    database.shared.ceilings[run_id] = given["ceiling"]
+    database.shared.wanted_until.pop(run_id, None)
     return [(None,)]
 
 
@@ -108,10 +122,13 @@ def _reserve(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]
     place, said = (run_id, given["shard"]), (given["epoch"], given["number"])
     *newest, got = shared.reports.get(place, _NO_REPORT)
     if tuple(newest) > said:
-        raise psycopg.OperationalError(f"report {said} comes after {newest}")
+        raise LateStatement(f"report {said} comes after {newest}")
     if tuple(newest) == said:
         report = report._replace(keeps=report.keeps + got, needs=Decimal(0), wants=Decimal(0))
-    rows, grant = reserve(shared.ceilings[run_id], shared.spending[run_id], given["shard"], report)
+    rows, grant = reserve(
+        shared.ceilings[run_id], shared.spending[run_id], given["shard"], report,
+        wanted=shared.wanted_until.get(run_id, 0.0) > database.now_s,
+    )  # fmt: skip
     shared.spending[run_id] = dict(rows)
     if tuple(newest) == said:
         grant = grant._replace(more=got)
@@ -135,12 +152,15 @@ def _reserved_shards(database: SimulatedDatabase, given: Mapping[str, Any]) -> l
 
 def _share(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
     keys = database.shared.keys
-    limits = Limits(given["most_concurrency"], given["most_requests"], given["most_tokens"])
+    limits = Limits(given["own_concurrency"], given["own_requests"], given["own_tokens"])
     claim = Claim(**{name: given[name] for name in Claim._fields})
-    keys[given["key"]], answer = share(
-        keys.get(given["key"], KeyState()), limits, given["own"], claim,
-        now=database.now_s, seconds=given["seconds"],
-    )  # fmt: skip
+    try:
+        keys[given["key"]], answer = share(
+            keys.get(given["key"], KeyState()), limits, given["own"], claim,
+            now=database.now_s, seconds=given["seconds"],
+        )  # fmt: skip
+    except LateClaim as late:
+        raise LateStatement(str(late)) from late
     return [tuple(answer)]
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import inf
+from random import Random
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from failproof_es.core.limits import NOT_LIMITED, Claim, KeyState, Limits, LocalShare, share
+from failproof_es.core.limits import (
+    NOT_LIMITED,
+    Claim,
+    KeyState,
+    LateClaim,
+    Limits,
+    LocalShare,
+    lowest_of,
+    share,
+)
 
 SECONDS = 15.0
 WORKERS = [UUID(int=n) for n in range(3)]
@@ -31,12 +43,17 @@ class Worker:
 
     def __init__(self, own: UUID, limits: Limits) -> None:
         self.own = own
+        self.stated = limits
         self.local = LocalShare(limits)
 
 
 actions = some.lists(
     some.tuples(
-        some.sampled_from(["exchange"] * 3 + ["send"] * 3 + ["lost", "unheard", "end", "die"]),
+        some.sampled_from(
+            ["exchange"] * 3
+            + ["send"] * 3
+            + ["lost", "unheard", "late", "arrives", "twice", "end", "give back", "die"]
+        ),
         some.integers(0, 2),
         some.sampled_from([0.0, 0.01, 1.0, 4.0, 9.9, 12.0, 40.0]),
     ),
@@ -49,22 +66,40 @@ actions = some.lists(
 def test_no_limit_is_exceeded_whatever_is_lost_paused_or_killed(
     done: list[tuple[str, int, float]], concurrency: int, requests: int
 ) -> None:
-    """`lost`: the answer does not arrive, `unheard`: the claim. Clocks of hosts begin anywhere."""
+    """`lost`: the answer does not arrive, `unheard`: the claim, which may arrive late, after others
+    of its share. Clocks of hosts begin anywhere."""
     limits = Limits(concurrency, requests)
     state, now, server = KeyState(), 1_000.0, Server()
+    late: list[tuple[UUID, Claim]] = []
     workers = [Worker(own, limits) for own in WORKERS]
     for what, index, passed in done:
         now += passed
         worker = workers[index]
         clock = now + 777 * index
-        if what in ("exchange", "lost", "unheard"):
+        if what in ("exchange", "lost", "unheard", "late", "twice"):
             claim = worker.local.claim(clock, waiting=3)
-            if what != "unheard":
+            if what in ("exchange", "lost", "twice"):
                 state, answer = share(state, limits, worker.own, claim, now=now, seconds=SECONDS)
-            if what == "exchange":
+            if what == "twice":
+                again = share(state, limits, worker.own, claim, now=now, seconds=SECONDS)
+                assert (state, answer[:3]) == (again[0], again[1][:3])
+            if what == "late":
+                late.append((worker.own, claim))
+            if what in ("exchange", "twice"):
                 worker.local.take_in(claim, answer, clock, SECONDS)
             else:
                 worker.local.not_told(claim)
+        elif what == "arrives" and late:
+            own, claim = late.pop(0)
+            with suppress(LateClaim):
+                state, _ = share(state, limits, own, claim, now=now, seconds=SECONDS)
+        elif what == "give back":
+            claim = worker.local.claim(clock, waiting=0)
+            given = Claim(used_requests=claim.used_requests, number=claim.number)
+            state, _ = share(state, limits, worker.own, given, now=now, seconds=0)
+            workers[index] = Worker(UUID(int=worker.own.int + 10), limits)
+            with pytest.raises(LateClaim):
+                share(state, limits, worker.own, Claim(5, 5, number=0), now=now, seconds=SECONDS)
         elif what == "send":
             while worker.local.may_send(clock):
                 worker.local.send()
@@ -81,6 +116,51 @@ def test_no_limit_is_exceeded_whatever_is_lost_paused_or_killed(
         ]
         assert sum(local._most_now for local in usable) <= concurrency
         assert server.most_in_a_minute() <= requests
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        [Limits(20), Limits(5)],
+        [Limits(9, 90), Limits(2), NOT_LIMITED],
+        [Limits(1), Limits(2)],
+        [Limits(10**9, 10**9, 10**9), Limits(3, 30, 900)],
+        [Limits(requests=60), Limits(requests=20), Limits(requests=40)],
+        [Limits(tokens=9_000), Limits(tokens=600)],
+        [NOT_LIMITED, Limits(tokens=600)],
+    ],
+    ids=str,
+)
+def test_each_gets_its_part_whatever_limits_each_states(stated: list[Limits]) -> None:
+    """Each request takes half a second and 30 tokens."""
+    lowest = lowest_of(stated)
+    state = KeyState()
+    workers = [Worker(own, limits) for own, limits in zip(WORKERS, stated, strict=False)]
+    sent: dict[UUID, list[float]] = {worker.own: [] for worker in workers}
+    order = Random(7)
+    for turn in range(400):
+        now = 1_000.0 + turn
+        for worker in order.sample(workers, len(workers)):
+            local = worker.local
+            while local.in_flight:
+                local.end()
+            claim = local.claim(now, waiting=9, needs_tokens=30)
+            said = worker.stated
+            state, answer = share(state, said, worker.own, claim, now=now, seconds=SECONDS)
+            local.take_in(claim, answer, now, SECONDS)
+            for _ in range(9):
+                if local.may_send(now) and (permit := local.reserve(30, now)) is not None:
+                    local.send()
+                    local.settle(permit, 30)
+                    sent[worker.own].append(now)
+        if turn and lowest.concurrency is not None:
+            assert sum(each.local.in_flight for each in workers) <= lowest.concurrency
+    later = sorted(at for each in sent.values() for at in each if at >= 1_100)
+    if lowest.requests is not None or lowest.tokens is not None:
+        most = min(lowest.requests or 10**9, (lowest.tokens or 10**9) // 30)
+        assert max(sum(then <= at < then + 60 for at in later) for then in later) <= most
+    counts = [len(each) for each in sent.values()]
+    assert min(counts) > 0.3 * max(counts), counts
 
 
 @given(some.integers(1, 6), some.integers(2, 3))
@@ -121,7 +201,8 @@ def test_what_is_given_back_is_free_at_once_and_what_was_used_is_not() -> None:
     state, _ = share(
         KeyState(), limits, WORKERS[0], Claim(wants_requests=10), now=0, seconds=SECONDS
     )
-    state, _ = share(state, limits, WORKERS[0], Claim(used_requests=3), now=5, seconds=0)
+    given_back = Claim(used_requests=3, number=2)
+    state, _ = share(state, limits, WORKERS[0], given_back, now=5, seconds=0)
     _, answer = share(state, limits, WORKERS[1], Claim(wants_requests=10), now=5, seconds=SECONDS)
     assert answer.requests == 7
     _, later = share(state, limits, WORKERS[1], Claim(wants_requests=10), now=66, seconds=SECONDS)
@@ -176,9 +257,8 @@ def test_what_one_was_told_the_others_hear_and_two_cuts_at_once_are_one() -> Non
     assert (second.held_s, second.cuts) == (30, 1)
     state, third = share(state, NOT_LIMITED, WORKERS[2], told, now=110, seconds=SECONDS)
     assert (third.held_s, third.cuts) == (30, 2)
-    state, heard = share(
-        state, NOT_LIMITED, WORKERS[0], Claim(was_answered=True), now=139, seconds=SECONDS
-    )
+    answered = Claim(was_answered=True, number=2)
+    state, heard = share(state, NOT_LIMITED, WORKERS[0], answered, now=139, seconds=SECONDS)
     assert (heard.held_s, heard.answered_s) == (1, 0)
     _, over = share(state, NOT_LIMITED, WORKERS[1], Claim(), now=141, seconds=SECONDS)
     assert (over.held_s, over.cuts, over.answered_s) == (0, 2, 2)
