@@ -23,6 +23,7 @@ from failproof_es.engine import lifecycle, operations
 from failproof_es.engine.limits import key_share
 from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.workers import (
+    dead_holders,
     driven_run,
     ending,
     presence,
@@ -49,6 +50,8 @@ from tests.simulation.world.shared_state import SimulatedState
 _AWAY = (RunBusy, LogUnavailable, JournalError, LeaseLost, psycopg.OperationalError)
 _CALM_S = 5.0
 """How often workers tell each other of limits: every second would be most of what happens."""
+_LOOK_EVERY_S = 2.0
+"""How often a worker looks for others that died: oftener than its leases are renewed."""
 _ALONE = 0.1
 """How often a process resumes the run alone."""
 
@@ -101,6 +104,7 @@ class WorkersHistory(History):
         yield worker, "ShardQueue", lambda url, drive: SimulatedQueue(self.database, drive)
         yield worker, "KeyShares", lambda book: KeyShares(book, self.loop.time)
         yield key_share, "CALM_S", _CALM_S
+        yield dead_holders, "LOOK_EVERY_S", _LOOK_EVERY_S
         yield key_share, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
         for module in (worker, shared_budget):
             yield module, "SharedState", lambda url: SimulatedState(self.database)

@@ -114,7 +114,7 @@ def worker(
         report_signing_error(keeper)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
-    if run_id is not None and (refused := done.refused.get(run_id)) is not None:
+    if run_id is not None and (refused := done.refusals.why.get(run_id)) is not None:
         raise refused
     if paused is not None:
         say(paused)

@@ -6,12 +6,12 @@ Whoever says so holds the lease of the run itself meanwhile, beside those who ho
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -40,6 +40,8 @@ from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import RunBusy, ShardLease, ShardLeases
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,9 @@ class Coordinator:
         """Open a run for workers that was begun before. One that is over is not changed.
 
         `max_spend_usd` is its spend ceiling from now on. A run with one is held alone until it is
-        known what it has spent. Raises `RunBusy` where another process drives or ends it, or, with
-        a ceiling, a shard of it; `InvalidInput` where the ceiling cannot be kept.
+        known what it has spent. Waits for a server that is away. Raises `RunBusy` where another
+        process drives or ends it, or, with a ceiling, a shard of it; `InvalidInput` where the
+        ceiling cannot be kept; `LogUnavailable` where the server stays away.
         """
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
@@ -111,9 +114,9 @@ class Coordinator:
         if not run.ended and (max_spend_usd is not None or ceiling_of(run) is not None):
             ceiling = CeilingAgain(self.store, max_spend_usd)
         claim = partial(self.leases.claim, run_id, alone=ceiling is not None)
-        lease = await asyncio.to_thread(claim)
+        lease = await self._through_outage(claim)
         if lease is None:
-            holder, left_s = await asyncio.to_thread(self.leases.holder_of, run_id)
+            holder, left_s = await self._through_outage(partial(self.leases.holder_of, run_id))
             raise RunBusy(run_id, holder, left_s=left_s)
         async with self._stream_under(lease) as stream:
             if stream.run.ended and stream.run.sealed:
@@ -138,14 +141,18 @@ class Coordinator:
     @asynccontextmanager
     async def _stream(self, run_id: UUID) -> AsyncIterator[RunStream | None]:
         """The run's own stream under the lease of the run itself; `None` where that is held."""
-        claim = partial(self.leases.claim, run_id)
-        away = (psycopg.OperationalError,)
-        lease = await asyncio.to_thread(self.store.outage.retry, claim, away)
+        lease = await self._through_outage(partial(self.leases.claim, run_id))
         if lease is None:
             yield None
             return
         async with self._stream_under(lease) as stream:
             yield stream
+
+    async def _through_outage(self, call: Callable[[], T]) -> T:
+        """What `call` returns, in a thread; again while the server is away. Raises
+        `LogUnavailable` when it stays away."""
+        away = (psycopg.OperationalError,)
+        return await asyncio.to_thread(self.store.outage.retry, call, away)
 
     @asynccontextmanager
     async def _stream_under(self, lease: ShardLease) -> AsyncIterator[RunStream]:

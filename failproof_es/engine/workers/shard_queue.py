@@ -19,6 +19,7 @@ import procrastinate
 import psycopg
 from procrastinate import exceptions, jobs
 
+from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.sharding.decisions import OpenRun, Standing
 from failproof_es.core.sharding.shards import ShardId, shard_count, shard_size
 from failproof_es.events import (
@@ -30,7 +31,7 @@ from failproof_es.events import (
     RunStarted,
 )
 from failproof_es.store.connecting import KEEPALIVE
-from failproof_es.store.reading.reader import Connection
+from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.schema.queue_schema import has_queue, require_queue
 from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import query
@@ -197,6 +198,17 @@ def open_runs(connection: Connection) -> list[OpenRun]:
         for run_id, cases, size, topic, finished in rows
         if topic in _STANDING  # else its own stream is not one that a run begins with
     ]
+
+
+def providers_of(connection: Connection, run: OpenRun) -> frozenset[str]:
+    """The providers of a run's models and judges. Raises one of `UNREADABLE`, also where its
+    shards are not those of its plan."""
+    row = read_event(connection, run.run_id, 1)
+    started = row.event() if row is not None else None
+    if not isinstance(started, RunStarted) or started.planned_cases != run.cases:
+        raise ImpossibleHistory(f"the shards of run {run.run_id} are not cut from its plan")
+    asked: Sequence[Any] = (*started.models, *started.judges)
+    return frozenset(model.provider for model in asked)
 
 
 def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardId]:

@@ -11,6 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
 
+import psycopg
+
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import shard_cases, shard_count, shard_size
@@ -42,6 +44,8 @@ from failproof_es.store.writing.shared_state import (
     set_ceiling,
     shards_with_budget,
 )
+
+_AWAY = (psycopg.OperationalError,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ class CeilingAgain:
                 set_ceiling(state, lease.run_id, lowest)
                 count_spending(state, lease, counted)
 
-        await asyncio.to_thread(tell)
+        await asyncio.to_thread(self.store.outage.retry, tell, _AWAY)
 
     async def record(self, stream: RunStream) -> None:
         """Record the new ceiling, if there is one, then let workers spend it."""
@@ -145,7 +149,7 @@ class CeilingAgain:
             with closing(SharedState(self.store.url)) as state:
                 set_ceiling(state, stream.run.started.originator_id, new)
 
-        await asyncio.to_thread(tell)
+        await asyncio.to_thread(self.store.outage.retry, tell, _AWAY)
 
 
 def _spending_by_shard(connection: Connection, run: Run) -> dict[int, Spending]:

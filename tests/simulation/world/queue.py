@@ -271,6 +271,16 @@ def _shards_without_job(connection: SimulatedConnection, parameters: Any) -> Ans
     return found
 
 
+def _dead_leases(connection: SimulatedConnection, parameters: Any) -> Answer:
+    leases, now = connection.database.leases, connection.database.now_s
+    return [
+        (run_id, shard, row.epoch)
+        for run_id in parameters["runs"]
+        for shard, row in leases.of_run.get(run_id, {}).items()
+        if shard >= 0 and row.ends_at > now and row.session not in (None, *leases.sessions)
+    ]
+
+
 def _shards_ever_held(connection: SimulatedConnection, parameters: Any) -> Answer:
     held = connection.database.leases.of_run.get(parameters[0], {})
     return [(any(shard >= 0 for shard in held),)]
@@ -293,6 +303,7 @@ ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     ),
     query("open_runs"): _open_runs,
     query("shards_without_job"): _shards_without_job,
+    query("dead_leases"): _dead_leases,
     query("tell_worker"): _nothing,
     query("forget_worker"): _nothing,
     "SELECT pg_catalog.current_setting('search_path')": lambda *_: [("pg_catalog, pg_temp",)],

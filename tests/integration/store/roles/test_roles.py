@@ -79,6 +79,7 @@ MAY = {
         "EXECUTE failproof.claim_lease",
         "EXECUTE failproof.renew_leases",
         "EXECUTE failproof.release_lease",
+        "EXECUTE failproof.dead_leases",
         "EXECUTE failproof.open_shards",
         "EXECUTE failproof.close_shards",
         "EXECUTE failproof.begin_budget",
