@@ -74,8 +74,9 @@ from failproof_es.store.writing.lease import HeldLease, Lease
 class AlsoBegin(Protocol):
     """Done with a new run, in the transaction that records it, on its connection."""
 
-    def __call__(self, connection: Connection, run_id: UUID, cases: int) -> None:
-        """Raises as the database does; then there is no run."""
+    def __call__(self, connection: Connection, run_id: UUID, pieces: int) -> None:
+        """`pieces` are those of all its cases (`core/sharding/shards.py`). Raises as the database
+        does; then there is no run."""
 
 
 async def start(
@@ -311,8 +312,9 @@ def _begin(
     planned = to_events(_planned(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
     if also is None:
         return store.begin_run(draft, planned, plan.asked.plan)
+    pieces = cases * configuration.execution.repetitions
     return store.begin_run(
-        draft, planned, plan.asked.plan, lambda open_: also(open_, run_id, cases)
+        draft, planned, plan.asked.plan, lambda open_: also(open_, run_id, pieces)
     )
 
 

@@ -29,8 +29,8 @@ class OpenRun:
     """A run that is open for workers. Its leases tell how far it is; the log is the truth."""
 
     run_id: UUID
-    cases: int
-    shard_cases: int
+    pieces: int
+    shard_pieces: int
     standing: Standing
     finished: int
     """Shards whose last holder found nothing left."""
@@ -38,7 +38,7 @@ class OpenRun:
     @property
     def shards(self) -> int:
         """How many it has."""
-        return shard_count(self.cases, self.shard_cases)
+        return shard_count(self.pieces, self.shard_pieces)
 
     @property
     def step(self) -> Step:

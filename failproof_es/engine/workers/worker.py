@@ -21,12 +21,12 @@ import psycopg
 from procrastinate.exceptions import ConnectorException
 
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
-from failproof_es.core.sharding.shards import ShardId, shard_cases
+from failproof_es.core.sharding.shards import ShardId
 from failproof_es.engine.drive.interpreter import Halted
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
-from failproof_es.engine.history import UNREADABLE
+from failproof_es.engine.history import UNREADABLE, read_run
 from failproof_es.engine.identity import code_version, package_versions, process_label
 from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.operations import record_operations
@@ -34,13 +34,14 @@ from failproof_es.engine.preflight.record import Say
 from failproof_es.engine.workers import dead_holders
 from failproof_es.engine.workers.dead_holders import DeadHolders
 from failproof_es.engine.workers.driven_run import DrivenRun
-from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.engine.workers.ending import Coordinator, describe_end
 from failproof_es.engine.workers.endings import Endings
 from failproof_es.engine.workers.presence import Presence
 from failproof_es.engine.workers.refusals import Refusals, unreadable
 from failproof_es.engine.workers.shard_queue import (
     POLL_S,
     ShardQueue,
+    cut_on_record,
     enqueue_missing,
     open_runs,
     providers_of,
@@ -218,7 +219,8 @@ class Worker:
         """Look at the open runs, and do what none of their shards is; false to leave."""
         for run_id, ending in self._endings.over():
             with self._refusing(run_id), suppress(LeaseLost):  # then another worker ends it
-                ending.result()
+                if ending.result() and self._options.choice.run_id is None:
+                    self._say(describe_end(await self._reader.read(read_run, run_id)))
         found = await self._reader.read(self._chosen)
         for run in found:
             with self._refusing(run.run_id):
@@ -321,8 +323,8 @@ class Worker:
         done = False
         try:
             if not self._stopping:  # opening the run may have taken long
-                cases = shard_cases(run.cases, run.shard_cases, shard)
-                done = await driven.drive(lease, cases)
+                part = cut_on_record(driven.run, run.pieces, run.shard_pieces).part(shard)
+                done = await driven.drive(lease, part)
         finally:
             await asyncio.to_thread(self._leases.release, lease, finished=done)
         if done and not driven.active:

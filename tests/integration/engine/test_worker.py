@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -24,6 +25,7 @@ from failproof_es.store.schema.installation import install
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import ShardLeases
 from tests.acceptance.commands import invoke
+from tests.conftest import as_administrator
 from tests.integration.engine.working import (
     CASES,
     Working,
@@ -248,7 +250,8 @@ def test_one_lives_through_a_queue_that_is_dropped_and_made_anew(
         await asyncio.to_thread(plan, store, tmp_path, server.url, 20)
         async with Working(store, drain=True) as working:
             await until(lambda: count(store, "Scored") >= 2)
-            administrator.execute("DROP SCHEMA failproof_queue CASCADE")
+            drop = "DROP SCHEMA failproof_queue CASCADE"
+            await asyncio.to_thread(administrator.execute, drop)  # a job may be in a transaction
             await asyncio.sleep(5)
             await asyncio.to_thread(install, administrator, logins=True)
             await working.left()
@@ -361,3 +364,30 @@ def test_workers_that_cannot_have_been_are_not_listed(
     listed = invoke(store.url, "workers", "--json", cwd=tmp_path)
     assert listed.exit_code == 0, listed.output
     assert len(orjson.loads(listed.output)) == 1
+
+
+@pytest.mark.parametrize("as_before", [False, True])
+def test_the_repetitions_of_one_case_are_shared_by_workers(
+    store: Store, tmp_path: Path, as_before: bool
+) -> None:
+    """A run whose shards an older version cut over whole cases is driven by those shards."""
+
+    async def main(server: MockServer) -> None:
+        run_id = await asyncio.to_thread(
+            partial(plan, store, tmp_path, server.url, 1, repetitions=60)
+        )
+        assert jobs(store) == 20, "three repetitions each"
+        if as_before:
+            with psycopg.connect(as_administrator(store.url), autocommit=True) as administrator:
+                administrator.execute("UPDATE failproof.run_shards SET cases = 1, shard_cases = 1")
+        async with Working(store, drain=True) as one, Working(store, drain=True) as other:
+            await one.left()
+            await other.left()
+        finished = sorted([one.worker.finished, other.worker.finished])
+        assert (sum(finished), finished[0] == 0) == (60, as_before), "all are in one shard then"
+        asked = "SELECT count(DISTINCT originator_id) FROM failproof.stored_events WHERE topic = %s"
+        assert number(store, asked, "Scored") == count(store, "RequestSent") == 60
+        with store.connect() as connection:
+            assert read_run(connection, run_id).sealed
+
+    drive(main, latency_s=0.05)

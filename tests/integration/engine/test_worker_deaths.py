@@ -87,7 +87,7 @@ def test_a_worker_that_was_cut_off_keeps_what_it_drives(store: Store, tmp_path: 
 
     async def main(server: MockServer) -> None:
         await asyncio.to_thread(plan, store, tmp_path, server.url, 2)
-        async with Working(store, drain=True) as working:
+        async with Working(store, drain=True, lease_s=15.0) as working:  # renewed every 5 s
             await until(lambda: count(store, "RequestSent") == 2)
             async with Working(store, drain=True):
                 assert number(store, cut) >= 1
@@ -101,7 +101,7 @@ def test_a_run_that_takes_long_to_end_keeps_nobody_from_others(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the first run is read at its end, its worker drives another one, and ends that."""
-    reading, go_on, scan = asyncio.Event(), asyncio.Event(), ending.scan
+    reading, go_on, scan = asyncio.Event(), asyncio.Event(), finalize.scan
 
     async def slowly(stream: Any, *rest: Any) -> Any:
         if stream.run.started.run_number == 1:
@@ -156,7 +156,8 @@ def test_leases_are_renewed_while_a_run_is_read_at_its_end(
 def test_a_run_is_resumed_for_workers_through_an_outage(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim, refused = ShardLeases.claim, []
+    claim = ShardLeases.claim
+    refused: list[Any] = []
 
     def away_at_first(self: ShardLeases, *given: Any, **how: Any) -> Any:
         if len(refused) < 2:

@@ -26,7 +26,7 @@ class Working:
         self.stop = asyncio.Event()
         self.worker = Worker(
             store,
-            WorkerOptions(lease_s=3.0, **options),
+            WorkerOptions(**{"lease_s": 3.0, **options}),
             observe=lambda event: None,
             stop=self.stop,
             say=self.said.append,
@@ -48,10 +48,20 @@ class Working:
 
 
 def plan(
-    store: Store, folder: Path, url: str, cases: int = CASES, prompt: str = "Say {n}."
+    store: Store,
+    folder: Path,
+    url: str,
+    cases: int = CASES,
+    prompt: str = "Say {n}.",
+    repetitions: int = 1,
 ) -> UUID:
     write_suite(folder, cases, prompt)
-    execution = {"parallel_workers": 1, "retry_attempts": 0, "retry_delay_ms": 10}
+    execution = {
+        "parallel_workers": 1,
+        "retry_attempts": 0,
+        "retry_delay_ms": 10,
+        "repetitions": repetitions,
+    }
     write_configuration(folder, url, execution=execution)
     done = invoke(store.url, "start", "run.yaml", "--detach", "--quiet", cwd=folder)
     assert done.exit_code == 0, done.output

@@ -22,7 +22,7 @@ RUN = UUID(int=7)
 
 
 def open_run(standing: Standing = "running", finished: int = 0) -> OpenRun:
-    return OpenRun(RUN, cases=100, shard_cases=6, standing=standing, finished=finished)
+    return OpenRun(RUN, pieces=100, shard_pieces=6, standing=standing, finished=finished)
 
 
 @pytest.mark.parametrize(
