@@ -50,8 +50,8 @@ from tests.simulation.world.shared_state import SimulatedState
 _AWAY = (RunBusy, LogUnavailable, JournalError, LeaseLost, psycopg.OperationalError)
 _CALM_S = 5.0
 """How often workers tell each other of limits: every second would be most of what happens."""
-_LOOK_EVERY_S = 2.0
-"""How often a worker looks for others that died: oftener than its leases are renewed."""
+_LOOK_EVERY_S = 5.0
+"""How often a worker looks for others that died: twice as often would be half of what happens."""
 _CUT_AS_BEFORE = 0.3
 """How often a run was cut over whole cases, as by an older version."""
 _ALONE = 0.1

@@ -20,14 +20,14 @@ from tests.acceptance.workers.processes import (
     wait_until,
 )
 
-CASES = 160
+CASES = 200
 
 
 @pytest.mark.parametrize("elsewhere", ["works", "was killed"])
 def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
     store: Store, tmp_path: Path, workers: ExitStack, elsewhere: str
 ) -> None:
-    with mock_server(latency_ms=100) as url:
+    with mock_server(latency_ms=600) as url:
         write_suite(tmp_path, CASES)
         slowly(tmp_path, url)
         assert run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path).returncode == 0
@@ -35,7 +35,7 @@ def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
         wait_until(store, "WorkerJoined", 1)
         process = begin(store.url, "resume", "1", "--workers", "2", cwd=tmp_path)
         workers.callback(process.wait)
-        wait_until(store, "WorkerJoined", 3)
+        wait_until(store, "WorkerJoined", 2)
         wait_until(store, "Scored", 20)
         if elsewhere == "was killed":
             os.killpg(other.pid, signal.SIGKILL)
