@@ -59,7 +59,7 @@ def test_a_run_that_workers_elsewhere_ended_gets_its_results_file_as_it_was_said
     """What `--detach` and the worker tell a person to type is typed."""
     with mock_server(latency_ms=0) as url:
         write_suite(tmp_path, 4)
-        write_configuration(tmp_path, url, output={"file": {"path": "results.jsonl"}})
+        write_configuration(tmp_path, url, output={"file": {"path": "{timestamp}_{test_name}.jsonl"}})
         planned = run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path)
         assert "`failproof-es resume 1` writes it, and asks nothing" in planned.stderr
         done = run(store.url, "worker", "--run", "1", "--drain", cwd=tmp_path)
@@ -67,9 +67,8 @@ def test_a_run_that_workers_elsewhere_ended_gets_its_results_file_as_it_was_said
         said = "run 1 acceptance: completed; `failproof-es resume 1` writes its results file"
         assert said in done.stderr, done.stderr
         before = count(store, "RequestSent")
-        file = tmp_path / "results.jsonl"
-        assert not file.exists()
+        assert list(tmp_path.glob("*_acceptance.jsonl")) == []
         written = run(store.url, "resume", "1", cwd=tmp_path)
         assert written.returncode == 0, written.stderr
-        assert file.exists(), written.stderr
+        assert len(list(tmp_path.glob("*_acceptance.jsonl"))) == 1, written.stderr
         assert count(store, "RequestSent") == before
