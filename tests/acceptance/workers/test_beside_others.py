@@ -59,7 +59,8 @@ def test_a_run_that_workers_elsewhere_ended_gets_its_results_file_as_it_was_said
     """What `--detach` and the worker tell a person to type is typed."""
     with mock_server(latency_ms=0) as url:
         write_suite(tmp_path, 4)
-        write_configuration(tmp_path, url, output={"file": {"path": "{timestamp}_{test_name}.jsonl"}})
+        output = {"file": {"path": "{timestamp}_{test_name}.jsonl"}}
+        write_configuration(tmp_path, url, output=output)
         planned = run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path)
         assert "`failproof-es resume 1` writes it, and asks nothing" in planned.stderr
         done = run(store.url, "worker", "--run", "1", "--drain", cwd=tmp_path)
