@@ -217,9 +217,11 @@ PlannedEvaluation = tuple[str, str, int]
 
 
 def planned_names(
-    digests: Iterable[str], model_keys: Sequence[str], repetitions: int
+    digests: Iterable[str], model_keys: Sequence[str], repetitions: range
 ) -> Iterator[PlannedEvaluation]:
     """The same as `planned_evaluations`, as plain values: a plan can have millions.
+
+    `repetitions` are those of each case that are named, from 1.
 
     Raises `ImpossibleHistory` where a digest is none.
     """
@@ -227,7 +229,7 @@ def planned_names(
         if not _DIGEST.fullmatch(digest):
             said = shortened(digest, 100)
             raise ImpossibleHistory(f"the plan names {said!r}, which is no digest")
-        for repetition in range(1, repetitions + 1):
+        for repetition in repetitions:
             for model_key in model_keys:
                 yield digest, model_key, repetition
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,7 +25,7 @@ from failproof_es.core.run import (
     planned_names,
     planned_streams,
 )
-from failproof_es.core.sharding.shards import chunk_slices
+from failproof_es.core.sharding.shards import PlanPart, chunk_slices
 from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored, topics
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
@@ -254,33 +254,43 @@ def read_unfinished(
     while chunk < last and not left:
         digests = read_chunk(connection, run_id, chunk)
         chunk += 1
-        found = _unfinished_of(connection, run, digests, models)
+        planned = planned_names(digests, models, range(1, repetitions_of(run.started) + 1))
+        found = _unfinished_of(connection, run, planned)
         scored, abandoned = scored + found[0], abandoned + found[1]
         left += found[2]
     return Unfinished(chunk, scored, abandoned, left)
 
 
-def read_unfinished_cases(
-    connection: Connection, run: Run, cases: range, models: Sequence[str]
+def read_unfinished_part(
+    connection: Connection, run: Run, part: PlanPart, models: Sequence[str]
 ) -> Unfinished:
-    """The evaluations of these models that have not ended, of the cases at these places.
+    """The evaluations of these models that have not ended, of this part of the plan.
 
     Otherwise as `read_unfinished`. Raises `ImpossibleHistory` where the recorded plan is cut
     otherwise than plans are, or shorter.
     """
-    digests = _digests(connection, run, cases)
-    scored, abandoned, left = _unfinished_of(connection, run, digests, models)
+    planned = _planned_part(connection, run, part, models)
+    scored, abandoned, left = _unfinished_of(connection, run, planned)
     return Unfinished(run.chunks, scored, abandoned, left)
 
 
-def read_planned_streams(connection: Connection, run: Run, cases: range) -> Iterator[list[str]]:
-    """The streams of the evaluations of the cases at these places, some at a time.
+def read_planned_streams(connection: Connection, run: Run, part: PlanPart) -> Iterator[list[str]]:
+    """The streams of the evaluations of this part of the plan, some at a time.
 
-    Raises as `read_unfinished_cases` does.
+    Raises as `read_unfinished_part` does.
     """
     models = [model.key for model in run.started.models]
-    for planned in _batches(run, _digests(connection, run, cases), models):
+    for planned in _batches(_planned_part(connection, run, part, models)):
         yield planned_streams(run.started.originator_id, planned)
+
+
+def _planned_part(
+    connection: Connection, run: Run, part: PlanPart, models: Sequence[str]
+) -> Iterator[PlannedEvaluation]:
+    """The evaluations of this part of the plan, in plan order."""
+    digests, planned = _digests(connection, run, part.cases), repetitions_of(run.started)
+    for case, digest in zip(part.cases, digests, strict=True):
+        yield from planned_names([digest], models, part.repetitions(case, planned))
 
 
 def _digests(connection: Connection, run: Run, cases: range) -> list[str]:
@@ -296,13 +306,13 @@ def _digests(connection: Connection, run: Run, cases: range) -> list[str]:
 
 
 def _unfinished_of(
-    connection: Connection, run: Run, digests: Sequence[str], models: Sequence[str]
+    connection: Connection, run: Run, named: Iterable[PlannedEvaluation]
 ) -> tuple[int, int, list[EvaluationKey]]:
     """How many of these have ended, with a score and without, and the others in plan order."""
     run_id, final = run.started.originator_id, list(_FINAL)
     scored = abandoned = 0
     left: list[EvaluationKey] = []
-    for planned in _batches(run, digests, models):
+    for planned in _batches(named):
         streams = planned_streams(run_id, planned)
         [found] = connection.execute(
             query("finished_streams"), {"streams": streams, "final": final}
@@ -315,10 +325,8 @@ def _unfinished_of(
     return scored, abandoned, left
 
 
-def _batches(
-    run: Run, digests: Sequence[str], models: Sequence[str]
-) -> Iterator[list[PlannedEvaluation]]:
-    planned = planned_names(digests, models, repetitions_of(run.started))
+def _batches(named: Iterable[PlannedEvaluation]) -> Iterator[list[PlannedEvaluation]]:
+    planned = iter(named)
     while batch := list(islice(planned, _LOOKED_UP_AT_ONCE)):
         yield batch
 

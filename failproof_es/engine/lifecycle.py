@@ -75,8 +75,9 @@ from failproof_es.store.writing.lease import HeldLease, Lease
 class AlsoBegin(Protocol):
     """Done with a new run, in the transaction that records it, on its connection."""
 
-    def __call__(self, connection: Connection, run_id: UUID, cases: int) -> None:
-        """Raises as the database does; then there is no run."""
+    def __call__(self, connection: Connection, run_id: UUID, pieces: int) -> None:
+        """`pieces` are those of all its cases (`core/sharding/shards.py`). Raises as the database
+        does; then there is no run."""
 
 
 async def start(
@@ -315,7 +316,7 @@ def _begin(
         # Nobody else appends until this commits: a baseline that is archived later finds this run.
         require_baseline(connection, configuration.gates, run_id)
         if also is not None:
-            also(connection, run_id, cases)
+            also(connection, run_id, cases * configuration.execution.repetitions)
 
     return store.begin_run(draft, planned, plan.asked.plan, in_the_same_transaction)
 

@@ -134,7 +134,7 @@ def slice_given_back_in_flight(patched: pytest.MonkeyPatch) -> None:
 
 def spending_of_a_dead_worker_forgotten(patched: pytest.MonkeyPatch) -> None:
     """Who takes a shard over begins at nothing, whatever it has spent."""
-    patched.setattr(shared_budget, "shard_spending", lambda connection, run, cases: Spending())
+    patched.setattr(shared_budget, "shard_spending", lambda connection, run, part: Spending())
 
 
 def shards_not_reconciled(patched: pytest.MonkeyPatch) -> None:

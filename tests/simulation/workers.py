@@ -26,6 +26,7 @@ from failproof_es.engine import lifecycle, operations
 from failproof_es.engine.limits import key_share
 from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.workers import (
+    dead_holders,
     driven_run,
     ending,
     presence,
@@ -55,6 +56,10 @@ _CALM_S = 5.0
 """How often workers tell each other of limits: every second would be most of what happens."""
 _LIMITED = 0.15
 """How often the configuration limits what its servers get: such a history takes long."""
+_LOOK_EVERY_S = 5.0
+"""How often a worker looks for others that died: twice as often would be half of what happens."""
+_CUT_AS_BEFORE = 0.3
+"""How often a run was cut over whole cases, as by an older version."""
 _ALONE = 0.1
 """How often a process resumes the run alone."""
 
@@ -93,7 +98,9 @@ class WorkersHistory(History):
             self.plan = prepared(self.shape)
         self._came: dict[int, list[float]] = {}
         """By server: when workers sent it something."""
-        self.shard_cases = self.random.randint(1, 2)
+        self.shard_pieces = self.random.randint(1, 2)
+        as_before = Random(f"{seed}/cut").random() < _CUT_AS_BEFORE
+        self.pieces_of_case = 1 if as_before else self.shape.repetitions
         self.workers: dict[str, SimulatedWorker] = {}
         self._ids = Random(f"{seed}/ids")
 
@@ -101,8 +108,9 @@ class WorkersHistory(History):
         super()._begin()
         if self.bill.ceiling:
             self.database.shared.ceilings[self.run_id] = self.bill.ceiling_usd
-        self.database.queue.runs[self.run_id] = OpenShards(self.shape.cases, self.shard_cases)
-        shards = shard_count(self.shape.cases, self.shard_cases)
+        pieces = self.shape.cases * self.pieces_of_case
+        self.database.queue.runs[self.run_id] = OpenShards(pieces, self.shard_pieces)
+        shards = shard_count(pieces, self.shard_pieces)
         self.database.queue.add([ShardId(self.run_id, k) for k in range(shards)])
         for _ in range(self.random.randint(1, 2)):
             self._drive()
@@ -115,6 +123,7 @@ class WorkersHistory(History):
         yield worker, "KeyShares", lambda book: KeyShares(book, self.loop.time)
         yield key_share, "CALM_S", _CALM_S
         yield key_share, "SOON_S", _CALM_S
+        yield dead_holders, "LOOK_EVERY_S", _LOOK_EVERY_S
         yield key_share, "uuid4", lambda: UUID(int=self._ids.getrandbits(128), version=4)
         for module in (worker, shared_budget):
             yield module, "SharedState", lambda *_: SimulatedState(self.database)
@@ -126,7 +135,7 @@ class WorkersHistory(History):
         yield driven_run, "freeze_objects", lambda: None
         yield driven_run, "require_plugins", lambda started: None
         yield shard_queue, "_APP", SIMULATED_APP
-        yield shard_queue, "shard_size", lambda cases: self.shard_cases
+        yield shard_queue, "shard_size", lambda pieces: self.shard_pieces
         yield appending, "time", SimpleNamespace(sleep=lambda seconds: None)
         for module in (presence, operations, shared_budget):
             yield module, "current_user", lambda: "somebody"
@@ -192,7 +201,7 @@ class WorkersHistory(History):
         return lifecycle._take_from_workers(cast("Store", store), self.run_id)
 
     def _is_current(self, drive: Drive, body: str | None = None) -> bool:
-        """Whether the process holds the shard of what it asks, or the run."""
+        """Whether the process holds a shard with a piece of what it asks, or the run."""
         working = self.workers.get(drive.process.name)
         if working is None:
             return super()._is_current(drive, body)
@@ -200,6 +209,10 @@ class WorkersHistory(History):
             return True
         contents = [case.turns[0].content for case in self.plan.cases]
         [place] = [place for place, said in enumerate(contents) if said in body]
-        shard = place // self.shard_cases
-        row = self.database.leases.of_run.get(self.run_id, {}).get(shard)
-        return row is not None and working.holds(self.run_id, shard, row.epoch)
+        first, size = place * self.pieces_of_case, self.shard_pieces
+        last = first + self.pieces_of_case - 1
+        of_run = self.database.leases.of_run.get(self.run_id, {})
+        return any(
+            (row := of_run.get(shard)) is not None and working.holds(self.run_id, shard, row.epoch)
+            for shard in range(first // size, last // size + 1)
+        )

@@ -34,7 +34,8 @@ workers_option = click.option(
     default=1,
     show_default=True,
     metavar="N",
-    help="Drive the run with N processes on this host. Workers elsewhere can join.",
+    help="Drive the run with N processes on this host. Workers elsewhere can join. Ctrl-C lets "
+    "these N end; the run is paused unless workers elsewhere drive it, too.",
 )
 detach_option = click.option(
     "--detach",

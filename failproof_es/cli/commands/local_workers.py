@@ -7,9 +7,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -20,10 +20,12 @@ from failproof_es.core.sharding.decisions import LIVED_S, replacement_wait_s
 from failproof_es.engine import Outcome
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.history import read_run
-from failproof_es.engine.identity import process_label
+from failproof_es.engine.identity import current_host, process_label
 from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.engine.workers.presence import dead_shards, list_workers
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.events import EVENTS, Event, RunStarted, topics
+from failproof_es.reading.workers import workers_of
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.reading.reader import (
     Connection,
@@ -37,6 +39,8 @@ from failproof_es.store.writing.lease import LEASE_S, ShardLeases
 
 _LOOK_EVERY_S = 1.0
 _AT_ONCE = 2_000
+_HEARD_OF_S = 10.0
+"""A worker that lives is heard of twice as often."""
 _OF_THE_RUN = tuple(topic for topic in topics("run") if EVENTS[topic].run_status is not None)
 
 
@@ -51,6 +55,8 @@ class LocalWorkers:
     """Whether somebody looks at the progress: then every event that affects it is told."""
     after: int = 0
     """The position behind which events are told."""
+    _own: set[int] = field(default_factory=set)
+    """The processes that were begun."""
 
     async def drive(
         self,
@@ -120,6 +126,7 @@ class LocalWorkers:
     ) -> int:
         """Run a worker process until it ends; how it ended. A stop lets it drain."""
         process = await self._begin_process(run_id)
+        self._own.add(process.pid)
         telling = asyncio.create_task(_pass_on(process, f"worker {number}", say))
         stopping = asyncio.create_task(_terminate(process, stop))
         try:
@@ -157,24 +164,26 @@ class LocalWorkers:
         """How the run stands after all of them left. If nobody else drives it, it is paused."""
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
-        if not (run.ended and run.sealed) and not await self._others_drive(reader, run_id):
+        if not (run.ended and run.sealed):
             why = "stopped on request" if stopped else given_up or "all its workers left"
-            leases = ShardLeases(self.store.url, process_label())
-            try:
-                await Coordinator(self.store, leases, lambda event: None).pause(run_id, why)
-            finally:
-                await asyncio.to_thread(leases.close)
+            await self._pause_unless_driven(reader, run_id, why)
             run = await reader.read(read_run, run_id)
         return replace(Outcome.of(run, interrupted=stopped), interrupted=stopped and not run.ended)
 
-    async def _others_drive(self, reader: RetryingReader, run_id: UUID) -> bool:
-        """Whether workers elsewhere hold shards, once those of the dead must have ended."""
+    async def _pause_unless_driven(self, reader: RetryingReader, run_id: UUID, why: str) -> None:
+        """Pause the run unless workers elsewhere drive it: such a one holds a shard of it, or has
+        joined it and was heard of lately. What only a lost host holds is waited for."""
+        leases = ShardLeases(self.store.url, process_label())
+        coordinator = Coordinator(self.store, leases, lambda event: None)
         deadline = asyncio.get_running_loop().time() + LEASE_S + 1
-        before = await reader.read(_held, run_id)
-        while before and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(_LOOK_EVERY_S)
-            before = await reader.read(_held, run_id)
-        return before
+        try:
+            while not await reader.read(_driven_elsewhere, run_id, self._own):
+                paused = await coordinator.pause(run_id, why, alone=True)
+                if paused or asyncio.get_running_loop().time() >= deadline:
+                    return
+                await asyncio.sleep(_LOOK_EVERY_S)
+        finally:
+            await asyncio.to_thread(leases.close)
 
     async def _tell(
         self, run_id: UUID, observe: Callable[[Event], None], over: asyncio.Event
@@ -217,13 +226,18 @@ def _news(
     return rows, rows[-1].position if len(rows) == _AT_ONCE else max(after, newest)
 
 
-def _held(connection: Connection, run_id: UUID) -> bool:
-    row = connection.execute(
-        "SELECT EXISTS (SELECT FROM failproof.lease_list WHERE run_id = %s AND shard >= 0 "
-        "AND expires_at > clock_timestamp())",
-        (run_id,),
-    ).fetchone()
-    return row is not None and bool(row[0])
+def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]) -> bool:
+    """Whether a worker that is none of our own processes has joined the run, did not leave, and
+    lives: it was heard of lately, and has its session if it holds a shard."""
+    joined = {each.worker for each in workers_of(connection, run_id) if each.left_at is None}
+    here, dead = current_host(), dead_shards(connection, run_id)
+    return any(
+        worker.worker_id in joined
+        and worker.silent_s <= _HEARD_OF_S
+        and not (worker.host == here and worker.process in own)
+        and not (worker.shards and dead.issuperset(worker.shards))
+        for worker in list_workers(connection)
+    )
 
 
 async def _terminate(process: asyncio.subprocess.Process, stop: asyncio.Event) -> None:

@@ -403,7 +403,13 @@ def _print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
 
 def _say_what_next(counted_up: RunSummary, status: str) -> None:
     number, total = counted_up.run.started.run_number, counted_up.total
-    if status in ("paused", "running"):
+    if status == "running":
+        say(
+            f"run {number} goes on: workers elsewhere drive it. `failproof-es workers` lists them, "
+            f"`failproof-es show {number}` tells how far it is"
+        )
+        return
+    if status == "paused":
         say(f"resume it with `failproof-es resume {number}`")
         return
     if awaiting := total.awaiting:

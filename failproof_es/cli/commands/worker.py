@@ -26,6 +26,7 @@ from failproof_es.cli.rendering.signing_trouble import report_missing_key, repor
 from failproof_es.configuration.providers import rules_of
 from failproof_es.core.sharding.decisions import Choice
 from failproof_es.engine.history import read_run
+from failproof_es.engine.workers.ending import describe_end
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOptions
 from failproof_es.problems import InvalidInput
@@ -83,8 +84,9 @@ def worker(
     """Drive runs together with other workers, on this host or on others.
 
     A run is open for workers after `start --workers N`, `start --detach`, or the same of
-    `resume`. A worker takes shards of it, asks their models and records the answers. If it dies
-    or is cut off, others take its shards over about 15 seconds later.
+    `resume`. A worker takes shards of it, asks their models and records the answers. If its
+    process is killed, others take its shards over after a second or two. If its host is gone or
+    cut off, they do so about 15 seconds later.
 
     Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at
     once. The keys of the models must be in this process's environment.
@@ -107,25 +109,26 @@ def worker(
                 beside.enter_context(Follower(store.projections_url))
             working = _work(store, options, alive_file, quiet=quiet, attached=attached)
             done = event_loop.run(working)
-        paused = None if run_id is None or attached else _why_paused(store, run_id)
+        over, paused = (None, None) if run_id is None or attached else _stands(store, run_id)
     if keeper is not None:
         report_signing_error(keeper)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
-    if run_id is not None and (refused := done.refused.get(run_id)) is not None:
+    if run_id is not None and (refused := done.refusals.why.get(run_id)) is not None:
         raise refused
-    if paused is not None:
-        say(paused)
+    if (told := paused or over) is not None:
+        say(told)
     if paused is not None or (keeper is not None and keeper.changed is not None):
         click.get_current_context().exit(ExitCode.FAILED)
 
 
-def _why_paused(store: Store, run_id: UUID) -> str | None:
-    """What is said of the run that this worker was for, if it is paused now."""
+def _stands(store: Store, run_id: UUID) -> tuple[str | None, str | None]:
+    """What is said of the run that this worker was for, if it is over now, or paused."""
     with store.connect() as connection:
         run = read_run(connection, run_id)
     number = run.started.run_number
-    return f"run {number} paused: {run.reason}" if run.status == "paused" else None
+    paused = f"run {number} paused: {run.reason}" if run.status == "paused" else None
+    return describe_end(run) if run.sealed else None, paused
 
 
 def _open(run: str | None) -> tuple[Store, UUID | None]:
@@ -145,7 +148,7 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
         run_id = resolve_run(connection, run)
         state = read_run(connection, run_id)
         if state.ended and state.sealed:
-            say(f"run {state.started.run_number} has ended: {state.status}; nothing was sent")
+            say(f"{describe_end(state)}; it has ended, nothing was sent")
             return None
         if not is_open(connection, run_id):
             number = state.started.run_number

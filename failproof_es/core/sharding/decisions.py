@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
-from failproof_es.core.sharding.shards import shard_count
+from failproof_es.core.sharding.shards import ShardId, shard_count
 
 LEASE_PARTS = 3
 """A lease is renewed after this part of its time: two renewals may fail before it ends."""
@@ -29,8 +29,8 @@ class OpenRun:
     """A run that is open for workers. Its leases tell how far it is; the log is the truth."""
 
     run_id: UUID
-    cases: int
-    shard_cases: int
+    pieces: int
+    shard_pieces: int
     standing: Standing
     finished: int
     """Shards whose last holder found nothing left."""
@@ -38,7 +38,7 @@ class OpenRun:
     @property
     def shards(self) -> int:
         """How many it has."""
-        return shard_count(self.cases, self.shard_cases)
+        return shard_count(self.pieces, self.shard_pieces)
 
     @property
     def step(self) -> Step:
@@ -77,6 +77,14 @@ def leaves(open_runs: Iterable[OpenRun], *, draining: bool, active: int) -> bool
     become free because its holder died.
     """
     return draining and not active and not list(open_runs)
+
+
+def died_between(
+    before: Collection[tuple[ShardId, int]], now: Collection[tuple[ShardId, int]]
+) -> list[ShardId]:
+    """The shards whose holder died: two looks found the same lease, shard and epoch, without its
+    session. One look is not enough: a holder that was cut off begins a new session."""
+    return sorted(shard for shard, epoch in now if (shard, epoch) in before)
 
 
 def may_send(remaining_s: float) -> bool:

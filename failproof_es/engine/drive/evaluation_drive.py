@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.run import Run
+from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.tally import Tally
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import scorers_of
@@ -54,7 +55,7 @@ class Hooks:
 class EvaluationDrive:
     """The evaluations of some cases of a run. `stop` ends it: requests in flight still end.
 
-    The targets are open. `cases` are places in the plan, `None` for all of it. `may_send` says,
+    The targets are open. `part` is of its plan, `None` for all of it. `may_send` says,
     before each request, whether it may still be sent: never, once the lease may be another's.
     `turns` has a semaphore for each server, in the order of `targets.by_server`. It is shared by
     drives that go on at once: together they then carry on as many evaluations as one would.
@@ -67,7 +68,7 @@ class EvaluationDrive:
     journal: Appender
     hooks: Hooks
     stop: asyncio.Event
-    cases: range | None = None
+    part: PlanPart | None = None
     may_send: Callable[[], bool] = lambda: True
     spending: SpendLimiter | None = None
     """Holds the run below its spend ceiling, if it has one."""
@@ -90,7 +91,7 @@ class EvaluationDrive:
             tally,
             self.hooks.on_carried_over,
             self.hooks.on_begun,
-            self.cases,
+            self.part,
         )
         interpreter = self._interpreter(phase)
         queues = [
@@ -132,11 +133,12 @@ class EvaluationDrive:
         return Halted(f"{left} left unfinished; {self._turned_away[0]}")
 
     def _planned(self) -> int:
-        """The planned evaluations of its cases: every case has as many."""
+        """The planned evaluations of its part: every piece has as many."""
         manifest = self.run.started
-        if self.cases is None or not manifest.planned_cases:
+        if self.part is None or not manifest.planned_cases:
             return manifest.planned_evaluations
-        return manifest.planned_evaluations // manifest.planned_cases * len(self.cases)
+        pieces = manifest.planned_cases * self.part.of_case
+        return manifest.planned_evaluations // pieces * len(self.part.pieces)
 
     def _interpreter(self, phase: Phase) -> Interpreter:
         manifest = self.run.started

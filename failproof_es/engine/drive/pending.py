@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.run import Run
+from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.drive.passes import Phase
@@ -24,7 +25,7 @@ from failproof_es.engine.history import (
     Unfinished,
     read_evaluations,
     read_unfinished,
-    read_unfinished_cases,
+    read_unfinished_part,
     split_by_size,
 )
 from failproof_es.engine.related_runs.carried_over import carry_over
@@ -51,8 +52,8 @@ class PendingEvaluations:
     tally: Tally
     on_carried_over: OnCarriedOver | None = None
     on_begun: OnBegun | None = None
-    cases: range | None = None
-    """The places in the plan of the cases whose evaluations these are; `None` for all."""
+    part: PlanPart | None = None
+    """The part of the plan whose evaluations these are; `None` for all."""
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
         """The pending evaluations of this phase and these models, in windows.
@@ -125,8 +126,8 @@ class PendingEvaluations:
                     yield portion
 
     async def _unfinished(self, models: Sequence[str]) -> AsyncGenerator[Unfinished]:
-        if self.cases is not None:
-            yield await self.reader.read(read_unfinished_cases, self.run, self.cases, models)
+        if self.part is not None:
+            yield await self.reader.read(read_unfinished_part, self.run, self.part, models)
             return
         chunk = 0
         while chunk < self.run.chunks:

@@ -16,6 +16,7 @@ from uuid import UUID
 from failproof_es.core.costs import Prices
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
+from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.spend import Charge, Outcome, Spending, charge_of, worst_case
 from failproof_es.engine.history import read_planned_streams
 from failproof_es.events import (
@@ -49,13 +50,13 @@ def recorded_spending(connection: Connection, run: Run) -> Spending:
     return _spending(connection, run.prices or {}, outcomes, waiting)
 
 
-def shard_spending(connection: Connection, run: Run, cases: range) -> Spending:
-    """The same of the evaluations of these cases alone: the caller holds the lease of the shard.
+def shard_spending(connection: Connection, run: Run, part: PlanPart) -> Spending:
+    """The same of the evaluations of this part alone: the caller holds the lease of the shard.
 
     Raises `ImpossibleHistory` or `UnreadableState` where the record is damaged.
     """
     spending, prices = Spending(), run.prices or {}
-    for streams in read_planned_streams(connection, run, cases):
+    for streams in read_planned_streams(connection, run, part):
         asked = {"streams": streams, "topics": list(_OUTCOMES)}
         rows = connection.execute(query("events_of_streams"), asked)
         outcomes = (

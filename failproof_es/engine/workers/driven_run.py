@@ -12,6 +12,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import may_send
+from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of
@@ -108,7 +109,7 @@ class DrivenRun:
         """How many shards it drives now."""
         return len(self._driving)
 
-    async def drive(self, lease: ShardLease, cases: range) -> bool:
+    async def drive(self, lease: ShardLease, part: PlanPart) -> bool:
         """Drive the shard; whether all its evaluations have ended. Raises nothing it could tell.
 
         Ends early on a stop, when the lease is lost, and at an error, which `trouble` tells. Raises
@@ -117,7 +118,7 @@ class DrivenRun:
         spending = None
         if self._budgets is not None:
             at_once = self.configuration.execution.parallel_workers
-            spending = await self._budgets.slice_of(self.run, lease, cases, at_once)
+            spending = await self._budgets.slice_of(self.run, lease, part, at_once)
         drive = EvaluationDrive(
             self.run,
             self.configuration,
@@ -126,7 +127,7 @@ class DrivenRun:
             LeasedJournal(self.journal, lease),
             Hooks(self.observe, check_begin=self.checks.begin, check_end=self.checks.end),
             asyncio.Event(),
-            cases=cases,
+            part=part,
             may_send=lambda: may_send(self._leases.remaining_s(lease)),
             turns=self._turns,
             spending=spending,

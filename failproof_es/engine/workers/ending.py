@@ -6,38 +6,41 @@ Whoever says so holds the lease of the run itself meanwhile, beside those who ho
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from failproof_es.configuration.loading import configuration_from_resolved
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.evaluation import Evaluation, EvaluationKey
 from failproof_es.core.run import Run
-from failproof_es.core.sharding.shards import ShardId, shard_cases, shard_count
+from failproof_es.core.sharding.shards import ShardId
 from failproof_es.core.spend import ceiling_of
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.finish.finalize import finalize, scan, seal
 from failproof_es.engine.finish.live_checks import LiveChecks
-from failproof_es.engine.history import iterate_evaluations, read_run, read_unfinished_cases
+from failproof_es.engine.history import iterate_evaluations, read_run, read_unfinished_part
 from failproof_es.engine.identity import (
     code_version,
     current_host,
     current_user,
     package_versions,
 )
-from failproof_es.engine.workers.shard_queue import close_run, enqueue, reopen_run
+from failproof_es.engine.workers.shard_queue import close_run, enqueue, recorded_cut, reopen_run
 from failproof_es.engine.workers.shared_budget import CeilingAgain
 from failproof_es.events import Counts, RunPaused, RunResumed
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import RunBusy, ShardLease, ShardLeases
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +80,19 @@ class Coordinator:
             await reader.read(close_run, run_id)
             return True
 
-    async def pause(self, run_id: UUID, reason: str) -> None:
+    async def pause(self, run_id: UUID, reason: str, *, alone: bool = False) -> bool:
         """Record that the run is paused, and why: workers stop driving it. If another process is
-        about to say how the run goes on, nothing is recorded."""
-        async with self._stream(run_id) as stream:
+        about to say how the run goes on, nothing is recorded, and false returned; with `alone`
+        also while anybody holds a shard of it."""
+        async with self._stream(run_id, alone=alone) as stream:
             if stream is None:
-                return
+                return False
             reader = RetryingReader(self.store)
             if stream.run.status == "running":
                 counts, _ = await reader.read(_count, stream.run)
                 await stream.record(RunPaused, reason=reason, counts=counts)
             await reader.read(close_run, run_id)
+            return True
 
     async def close(self, run_id: UUID) -> None:
         """Close the run for workers if it is paused or over. Does nothing where another process
@@ -100,8 +105,9 @@ class Coordinator:
         """Open a run for workers that was begun before. One that is over is not changed.
 
         `max_spend_usd` is its spend ceiling from now on. A run with one is held alone until it is
-        known what it has spent. Raises `RunBusy` where another process drives or ends it, or, with
-        a ceiling, a shard of it; `InvalidInput` where the ceiling cannot be kept.
+        known what it has spent. Waits for a server that is away. Raises `RunBusy` where another
+        process drives or ends it, or, with a ceiling, a shard of it; `InvalidInput` where the
+        ceiling cannot be kept; `LogUnavailable` where the server stays away.
         """
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
@@ -109,9 +115,9 @@ class Coordinator:
         if not run.ended and (max_spend_usd is not None or ceiling_of(run) is not None):
             ceiling = CeilingAgain(self.store, max_spend_usd)
         claim = partial(self.leases.claim, run_id, alone=ceiling is not None)
-        lease = await asyncio.to_thread(claim)
+        lease = await self._through_outage(claim)
         if lease is None:
-            holder, left_s = await asyncio.to_thread(self.leases.holder_of, run_id)
+            holder, left_s = await self._through_outage(partial(self.leases.holder_of, run_id))
             raise RunBusy(run_id, holder, left_s=left_s)
         async with self._stream_under(lease) as stream:
             if stream.run.ended and stream.run.sealed:
@@ -130,19 +136,26 @@ class Coordinator:
                 )
                 if ceiling is not None:
                     await ceiling.record(stream, lease)
-            await reader.read(reopen_run, run_id, started.planned_cases)
+            await reader.read(reopen_run, stream.run)
             return stream.run
 
     @asynccontextmanager
-    async def _stream(self, run_id: UUID) -> AsyncIterator[RunStream | None]:
-        """The run's own stream under the lease of the run itself; `None` where that is held."""
-        claim = partial(self.leases.claim, run_id)
-        lease = await asyncio.to_thread(self.store.outage.retry, claim)
+    async def _stream(
+        self, run_id: UUID, *, alone: bool = False
+    ) -> AsyncIterator[RunStream | None]:
+        """The run's own stream under the lease of the run itself, or of all of it; `None` where
+        that is held."""
+        lease = await self._through_outage(partial(self.leases.claim, run_id, alone=alone))
         if lease is None:
             yield None
             return
         async with self._stream_under(lease) as stream:
             yield stream
+
+    async def _through_outage(self, call: Callable[[], T]) -> T:
+        """What `call` returns, in a thread; again while the server is away. Raises
+        `LogUnavailable` when it stays away."""
+        return await asyncio.to_thread(self.store.outage.retry, call)
 
     @asynccontextmanager
     async def _stream_under(self, lease: ShardLease) -> AsyncIterator[RunStream]:
@@ -158,17 +171,22 @@ class Coordinator:
             await asyncio.to_thread(self.leases.release, lease)
 
 
+def describe_end(run: Run) -> str:
+    """What is said of a run that is over, to who ended it: workers write no results file."""
+    number = run.started.run_number
+    said = f"run {number} {run.started.name}: {run.status}"
+    if (file := recorded_configuration(run.started).output.file) is not None and file.enabled:
+        said += f"; `failproof-es resume {number}` writes its results file, and asks nothing"
+    return said
+
+
 def _count(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
     """How many evaluations have ended, and the shards in which some have not, by the log."""
-    run_id, cases = run.started.originator_id, run.started.planned_cases
+    run_id, cut = run.started.originator_id, recorded_cut(connection, run)
     models = [model.key for model in run.started.models]
-    row = connection.execute(
-        "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s", (run_id,)
-    ).fetchone()
-    size = cases or 1 if row is None else row[0]
     tally, left = Tally(run.started.planned_evaluations), []
-    for shard in range(shard_count(cases, size)):
-        found = read_unfinished_cases(connection, run, shard_cases(cases, size, shard), models)
+    for shard in range(cut.shards):
+        found = read_unfinished_part(connection, run, cut.part(shard), models)
         tally.scored += found.scored
         tally.abandoned += found.abandoned
         states = _states(connection, run, found.keys)

@@ -97,6 +97,16 @@ def list_workers(connection: Connection) -> list[KnownWorker]:
     return [KnownWorker(*row) for row in rows]
 
 
+def dead_shards(connection: Connection, run_id: UUID) -> set[str]:
+    """The shards of the run whose holder has died, as `KnownWorker.shards` names them."""
+    rows = connection.execute(
+        "SELECT n.run_number || '/' || d.dead_shard FROM failproof.dead_leases(ARRAY[%s]) AS d "
+        "JOIN failproof.run_list AS n ON n.run_id = d.dead_run_id",
+        (run_id,),
+    )
+    return {shard for (shard,) in rows}
+
+
 @dataclass(frozen=True, slots=True)
 class KnownShare:
     """The share that a worker has of a provider key's limits; or a server that is left alone."""

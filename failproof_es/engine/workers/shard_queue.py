@@ -19,8 +19,11 @@ import procrastinate
 import psycopg
 from procrastinate import exceptions, jobs
 
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import OpenRun, Standing
-from failproof_es.core.sharding.shards import ShardId, shard_count, shard_size
+from failproof_es.core.sharding.shards import Cut, ShardId, cut_of, shard_count, shard_size
 from failproof_es.events import (
     RunCompleted,
     RunFailed,
@@ -30,7 +33,7 @@ from failproof_es.events import (
     RunStarted,
 )
 from failproof_es.store.connecting import KEEPALIVE
-from failproof_es.store.reading.reader import Connection
+from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.schema.queue_schema import has_queue, require_queue
 from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import query
@@ -141,33 +144,52 @@ def usable_queue(store: Store) -> None:
 
 
 def begin_run(
-    connection: Connection, run_id: UUID, cases: int, ceiling: Decimal | None = None
+    connection: Connection, run_id: UUID, pieces: int, ceiling: Decimal | None = None
 ) -> None:
     """Open a new run for workers, and put every shard of it in the queue.
 
-    In the caller's transaction, which records the run's plan. `ceiling` is its spend ceiling.
+    In the caller's transaction, which records the run's plan. `pieces` are those of all its cases,
+    `ceiling` is its spend ceiling.
     """
     if ceiling is not None:
         asked = {"run_id": run_id, "epoch": None, "number": 0, "ceiling": ceiling}
         connection.execute(query("begin_budget"), asked)
-    size = _open(connection, run_id, cases)
-    _enqueue(connection, [ShardId(run_id, k) for k in range(shard_count(cases, size))])
+    size = shard_size(pieces)
+    connection.execute("SELECT failproof.open_shards(%s, %s, %s)", (run_id, pieces, size))
+    _enqueue(connection, [ShardId(run_id, k) for k in range(shard_count(pieces, size))])
 
 
-def reopen_run(connection: Connection, run_id: UUID, cases: int) -> None:
+def reopen_run(connection: Connection, run: Run) -> None:
     """Open a run for workers that was begun before, and put in the queue what needs a worker."""
-    _open(connection, run_id, cases)
+    run_id, cut = run.started.originator_id, recorded_cut(connection, run)
+    connection.execute("SELECT failproof.open_shards(%s, %s, %s)", (run_id, cut.pieces, cut.size))
     enqueue_missing(connection, [run_id])
 
 
-def _open(connection: Connection, run_id: UUID, cases: int) -> int:
-    """The size of its shards."""
+def recorded_cut(connection: Connection, run: Run) -> Cut:
+    """How the run is cut into shards: as recorded, or as it would be. Raises as `cut_on_record`."""
     row = connection.execute(
-        "SELECT failproof.open_shards(%s, %s, %s)", (run_id, cases, shard_size(cases))
+        "SELECT cases, shard_cases FROM failproof.run_shard_list WHERE run_id = %s",
+        (run.started.originator_id,),
     ).fetchone()
-    assert row is not None
-    size: int = row[0]
-    return size
+    if row is not None:
+        return cut_on_record(run, *row)
+    pieces = run.started.planned_cases * repetitions_of(run.started)
+    return cut_on_record(run, pieces, shard_size(pieces))
+
+
+def cut_on_record(run: Run, pieces: int, size: int) -> Cut:
+    """The cut of the run that is on record so. Raises `ImpossibleHistory` where it is of another
+    plan."""
+    return _cut_of(run.started, pieces, size)
+
+
+def _cut_of(started: RunStarted, pieces: int, size: int) -> Cut:
+    cut = cut_of(started.planned_cases, repetitions_of(started), pieces, size)
+    if cut is None:
+        said = f"the shards of run {started.originator_id} are not cut from its plan"
+        raise ImpossibleHistory(said)
+    return cut
 
 
 def close_run(connection: Connection, run_id: UUID) -> None:
@@ -193,10 +215,22 @@ def open_runs(connection: Connection) -> list[OpenRun]:
     """The runs that are open for workers, the oldest first."""
     rows = connection.execute(query("open_runs"), {"topics": list(_STANDING)})
     return [
-        OpenRun(run_id, cases, size, _STANDING[topic], finished)
-        for run_id, cases, size, topic, finished in rows
+        OpenRun(run_id, pieces, size, _STANDING[topic], finished)
+        for run_id, pieces, size, topic, finished in rows
         if topic in _STANDING  # else its own stream is not one that a run begins with
     ]
+
+
+def providers_of(connection: Connection, run: OpenRun) -> frozenset[str]:
+    """The providers of a run's models and judges. Raises one of `UNREADABLE`, also where its
+    shards are not those of its plan."""
+    row = read_event(connection, run.run_id, 1)
+    started = row.event() if row is not None else None
+    if not isinstance(started, RunStarted):
+        raise ImpossibleHistory(f"run {run.run_id} has shards and no plan")
+    _cut_of(started, run.pieces, run.shard_pieces)
+    asked: Sequence[Any] = (*started.models, *started.judges)
+    return frozenset(model.provider for model in asked)
 
 
 def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardId]:

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.run import Run
-from failproof_es.core.sharding.shards import shard_cases, shard_count, shard_size
+from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.spend import (
     Grant,
     Report,
@@ -29,6 +29,7 @@ from failproof_es.engine.limits.recorded_spending import shard_spending
 from failproof_es.engine.limits.spend_limiter import require_ceiling_above
 from failproof_es.engine.limits.spend_slice import SpendSlice
 from failproof_es.engine.preflight.spend_checks import require_priced
+from failproof_es.engine.workers.shard_queue import recorded_cut
 from failproof_es.events import SpendCeilingChanged
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection
@@ -56,7 +57,7 @@ class RunBudgets:
     state: SharedState
 
     async def slice_of(
-        self, run: Run, lease: ShardLease, cases: range, at_once: int
+        self, run: Run, lease: ShardLease, part: PlanPart, at_once: int
     ) -> SpendSlice | None:
         """What holds the shard below the run's ceiling; `None` without one.
 
@@ -72,7 +73,7 @@ class RunBudgets:
                     remedy=f"`failproof-es resume {number} --detach` lets them",
                 )
             return None
-        spent = await RetryingReader(self.store).read(shard_spending, run, cases)
+        spent = await RetryingReader(self.store).read(shard_spending, run, part)
         await asyncio.to_thread(count_spending, self.state, lease, {lease.shard: spent})
         budget = SliceBudget(ceiling, spent)
         shared = _ShardBudget(self, run, lease)
@@ -99,9 +100,8 @@ class _ShardBudget:
                 continue  # somebody holds it
             try:
                 with budgets.store.connect() as connection:
-                    size = recorded_shard_size(connection, run)
-                    cases = shard_cases(run.started.planned_cases, size, shard)
-                    counted = {shard: shard_spending(connection, run, cases)}
+                    part = recorded_cut(connection, run).part(shard)
+                    counted = {shard: shard_spending(connection, run, part)}
                 count_spending(budgets.state, dead, counted)
             finally:
                 budgets.leases.release(dead)
@@ -133,7 +133,7 @@ class CeilingAgain:
                 set_ceiling(state, lease, lowest, _FOR_NOW)
                 count_spending(state, lease, counted)
 
-        await asyncio.to_thread(tell)
+        await asyncio.to_thread(self.store.outage.retry, tell)
 
     async def record(self, stream: RunStream, lease: ShardLease) -> None:
         """Record the new ceiling, if there is one, then let workers spend it."""
@@ -148,22 +148,10 @@ class CeilingAgain:
             with closing(SharedState(self.store.url, self.store.outage)) as state:
                 set_ceiling(state, lease, new, _RECORDED)
 
-        await asyncio.to_thread(tell)
+        await asyncio.to_thread(self.store.outage.retry, tell)
 
 
 def _spending_by_shard(connection: Connection, run: Run) -> dict[int, Spending]:
     """What each shard of the run has spent, by the log. Nobody drives it meanwhile."""
-    cases, size = run.started.planned_cases, recorded_shard_size(connection, run)
-    return {
-        shard: shard_spending(connection, run, shard_cases(cases, size, shard))
-        for shard in range(shard_count(cases, size))
-    }
-
-
-def recorded_shard_size(connection: Connection, run: Run) -> int:
-    """How many cases each shard of the run holds: as recorded, or as it would be."""
-    row = connection.execute(
-        "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s",
-        (run.started.originator_id,),
-    ).fetchone()
-    return shard_size(run.started.planned_cases) if row is None else int(row[0])
+    cut = recorded_cut(connection, run)
+    return {shard: shard_spending(connection, run, cut.part(shard)) for shard in range(cut.shards)}

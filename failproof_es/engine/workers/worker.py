@@ -10,41 +10,46 @@ import asyncio
 import os
 import random
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 from procrastinate.exceptions import ConnectorException
 
-from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
-from failproof_es.core.sharding.shards import ShardId, shard_cases
+from failproof_es.core.sharding.shards import ShardId
 from failproof_es.engine.drive.interpreter import Halted
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
-from failproof_es.engine.history import UNREADABLE
+from failproof_es.engine.history import UNREADABLE, read_run
 from failproof_es.engine.identity import code_version, package_versions, process_label
 from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.operations import record_operations
 from failproof_es.engine.preflight.record import Say
+from failproof_es.engine.workers import dead_holders
+from failproof_es.engine.workers.dead_holders import DeadHolders
 from failproof_es.engine.workers.driven_run import DrivenRun
-from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.engine.workers.ending import Coordinator, describe_end
+from failproof_es.engine.workers.endings import Endings
 from failproof_es.engine.workers.presence import Presence
+from failproof_es.engine.workers.refusals import Refusals, unreadable
 from failproof_es.engine.workers.shard_queue import (
     POLL_S,
     ShardQueue,
+    cut_on_record,
     enqueue_missing,
     open_runs,
+    providers_of,
 )
 from failproof_es.engine.workers.shared_budget import RunBudgets
 from failproof_es.events import (
     EvaluationAbandoned,
     Event,
-    RunStarted,
     Scored,
     WorkerJoined,
     WorkerLeft,
@@ -52,7 +57,7 @@ from failproof_es.events import (
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import JournalError
 from failproof_es.store.outage import UNAVAILABLE, LogUnavailable
-from failproof_es.store.reading.reader import Connection, read_event
+from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
@@ -63,10 +68,8 @@ MOST_SHARDS = 2
 """Two, so that a worker has something to ask while the last answers of a shard are awaited."""
 _SOONEST = 0.8
 """The part of a pause that is not left to chance: workers that began together soon take turns."""
-TRY_AGAIN_S = 30.0
-"""So long after it could not drive a run, a worker that waits for work tries again; twice as long
-after each time more, up to `LONGEST_WITHOUT_S`."""
-LONGEST_WITHOUT_S = 600.0
+LISTEN_S = 0.25
+"""How often it looks whether its session was cut off: others take a worker without one for dead."""
 
 _IN_BETWEEN = (*UNAVAILABLE, psycopg.Error, ConnectorException)
 """The same, and what comes of one whose queue is missing, or is made anew."""
@@ -97,10 +100,8 @@ class Worker:
         say: Say,
     ) -> None:
         self.worker_id = uuid4()
-        self.refused: dict[UUID, InvalidInput] = {}
+        self.refusals = Refusals(for_good=options.drain)
         """Runs that this host cannot drive, and why."""
-        self._refusals: dict[UUID, tuple[int, float]] = {}
-        """How often each was refused, and until when, by the monotonic clock."""
         self._store = store
         self._options = options
         self._observe_all = observe
@@ -121,6 +122,8 @@ class Worker:
         self._driven: dict[UUID, DrivenRun] = {}
         self._joining = asyncio.Lock()
         self._wake = asyncio.Event()
+        self._endings = Endings(self._wake.set)
+        self._dead_holders = DeadHolders(self._reader)
         self._stopping = False
         self._reconcile_at = 0.0
         """When shards without a job are looked for next, by the monotonic clock."""
@@ -150,6 +153,7 @@ class Worker:
 
     async def _work(self) -> None:
         taking: asyncio.Task[None] | None = None
+        replacing = asyncio.create_task(self._replace_dead(), name="dead holders")
         try:
             while not self._stop.is_set():
                 try:
@@ -167,9 +171,11 @@ class Worker:
             self._queue.queues.clear()
             reason = "stopped on request" if self._stop.is_set() else "nothing was left to do"
             await asyncio.gather(*(driven.stop() for driven in self._driven.values()))
-            if taking is not None:
-                taking.cancel()
-                await asyncio.gather(taking, return_exceptions=True)
+            others = [each for each in (taking, replacing) if each is not None]
+            for each in others:
+                each.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+            await self._endings.wait()
             for run_id in list(self._driven):
                 await self._leave(run_id, reason)
             await self._shares.close()
@@ -206,18 +212,18 @@ class Worker:
 
     async def _look(self) -> bool:
         """Look at the open runs, and do what none of their shards is; false to leave."""
+        for run_id, ending in self._endings.over():
+            with self._refusing(run_id), suppress(LeaseLost):  # then another worker ends it
+                if ending.result() and self._options.choice.run_id is None:
+                    self._say(describe_end(await self._reader.read(read_run, run_id)))
         found = await self._reader.read(self._chosen)
         for run in found:
-            try:
+            with self._refusing(run.run_id):
                 await self._attend(run)
-            except InvalidInput as error:
-                self._refuse(run.run_id, error)
-            except UNREADABLE as error:
-                self._refuse(run.run_id, _unreadable(error))
         self._open = {
             run.run_id: run
             for run in found
-            if run.standing == "running" and run.run_id not in self.refused
+            if run.standing == "running" and run.run_id not in self.refusals.why
         }
         self._queue.queues[:] = map(str, self._open)
         for run_id in [each for each in self._driven if each not in self._open]:
@@ -236,35 +242,43 @@ class Worker:
         chosen = []
         wanted = self._options.choice.run_id
         for run in open_runs(connection):
-            if wanted not in (None, run.run_id) or self._still_refused(run.run_id):
+            if wanted not in (None, run.run_id) or self.refusals.holds(run.run_id):
                 continue
-            try:
+            with self._refusing(run.run_id):
                 if run.run_id not in self._providers:
-                    self._providers[run.run_id] = _providers(connection, run)
-            except UNREADABLE as error:
-                self._refuse(run.run_id, _unreadable(error))
-                continue
-            if self._options.choice.takes(run.run_id, self._providers[run.run_id]):
-                chosen.append(run)
+                    self._providers[run.run_id] = providers_of(connection, run)
+                if self._options.choice.takes(run.run_id, self._providers[run.run_id]):
+                    chosen.append(run)
         return chosen
 
     async def _attend(self, run: OpenRun) -> None:
-        """End a run whose shards are finished; let go of one that is paused or over."""
+        """Begin to end a run whose shards are finished; let go of one that is paused or over."""
         if run.step == "close":
             await self._coordinator.close(run.run_id)
         elif run.step == "finish":
             driven = self._driven.get(run.run_id)
             checks = None if driven is None else driven.checks
-            with suppress(LeaseLost):  # then another worker ends it
-                if await self._coordinator.finish(run.run_id, checks):
-                    self._wake.set()
+            finish = partial(self._coordinator.finish, run.run_id, checks)
+            self._endings.begin(run.run_id, finish)
+
+    async def _replace_dead(self) -> None:
+        """Put the shards of workers that died back in the queue, until cancelled."""
+        while True:
+            await asyncio.sleep(dead_holders.LOOK_EVERY_S)
+            if self._open:
+                with suppress(*_IN_BETWEEN):
+                    await self._dead_holders.look(self._open)
 
     def _begin_renewing(self, loop: asyncio.AbstractEventLoop, released: threading.Event) -> None:
         """Renew the leases in a thread of its own, however busy the others are."""
 
         def keep() -> None:
-            while not released.wait(self._options.lease_s / LEASE_PARTS):
-                self._renew(loop)
+            period_s = self._options.lease_s / LEASE_PARTS
+            renew_at = clock.monotonic_s() + period_s
+            while not released.wait(min(LISTEN_S, period_s)):
+                if clock.monotonic_s() >= renew_at or self._leases.was_cut_off():
+                    self._renew(loop)
+                    renew_at = clock.monotonic_s() + period_s
 
         threading.Thread(target=keep, name="leases", daemon=True).start()
 
@@ -305,8 +319,8 @@ class Worker:
         done = False
         try:
             if not self._stopping:  # opening the run may have taken long
-                cases = shard_cases(run.cases, run.shard_cases, shard)
-                done = await driven.drive(lease, cases)
+                part = cut_on_record(driven.run, run.pieces, run.shard_pieces).part(shard)
+                done = await driven.drive(lease, part)
         finally:
             await asyncio.to_thread(self._leases.release, lease, finished=done)
         if done and not driven.active:
@@ -315,7 +329,7 @@ class Worker:
     async def _joined(self, run_id: UUID) -> DrivenRun | None:
         """The run, opened here now if it was not; `None` if it cannot be driven on this host."""
         async with self._joining:
-            if run_id in self._driven or run_id in self.refused or self._stopping:
+            if run_id in self._driven or run_id in self.refusals.why or self._stopping:
                 return self._driven.get(run_id)
             try:
                 driven = await DrivenRun.open(
@@ -331,7 +345,7 @@ class Worker:
                 self._refuse(run_id, error)
                 return None
             except UNREADABLE as error:
-                self._refuse(run_id, _unreadable(error))
+                self._refuse(run_id, unreadable(error))
                 return None
             except UNAVAILABLE:
                 raise
@@ -339,7 +353,7 @@ class Worker:
                 self._refuse(run_id, InvalidInput.because(f"{type(error).__name__}: {error}"))
                 return None
             self._driven[run_id] = driven
-            self._refusals.pop(run_id, None)
+            self.refusals.forget(run_id)
             started = driven.run.started
             await self._record(
                 run_id,
@@ -353,23 +367,19 @@ class Worker:
 
     def _refuse(self, run_id: UUID, error: InvalidInput) -> None:
         """Leave the run to other hosts, for a while: something that it needs is missing here."""
-        times, _ = self._refusals.get(run_id, (0, 0.0))
-        without_s = min(TRY_AGAIN_S * 2.0 ** min(times, 30), LONGEST_WITHOUT_S)
-        self._refusals[run_id] = times + 1, clock.monotonic_s() + without_s
-        self.refused[run_id] = error
+        said = self.refusals.add(run_id, error)
         self._let_go(run_id)
-        said = "; ".join(str(problem) for problem in error.problems)
-        again = "" if self._options.drain else f"; tried again in {without_s:.0f} s"
-        self._say(f"run {run_id} cannot be driven here: {said}{again}")
+        self._say(said)
 
-    def _still_refused(self, run_id: UUID) -> bool:
-        """Whether the run is left to others. One that waits for work tries again in the end: what
-        was missing may be back, such as a server that did not answer."""
-        if run_id in self.refused and not self._options.drain:
-            _, until = self._refusals[run_id]
-            if clock.monotonic_s() >= until:
-                del self.refused[run_id]
-        return run_id in self.refused
+    @contextmanager
+    def _refusing(self, run_id: UUID) -> Iterator[None]:
+        """Refuse the run where it cannot be driven here, or cannot be read."""
+        try:
+            yield
+        except InvalidInput as error:
+            self._refuse(run_id, error)
+        except UNREADABLE as error:
+            self._refuse(run_id, unreadable(error))
 
     def _let_go(self, run_id: UUID) -> None:
         """Take no more shards of the run before the next look."""
@@ -407,8 +417,8 @@ class Worker:
                 await self._coordinator.pause(run_id, str(error))
         except (*UNAVAILABLE, LeaseLost):
             pass  # whoever meets the error next says so
-        except UNREADABLE as unreadable:
-            self._refuse(run_id, _unreadable(unreadable))
+        except UNREADABLE as broken:
+            self._refuse(run_id, unreadable(broken))
         finally:
             reason = "the log could not be written" if unsaid else "the run was paused"
             await self._end(driven, reason)
@@ -427,17 +437,3 @@ class Worker:
         said = {"worker": self.worker_id, **fields}
         with suppress(*UNAVAILABLE):
             await asyncio.to_thread(record_operations, self._store, run_id, [(kind, said)])
-
-
-def _unreadable(error: Exception) -> InvalidInput:
-    return InvalidInput.because(str(error), remedy="`failproof-es verify` says what was changed")
-
-
-def _providers(connection: Connection, run: OpenRun) -> frozenset[str]:
-    """The providers of a run's models and judges. Raises one of `UNREADABLE`."""
-    row = read_event(connection, run.run_id, 1)
-    started = row.event() if row is not None else None
-    if not isinstance(started, RunStarted) or started.planned_cases != run.cases:
-        raise ImpossibleHistory(f"the shards of run {run.run_id} are not cut from its plan")
-    asked: Sequence[Any] = (*started.models, *started.judges)
-    return frozenset(model.provider for model in asked)

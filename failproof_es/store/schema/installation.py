@@ -51,6 +51,7 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/claim_lease",
     "functions/renew_leases",
     "functions/release_lease",
+    "functions/dead_leases",
     "functions/number_run",
     "functions/open_shards",
     "functions/close_shards",

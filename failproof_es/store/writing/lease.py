@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import select
 import threading
 import time
 from collections.abc import Callable
@@ -36,8 +37,9 @@ LEASE_S = 15.0
 _RENEW_S = 2.0
 """A drive renews its lease so often: so soon it notices that its session was cut off."""
 _PATIENCE_PARTS = 6
-"""A claim of a shard waits for this part of the lease time at most: renewals wait behind it."""
+"""A claim waits for this part of the lease time at most where renewals may wait behind it."""
 _LEAST_PATIENCE_MS = 500
+_MOST_READS = 10
 RUN_ITSELF = -1
 """The number that stands for the run itself where another one stands for a shard."""
 
@@ -146,8 +148,8 @@ class ShardLeases:
 
         Who holds it may be this process. With `alone`, which only `RUN_ITSELF` can be, the run is
         taken with all its shards: `None` while one of them is held, and no shard can be claimed
-        as long as it lasts. Also `None` for a shard while appends are held up for seconds: what is
-        held already must be renewed meanwhile.
+        as long as it lasts. Also `None` while appends are held up for seconds, for a shard and for
+        who holds something: what is held already must be renewed meanwhile.
         """
         with self._guard:
             if (run_id, shard) in self._held:
@@ -182,6 +184,16 @@ class ShardLeases:
     def remaining_s(self, lease: ShardLease) -> float:
         """For how many seconds more the lease surely is held; below 0 when it may have ended."""
         return lease.ends_at - self._clock()
+
+    def was_cut_off(self) -> bool:
+        """Whether something is held, and the session is known to have ended: `renew` begins
+        another. Asks the server nothing. False while another thread uses the session."""
+        if not self._guard.acquire(blocking=False):
+            return False
+        try:
+            return bool(self._held) and (self._connection is None or _has_ended(self._connection))
+        finally:
+            self._guard.release()
 
     def release(self, lease: ShardLease, *, finished: bool = False) -> None:
         """Let others have it. `finished` tells them that nothing is left to be done.
@@ -226,7 +238,7 @@ class ShardLeases:
                 "session": self._session,
                 "alone": lease.alone,
                 "after_epoch": lease.epoch or None,
-                "patience_ms": str(0 if lease.shard == RUN_ITSELF else patience_ms),
+                "patience_ms": str(patience_ms if lease.shard >= 0 or self._held else 0),
             },
         )
         if epoch is None:
@@ -394,6 +406,18 @@ class Lease:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+
+def _has_ended(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server has ended the session, as far as the network has told by now."""
+    with contextlib.suppress(psycopg.Error, OSError):
+        waiting = select.poll()
+        waiting.register(connection.fileno(), select.POLLIN)
+        for _ in range(_MOST_READS):  # what it said last, then the end, which raises
+            if not waiting.poll(0):
+                break
+            connection.pgconn.consume_input()
+    return connection.closed
 
 
 def _let_go(connection: psycopg.Connection[Any]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from failproof_es.core.sharding.shards import shard_cases, shard_size
+from failproof_es.core.sharding.shards import PlanPart, shard_pieces, shard_size
 from failproof_es.core.spend import HIDDEN_INPUT_TOKENS
 from failproof_es.engine.history import read_run
 from failproof_es.engine.limits.recorded_spending import recorded_spending
@@ -150,8 +150,8 @@ def test_who_takes_a_shard_over_counts_what_the_one_before_spent(
             for shard in range(64 // size):
                 lease = leases.claim(run_id, shard)
                 assert lease is not None
-                cases = shard_cases(64, size, shard)
-                found.append(await budgets.slice_of(state, lease, cases, 4))
+                part = PlanPart(shard_pieces(64, size, shard), 1)
+                found.append(await budgets.slice_of(state, lease, part, 4))
             return found
 
     assert all(asyncio.run(count_all()))

@@ -13,6 +13,7 @@ import pytest
 from procrastinate.exceptions import ConnectorException
 
 from failproof_es.core.sharding.shards import ShardId, shard_count, shard_size
+from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.shard_queue import (
     ShardQueue,
     begin_run,
@@ -27,6 +28,7 @@ from failproof_es.store.schema.installation import AUDITOR, PROJECTOR, install
 from failproof_es.store.schema.queue_schema import has_queue, require_queue
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import ShardLeases
+from tests.benchmarks.rebuild import begun
 from tests.conftest import as_administrator
 
 CASES = 100
@@ -138,7 +140,9 @@ def test_a_run_that_is_closed_has_no_jobs_and_is_cut_as_before_when_it_is_opened
         close_run(connection, run_id)
         assert waiting(connection) == []
         assert not is_open(connection, run_id)
-        reopen_run(connection, run_id, CASES)
+        events, _ = begun(CASES, run_id)
+        store.log.events.put(events)
+        reopen_run(connection, read_run(connection, run_id))
         assert is_open(connection, run_id)
         assert len(waiting(connection)) == SHARDS
         kept = connection.execute(

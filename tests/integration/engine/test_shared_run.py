@@ -14,10 +14,10 @@ from failproof_es.configuration.schema import Gates
 from failproof_es.core.case import prompt_id
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
-from failproof_es.core.sharding.shards import ShardId
+from failproof_es.core.sharding.shards import PlanPart, ShardId
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import RunStream
-from failproof_es.engine.history import read_chunk, read_run, read_unfinished_cases
+from failproof_es.engine.history import read_chunk, read_run, read_unfinished_part
 from failproof_es.engine.workers import ending
 from failproof_es.engine.workers.ending import Coordinator, _count
 from failproof_es.engine.workers.leased_journal import LeasedJournal
@@ -55,7 +55,7 @@ def test_what_is_left_of_a_shard_is_that_of_its_cases_alone(store: Store, run_id
     with store.connect() as connection:
         run = read_run(connection, run_id)
         keys = [model.key for model in run.started.models]
-        found = read_unfinished_cases(connection, run, range(4, 8), keys)
+        found = read_unfinished_part(connection, run, PlanPart(range(4, 8), 1), keys)
         assert found.scored + found.abandoned == len(keys)
         assert len(found.keys) == 3 * len(keys)
         counts, left = _count(connection, run)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,98 +16,27 @@ import pytest
 from psycopg import sql
 
 from failproof_es.engine.history import read_run
-from failproof_es.engine.workers import shard_queue, worker
+from failproof_es.engine.workers import refusals, shard_queue
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.shard_queue import ShardQueue, is_open
-from failproof_es.engine.workers.worker import Worker, WorkerOptions
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.schema.installation import install
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import ShardLeases
-from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.commands import invoke
+from tests.conftest import as_administrator
+from tests.integration.engine.working import (
+    CASES,
+    Working,
+    count,
+    drive,
+    jobs,
+    number,
+    plan,
+    until,
+)
 from tests.servers.mock_server import MockServer
-
-CASES = 40
-"""In twenty shards."""
-LONGEST_S = 60
-
-
-class Working:
-    """A worker in this process, and what it said."""
-
-    def __init__(self, store: Store, **options: Any) -> None:
-        self.said: list[str] = []
-        self.stop = asyncio.Event()
-        self.worker = Worker(
-            store,
-            WorkerOptions(lease_s=3.0, **options),
-            observe=lambda event: None,
-            stop=self.stop,
-            say=self.said.append,
-        )
-
-    async def __aenter__(self) -> Working:
-        self._task = asyncio.create_task(self.worker.work())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.stop.set()
-        async with asyncio.timeout(LONGEST_S):
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def left(self) -> None:
-        """Wait until it has left by itself."""
-        async with asyncio.timeout(LONGEST_S):
-            await self._task
-
-
-def plan(
-    store: Store, folder: Path, url: str, cases: int = CASES, prompt: str = "Say {n}."
-) -> UUID:
-    write_suite(folder, cases, prompt)
-    execution = {"parallel_workers": 1, "retry_attempts": 0, "retry_delay_ms": 10}
-    write_configuration(folder, url, execution=execution)
-    done = invoke(store.url, "start", "run.yaml", "--detach", "--quiet", cwd=folder)
-    assert done.exit_code == 0, done.output
-    with store.connect() as connection:
-        [(run_id,)] = connection.execute("SELECT run_id FROM failproof.run_list").fetchall()
-    assert isinstance(run_id, UUID)
-    return run_id
-
-
-def number(store: Store, statement: str, *parameters: object) -> int:
-    with store.connect() as connection:
-        row = connection.execute(statement.encode(), parameters).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def jobs(store: Store) -> int:
-    waiting = "SELECT count(*) FROM failproof_queue.procrastinate_jobs WHERE status = 'todo'"
-    return number(store, waiting)
-
-
-def count(store: Store, topic: str) -> int:
-    return number(store, "SELECT count(*) FROM failproof.stored_events WHERE topic = %s", topic)
-
-
-async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LONGEST_S):
-        while not await asyncio.to_thread(true):  # noqa: ASYNC110 - it is the database that tells
-            await asyncio.sleep(0.05)
-
-
-def drive(main: Callable[[MockServer], Awaitable[None]], latency_s: float = 0.0) -> None:
-    async def with_server() -> None:
-        server = MockServer(latency_s)
-        await server.start()
-        try:
-            await main(server)
-        finally:
-            await server.stop()
-
-    asyncio.run(with_server())
 
 
 def test_one_that_leaves_takes_no_jobs_from_others(store: Store, tmp_path: Path) -> None:
@@ -138,7 +68,7 @@ def test_one_that_cannot_drive_a_run_takes_no_more_jobs_of_it(store: Store, tmp_
 def test_one_that_waits_tries_again_to_reach_a_server(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "TRY_AGAIN_S", 0.5)
+    monkeypatch.setattr(refusals, "TRY_AGAIN_S", 0.5)
 
     async def main(server: MockServer) -> None:
         await asyncio.to_thread(plan, store, tmp_path, server.url)
@@ -190,7 +120,7 @@ def test_an_error_that_nobody_foresaw_is_told_and_the_run_left_to_others(
         async with Working(store, drain=True) as working:
             await working.left()
         assert "a plugin failed" in working.said[0]
-        assert run_id in working.worker.refused
+        assert run_id in working.worker.refusals.why
 
     drive(main)
 
@@ -320,8 +250,8 @@ def test_one_lives_through_a_queue_that_is_dropped_and_made_anew(
         await asyncio.to_thread(plan, store, tmp_path, server.url, 20)
         async with Working(store, drain=True) as working:
             await until(lambda: count(store, "Scored") >= 2)
-            # In a thread: it waits for transactions that only this loop can end.
-            await asyncio.to_thread(administrator.execute, "DROP SCHEMA failproof_queue CASCADE")
+            drop = "DROP SCHEMA failproof_queue CASCADE"
+            await asyncio.to_thread(administrator.execute, drop)  # a job may be in a transaction
             await asyncio.sleep(5)
             await asyncio.to_thread(install, administrator, logins=True)
             await working.left()
@@ -434,3 +364,30 @@ def test_workers_that_cannot_have_been_are_not_listed(
     listed = invoke(store.url, "workers", "--json", cwd=tmp_path)
     assert listed.exit_code == 0, listed.output
     assert len(orjson.loads(listed.output)) == 1
+
+
+@pytest.mark.parametrize("as_before", [False, True])
+def test_the_repetitions_of_one_case_are_shared_by_workers(
+    store: Store, tmp_path: Path, as_before: bool
+) -> None:
+    """A run whose shards an older version cut over whole cases is driven by those shards."""
+
+    async def main(server: MockServer) -> None:
+        run_id = await asyncio.to_thread(
+            partial(plan, store, tmp_path, server.url, 1, repetitions=60)
+        )
+        assert jobs(store) == 20, "three repetitions each"
+        if as_before:
+            with psycopg.connect(as_administrator(store.url), autocommit=True) as administrator:
+                administrator.execute("UPDATE failproof.run_shards SET cases = 1, shard_cases = 1")
+        async with Working(store, drain=True) as one, Working(store, drain=True) as other:
+            await one.left()
+            await other.left()
+        finished = sorted([one.worker.finished, other.worker.finished])
+        assert (sum(finished), finished[0] == 0) == (60, as_before), "all are in one shard then"
+        asked = "SELECT count(DISTINCT originator_id) FROM failproof.stored_events WHERE topic = %s"
+        assert number(store, asked, "Scored") == count(store, "RequestSent") == 60
+        with store.connect() as connection:
+            assert read_run(connection, run_id).sealed
+
+    drive(main, latency_s=0.05)

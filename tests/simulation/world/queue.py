@@ -32,8 +32,8 @@ Drive = Callable[[ShardId], Awaitable[None]]
 class OpenShards:
     """How a run is cut, and whether workers may drive it."""
 
-    cases: int
-    shard_cases: int
+    pieces: int
+    shard_pieces: int
     is_open: bool = True
 
 
@@ -196,14 +196,14 @@ Answer = list[Any]
 
 
 def _open_shards(connection: SimulatedConnection, parameters: Any) -> Answer:
-    run_id, cases, size = parameters
+    run_id, pieces, size = parameters
     runs = connection.database.queue.runs
 
     def opened() -> None:
-        runs.setdefault(run_id, OpenShards(cases, size)).is_open = True
+        runs.setdefault(run_id, OpenShards(pieces, size)).is_open = True
 
     connection.written(opened)
-    return [(runs[run_id].shard_cases,)]
+    return [(runs[run_id].shard_pieces,)]
 
 
 def _close_shards(connection: SimulatedConnection, parameters: Any) -> Answer:
@@ -236,9 +236,9 @@ def _is_open(connection: SimulatedConnection, parameters: Any) -> Answer:
     return [] if run is None else [(run.is_open,)]
 
 
-def _shard_cases(connection: SimulatedConnection, parameters: Any) -> Answer:
+def _cut(connection: SimulatedConnection, parameters: Any) -> Answer:
     run = connection.database.queue.runs.get(parameters[0])
-    return [] if run is None else [(run.shard_cases,)]
+    return [] if run is None else [(run.pieces, run.shard_pieces)]
 
 
 def _open_runs(connection: SimulatedConnection, parameters: Any) -> Answer:
@@ -248,7 +248,7 @@ def _open_runs(connection: SimulatedConnection, parameters: Any) -> Answer:
             said = [row.entry.topic for row in database.streams.get(run_id, ())]
             last = [topic for topic in said if topic in parameters["topics"]][-1]
             finished = sum(of_run == run_id for of_run, _ in database.leases.finished)
-            found.append((run_id, run.cases, run.shard_cases, last, finished))
+            found.append((run_id, run.pieces, run.shard_pieces, last, finished))
     return found
 
 
@@ -262,13 +262,23 @@ def _shards_without_job(connection: SimulatedConnection, parameters: Any) -> Ans
         run = table.runs.get(run_id)
         if run is None or not run.is_open:
             continue
-        for number in range(shard_count(run.cases, run.shard_cases)):
+        for number in range(shard_count(run.pieces, run.shard_pieces)):
             row = database.leases.of_run.get(run_id, {}).get(number)
             held = row is not None and row.ends_at > now
             finished = (run_id, number) in database.leases.finished
             if not held and not finished and ShardId(run_id, number) not in busy:
                 found.append((run_id, number))
     return found
+
+
+def _dead_leases(connection: SimulatedConnection, parameters: Any) -> Answer:
+    leases, now = connection.database.leases, connection.database.now_s
+    return [
+        (run_id, shard, row.epoch)
+        for run_id in parameters["runs"]
+        for shard, row in leases.of_run.get(run_id, {}).items()
+        if shard >= 0 and row.ends_at > now and row.session not in (None, *leases.sessions)
+    ]
 
 
 def _shards_ever_held(connection: SimulatedConnection, parameters: Any) -> Answer:
@@ -287,12 +297,13 @@ ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     "DELETE FROM failproof_queue.procrastinate_jobs "
     "WHERE queue_name = %s AND status = 'todo'": _delete_jobs,
     "SELECT is_open FROM failproof.run_shard_list WHERE run_id = %s": _is_open,
-    "SELECT shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _shard_cases,
+    "SELECT cases, shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _cut,
     "SELECT EXISTS (SELECT FROM failproof.lease_list WHERE run_id = %s AND shard >= 0)": (
         _shards_ever_held
     ),
     query("open_runs"): _open_runs,
     query("shards_without_job"): _shards_without_job,
+    query("dead_leases"): _dead_leases,
     query("tell_worker"): _nothing,
     query("forget_worker"): _nothing,
     "SELECT pg_catalog.current_setting('search_path')": lambda *_: [("pg_catalog, pg_temp",)],

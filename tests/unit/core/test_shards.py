@@ -9,12 +9,14 @@ import pytest
 
 from failproof_es.core.run import CHUNK
 from failproof_es.core.sharding.shards import (
-    MOST_CASES,
+    MOST_PIECES,
     WORKERS_SERVED,
+    Cut,
     ShardId,
     chunk_slices,
-    shard_cases,
+    cut_of,
     shard_count,
+    shard_pieces,
     shard_size,
 )
 
@@ -25,7 +27,7 @@ PLANS = (0, 1, 2, 15, 16, 17, 31, 32, 33, 249, 250, 251, 999, 1_000, 1_001, 3_99
 @pytest.mark.parametrize("cases", PLANS)
 def test_every_case_is_in_one_shard_in_plan_order(cases: int) -> None:
     size = shard_size(cases)
-    shards = [shard_cases(cases, size, k) for k in range(shard_count(cases, size))]
+    shards = [shard_pieces(cases, size, k) for k in range(shard_count(cases, size))]
     assert all(shards), "no shard is empty"
     assert sum(map(len, shards)) == cases
     assert all(before.stop == after.start for before, after in pairwise(shards))
@@ -36,7 +38,7 @@ def test_every_case_is_in_one_shard_in_plan_order(cases: int) -> None:
 @pytest.mark.parametrize("cases", PLANS)
 def test_a_shard_is_small_and_sixteen_workers_have_work(cases: int) -> None:
     size = shard_size(cases)
-    assert 1 <= size <= MOST_CASES
+    assert 1 <= size <= MOST_PIECES
     assert shard_count(cases, size) >= min(cases, WORKERS_SERVED)
 
 
@@ -69,10 +71,10 @@ def test_a_shard_is_found_in_the_recorded_chunks(cases: int) -> None:
     for shard in (k for k in wanted if 0 <= k < shard_count(cases, size)):
         found = [
             each.chunk * CHUNK + place
-            for each in chunk_slices(shard_cases(cases, size, shard))
+            for each in chunk_slices(shard_pieces(cases, size, shard))
             for place in range(each.first, each.end)
         ]
-        assert found == list(shard_cases(cases, size, shard))
+        assert found == list(shard_pieces(cases, size, shard))
 
 
 def test_a_shard_can_reach_over_the_edge_of_a_chunk() -> None:
@@ -82,16 +84,56 @@ def test_a_shard_can_reach_over_the_edge_of_a_chunk() -> None:
 @pytest.mark.parametrize("shard", [-1, 17])
 def test_there_is_no_shard_outside_the_plan(shard: int) -> None:
     with pytest.raises(IndexError):
-        shard_cases(1_000, 62, shard)
+        shard_pieces(1_000, 62, shard)
 
 
 def test_wrong_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="-1 cases"):
+    with pytest.raises(ValueError, match="-1 pieces"):
         shard_size(-1)
-    with pytest.raises(ValueError, match="0 cases"):
+    with pytest.raises(ValueError, match="0 pieces"):
         shard_count(10, 0)
 
 
 def test_a_shard_is_named_by_its_run_and_number() -> None:
     run = UUID(int=7)
     assert str(ShardId(run, 3)) == f"{run}/3"
+
+
+def held(cut: Cut, repetitions: int) -> list[tuple[int, int]]:
+    """Every case and repetition that the shards hold, in their order."""
+    parts = [cut.part(shard) for shard in range(cut.shards)]
+    assert all(part.pieces for part in parts)
+    return [
+        (case, repetition)
+        for part in parts
+        for case in part.cases
+        for repetition in part.repetitions(case, repetitions)
+    ]
+
+
+@pytest.mark.parametrize("as_before", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 250])
+@pytest.mark.parametrize("repetitions", [1, 2, 3, 10])
+@pytest.mark.parametrize("cases", [0, 1, 2, 7])
+def test_every_repetition_of_every_case_is_in_one_shard_in_plan_order(
+    cases: int, repetitions: int, size: int, as_before: bool
+) -> None:
+    pieces = cases if as_before else cases * repetitions
+    cut = cut_of(cases, repetitions, pieces, size)
+    assert cut is not None
+    planned = [(case, each) for case in range(cases) for each in range(1, repetitions + 1)]
+    assert held(cut, repetitions) == planned
+
+
+def test_one_case_with_many_repetitions_is_cut() -> None:
+    pieces = 1 * 10_000
+    cut = cut_of(1, 10_000, pieces, shard_size(pieces))
+    assert cut == Cut(10_000, 10_000, 250)
+    assert cut.shards == 40
+    assert cut.part(39).cases == range(1)
+    assert cut.part(39).repetitions(0, 10_000) == range(9_751, 10_001)
+
+
+@pytest.mark.parametrize("pieces", [0, 6, 8, 20, 22])
+def test_shards_of_another_plan_are_no_cut(pieces: int) -> None:
+    assert cut_of(7, 3, pieces, 2) is None

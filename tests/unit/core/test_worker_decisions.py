@@ -11,16 +11,18 @@ from failproof_es.core.sharding.decisions import (
     OpenRun,
     Standing,
     Step,
+    died_between,
     leaves,
     may_send,
     replacement_wait_s,
 )
+from failproof_es.core.sharding.shards import ShardId
 
 RUN = UUID(int=7)
 
 
 def open_run(standing: Standing = "running", finished: int = 0) -> OpenRun:
-    return OpenRun(RUN, cases=100, shard_cases=6, standing=standing, finished=finished)
+    return OpenRun(RUN, pieces=100, shard_pieces=6, standing=standing, finished=finished)
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,11 @@ def test_nothing_is_sent_under_a_lease_that_may_have_ended() -> None:
 def test_a_worker_that_keeps_dying_is_replaced_later_each_time_and_then_no_more() -> None:
     waits = [replacement_wait_s(deaths) for deaths in range(1, 8)]
     assert waits == [1.0, 2.0, 4.0, 8.0, 16.0, None, None]
+
+
+def test_a_holder_died_if_two_looks_found_the_same_lease_without_its_session() -> None:
+    first, second = ShardId(RUN, 1), ShardId(RUN, 2)
+    assert died_between([], [(first, 1)]) == []
+    assert died_between([(first, 1), (second, 4)], [(second, 4), (first, 1)]) == [first, second]
+    assert died_between([(first, 1)], [(first, 2)]) == [], "somebody has it since"
+    assert died_between([(first, 1)], []) == [], "it showed its new session"

@@ -126,7 +126,7 @@ def test_the_streams_of_a_plan_are_those_of_its_evaluations(
     named = [each.hex() for each in digests]
     model = model.encode(errors="replace").decode()
     keys = planned_evaluations(run_id, named, [model, "m"], 2)
-    streams = planned_streams(run_id, planned_names(named, [model, "m"], 2))
+    streams = planned_streams(run_id, planned_names(named, [model, "m"], range(1, 3)))
     assert streams == [str(key.evaluation_id) for key in keys]
 
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from failproof_es.core.run import Run
+from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.engine.workers.shared_budget import RunBudgets
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
@@ -35,7 +36,7 @@ def slice_of(configuration: dict[str, Any]) -> object:
         cast("Store", nothing), cast("ShardLeases", nothing), cast("SharedState", NoBudget())
     )
     lease = ShardLease(uuid4(), 0, 1)
-    return asyncio.run(budgets.slice_of(cast("Run", run), lease, range(1), 1))
+    return asyncio.run(budgets.slice_of(cast("Run", run), lease, PlanPart(range(1), 1), 1))
 
 
 def test_a_run_whose_ceiling_the_database_does_not_know_is_not_driven() -> None:

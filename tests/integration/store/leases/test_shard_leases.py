@@ -205,3 +205,53 @@ def test_what_others_had_in_between_is_lost_though_it_is_free_again(
     assert first.renew() == [lease]
     assert lease.epoch == 1
     assert expect(first.claim(RUN, 0)).epoch == 3, "as anybody may, who then reads what it holds"
+
+
+def cut(store: Store, leases: ShardLeases) -> None:
+    """The server ends the session of these leases."""
+    connection = leases._connection
+    assert connection is not None
+    with store.connect() as other:
+        other.execute("SELECT pg_terminate_backend(%s, 10000)", (connection.info.backend_pid,))
+
+
+def dead(store: Store) -> list[tuple[int, int]]:
+    """The shards whose holder has no session, with their epochs."""
+    with store.connect() as connection:
+        rows = connection.execute("SELECT * FROM failproof.dead_leases(%s)", ([RUN],))
+        return [(shard, epoch) for run_id, shard, epoch in rows if run_id == RUN]
+
+
+def test_a_holder_learns_without_asking_that_its_session_was_ended(
+    store: Store, own: Callable[..., ShardLeases]
+) -> None:
+    leases = own()
+    assert not leases.was_cut_off(), "it has none"
+    held = expect(leases.claim(RUN, 0))
+    assert not leases.was_cut_off()
+    cut(store, leases)
+    assert leases.was_cut_off()
+    assert leases.was_cut_off(), "until it has another"
+    assert leases.renew() == []
+    assert not leases.was_cut_off()
+    assert held.epoch == 1, "nobody had it meanwhile"
+
+
+def test_leases_without_a_session_are_those_of_dead_holders(
+    store: Store, own: Callable[..., ShardLeases]
+) -> None:
+    lives, cut_off, released = own("lives"), own("cut off"), own("released")
+    for shard, holder in enumerate((lives, cut_off, released)):
+        expect(holder.claim(RUN, shard))
+    expect(cut_off.claim(RUN))  # the run itself has no job
+    released.close()
+    assert dead(store) == []
+    cut(store, cut_off)
+    assert dead(store) == [(1, 1)]
+    cut_off.renew()
+    assert dead(store) == [], "it showed its new session"
+    brief = own("brief", SHORT_S)
+    expect(brief.claim(RUN, 5))
+    cut(store, brief)
+    time.sleep(SHORT_S)
+    assert dead(store) == [], "what has ended is free anyway"

@@ -54,6 +54,7 @@ MAY = {
     WRITER: READS
     | {
         "EXECUTE failproof.claim_lease",
+        "EXECUTE failproof.dead_leases",
         "EXECUTE failproof.renew_leases",
         "EXECUTE failproof.release_lease",
         "EXECUTE failproof.open_shards",

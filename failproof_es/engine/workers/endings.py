@@ -1,0 +1,44 @@
+"""The runs that a worker is ending, each in a task of its own, while it drives shards of others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+from uuid import UUID
+
+MOST_AT_ONCE = 2
+"""Reading a large run at its end takes a thread and much of the interpreter's time."""
+
+
+class Endings:
+    """Ends runs. `over` tells what became of each: ask it now and then."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """`wake` is called when a run is over."""
+        self._wake = wake
+        self._tasks: dict[UUID, asyncio.Task[bool]] = {}
+
+    def begin(self, run_id: UUID, finish: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+        """End the run, unless that is under way, or is for later: so many are being ended.
+
+        `finish` says whether the run is over now.
+        """
+        if run_id in self._tasks or len(self._tasks) >= MOST_AT_ONCE:
+            return
+        task = self._tasks[run_id] = asyncio.create_task(finish(), name=f"ending {run_id}")
+        task.add_done_callback(self._done)
+
+    def over(self) -> Iterator[tuple[UUID, asyncio.Task[bool]]]:
+        """What has come to an end since it was asked last: each once, whoever stops in between."""
+        for run_id in [each for each, task in self._tasks.items() if task.done()]:
+            yield run_id, self._tasks.pop(run_id)
+
+    async def wait(self) -> None:
+        """Wait until no run is being ended any more. What became of them is told by nobody."""
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self._tasks.clear()
+
+    def _done(self, task: asyncio.Task[bool]) -> None:
+        if not task.cancelled() and task.exception() is None and task.result():
+            self._wake()

@@ -1,0 +1,52 @@
+"""The runs that this host cannot drive, and until when each is left to other hosts."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from failproof_es.problems import InvalidInput
+from failproof_es.support import clock
+
+TRY_AGAIN_S = 30.0
+"""So long after it could not drive a run, a worker that waits for work tries again; twice as long
+after each time more, up to `LONGEST_WITHOUT_S`."""
+LONGEST_WITHOUT_S = 600.0
+
+
+def unreadable(error: Exception) -> InvalidInput:
+    """What is said of a run whose record cannot be read."""
+    return InvalidInput.because(str(error), remedy="`failproof-es verify` says what was changed")
+
+
+class Refusals:
+    """What was refused, and why. With `for_good` nothing is tried again."""
+
+    def __init__(self, *, for_good: bool) -> None:
+        self.why: dict[UUID, InvalidInput] = {}
+        """By run, as long as it is left to others."""
+        self._for_good = for_good
+        self._times: dict[UUID, tuple[int, float]] = {}
+        """How often each was refused, and until when, by the monotonic clock."""
+
+    def add(self, run_id: UUID, error: InvalidInput) -> str:
+        """Leave the run to other hosts, for a while. Returns what a person is told of it."""
+        times, _ = self._times.get(run_id, (0, 0.0))
+        without_s = min(TRY_AGAIN_S * 2.0 ** min(times, 30), LONGEST_WITHOUT_S)
+        self._times[run_id] = times + 1, clock.monotonic_s() + without_s
+        self.why[run_id] = error
+        said = "; ".join(str(problem) for problem in error.problems)
+        again = "" if self._for_good else f"; tried again in {without_s:.0f} s"
+        return f"run {run_id} cannot be driven here: {said}{again}"
+
+    def holds(self, run_id: UUID) -> bool:
+        """Whether the run is left to others now. One that waits for work tries again in the end:
+        what was missing may be back, such as a server that did not answer."""
+        if run_id in self.why and not self._for_good:
+            _, until = self._times[run_id]
+            if clock.monotonic_s() >= until:
+                del self.why[run_id]
+        return run_id in self.why
+
+    def forget(self, run_id: UUID) -> None:
+        """The run could be opened here: the next refusal is the first one again."""
+        self._times.pop(run_id, None)

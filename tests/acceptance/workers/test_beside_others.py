@@ -1,0 +1,75 @@
+"""`start --workers` beside workers elsewhere: it ends its own alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
+from tests.acceptance.workers.processes import (
+    begin_worker,
+    count,
+    end_of,
+    require_exactly_once,
+    slowly,
+    wait_until,
+)
+
+CASES = 200
+
+
+@pytest.mark.parametrize("elsewhere", ["works", "was killed"])
+def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
+    store: Store, tmp_path: Path, workers: ExitStack, elsewhere: str
+) -> None:
+    with mock_server(latency_ms=600) as url:
+        write_suite(tmp_path, CASES)
+        slowly(tmp_path, url)
+        assert run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path).returncode == 0
+        other = begin_worker(workers, store, tmp_path, "--run", "1", "--drain")
+        wait_until(store, "WorkerJoined", 1)
+        process = begin(store.url, "resume", "1", "--workers", "2", cwd=tmp_path)
+        workers.callback(process.wait)
+        wait_until(store, "WorkerJoined", 2)
+        wait_until(store, "Scored", 20)
+        if elsewhere == "was killed":
+            os.killpg(other.pid, signal.SIGKILL)
+            other.wait()
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130, said.decode()
+        if elsewhere == "was killed":
+            assert count(store, "RunPaused") == 1, said.decode()
+        else:
+            assert "run 1 goes on: workers elsewhere drive it" in said.decode()
+            end_of(other)
+            assert (count(store, "RunPaused"), count(store, "RunSealed")) == (0, 1)
+            require_exactly_once(store, url, cases=CASES)
+            assert count(store, "AttemptLost") == 0
+
+
+def test_a_run_that_workers_elsewhere_ended_gets_its_results_file_as_it_was_said(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    """What `--detach` and the worker tell a person to type is typed."""
+    with mock_server(latency_ms=0) as url:
+        write_suite(tmp_path, 4)
+        output = {"file": {"path": "{timestamp}_{test_name}.jsonl"}}
+        write_configuration(tmp_path, url, output=output)
+        planned = run(store.url, "start", "run.yaml", "--detach", cwd=tmp_path)
+        assert "`failproof-es resume 1` writes it, and asks nothing" in planned.stderr
+        done = run(store.url, "worker", "--run", "1", "--drain", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        said = "run 1 acceptance: completed; `failproof-es resume 1` writes its results file"
+        assert said in done.stderr, done.stderr
+        before = count(store, "RequestSent")
+        assert list(tmp_path.glob("*_acceptance.jsonl")) == []
+        written = run(store.url, "resume", "1", cwd=tmp_path)
+        assert written.returncode == 0, written.stderr
+        assert len(list(tmp_path.glob("*_acceptance.jsonl"))) == 1, written.stderr
+        assert count(store, "RequestSent") == before
