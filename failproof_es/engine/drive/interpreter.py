@@ -97,6 +97,23 @@ class Target:
     """How long one attempt may take before its provider is taken to be stuck."""
 
 
+@dataclass(slots=True)
+class _Waited:
+    """What an evaluation waited for last. What it was promised is its own as long as it goes on."""
+
+    gate: ConcurrencyLimiter | None = None
+    request: RequestSent | None = None
+
+    def give_back(self, spending: SpendLimiter | None) -> None:
+        """It goes on no more, for whatever reason: others may have what it did not take."""
+        if self.request is None:
+            return
+        if self.gate is not None:
+            self.gate.withdraw(self.request)
+        if spending is not None:
+            spending.withdraw(self.request)
+
+
 @dataclass(frozen=True, slots=True)
 class Interpreter:
     """Runs evaluations of one run to their end."""
@@ -138,6 +155,15 @@ class Interpreter:
 
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
+        waited = _Waited()
+        try:
+            return await self._evaluate(key, case, history, waited)
+        finally:
+            waited.give_back(self.spending)
+
+    async def _evaluate(
+        self, key: EvaluationKey, case: Case, history: Sequence[Event], waited: _Waited
+    ) -> Evaluation:
         header = EventHeader.of_evaluation(key)
         patience: WaitBudget | None = None
         """Begins with the first request of this drive. Earlier drives do not count."""
@@ -196,9 +222,10 @@ class Interpreter:
                 finally:
                     was_sent = sent_at is not None
                     target.limiter.release(was_sent=was_sent, permit=permit, used=used)
-                if not affordable:  # what it waits for may need the slot that it had
+                if not affordable:  # what it waits for may need the slot and the tokens it had
                     await self._record(decided)
                     decided = []
+                    waited.gate, waited.request = target.limiter, request
                     if permit is None:
                         await target.limiter.wait_for_tokens(request, self.stop)
                     else:

@@ -169,6 +169,11 @@ class ConcurrencyLimiter:
         if self.share is not None:
             await self.share.wait_for_tokens(request, stop)
 
+    def withdraw(self, request: RequestSent) -> None:
+        """Who waited for tokens for the request is gone: none are kept for it any more."""
+        if self.share is not None:
+            self.share.withdraw(request)
+
     def release(
         self, *, was_sent: bool, permit: Permit | None = None, used: int | None = None
     ) -> None:

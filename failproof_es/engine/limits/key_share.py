@@ -220,6 +220,12 @@ class KeyShare:
             self._waiting.remove(waiter)
         self.require()
 
+    def withdraw(self, request: RequestSent) -> None:
+        """Who waited for tokens for the request is gone: none are kept for it any more."""
+        if (promised := self._promised.pop(_place(request), None)) is not None:
+            self._local.settle(promised, 0)
+            self._changed.set()
+
     def settle(self, permit: Permit, used: int | None) -> None:
         """Replace reserved tokens by those that were used; `None` where nobody knows."""
         self._local.settle(permit, used)

@@ -75,6 +75,9 @@ class SpendLimiter:
             for each in waits:
                 each.cancel()
 
+    def withdraw(self, request: RequestSent) -> None:
+        """Who waited for room for the request is gone: nothing is kept for it any more."""
+
     def recorded(self, event: EvaluationEvent) -> None:
         """Note an event that is durable: an outcome replaces its request's reservation."""
         if not isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost):

@@ -11,7 +11,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from failproof_es.core.costs import Prices
@@ -26,6 +26,9 @@ CALM_S = 1.0
 """How often the database is told, and asked whether somebody waits."""
 SOON_S = 0.2
 """The same while a request waits, or the slice runs low."""
+PROMISED_S = 5.0
+"""So long what a request waited for is kept for it though others wait: it may wait for its server,
+which can take as long as a `Retry-After`."""
 _AHEAD = 3
 """A slice is wanted that lasts for so many rounds of requests."""
 _NOTHING = Decimal(0)
@@ -43,6 +46,14 @@ class SharedBudget(Protocol):
 
     def count_dead(self) -> None:
         """Count again what workers that died have spent: what was reserved for them is free."""
+
+
+class _Promise(NamedTuple):
+    """What is reserved for a request that waited, until it reserves that itself."""
+
+    amount: Decimal
+    until: float
+    """From then on it is given back if others wait."""
 
 
 @dataclass(slots=True)
@@ -73,8 +84,8 @@ class SpendSlice(SpendLimiter):
         self._largest = _NOTHING
         """The worst case of the dearest request so far."""
         self._waiting: list[_Waiter] = []
-        self._promised: dict[tuple[UUID, int], Decimal] = {}
-        """What is reserved for requests that waited, until they reserve it themselves."""
+        self._promised: dict[tuple[UUID, int], _Promise] = {}
+        """By stream and version of the request. Who was promised it takes it, or withdraws."""
         self._lost: Exception | None = None
         """Why nothing can be reserved any more."""
         self._changed = asyncio.Event()
@@ -114,6 +125,12 @@ class SpendSlice(SpendLimiter):
         if self._runs_low and clock.monotonic_s() - self._asked_at > SOON_S:
             self._changed.set()
         return True
+
+    def withdraw(self, request: RequestSent) -> None:
+        """See `SpendLimiter`."""
+        if _place(request) in self._promised:
+            self._keep_promise(_place(request))
+            self._changed.set()
 
     def recorded(self, event: EvaluationEvent) -> None:
         """See `SpendLimiter`."""
@@ -189,7 +206,17 @@ class SpendSlice(SpendLimiter):
         needs = min(waiting, default=_NOTHING)
         elsewhere, self._wanted_elsewhere = self._wanted_elsewhere, False
         wants = _NOTHING if elsewhere else self._largest * self._at_once * _AHEAD
-        return self._slice.report(needs, wants, give_back=elsewhere or self._refused > 0)
+        give_back = elsewhere or self._refused > 0
+        if give_back:
+            self._take_back_promises()
+        return self._slice.report(needs, wants, give_back=give_back)
+
+    def _take_back_promises(self) -> None:
+        """Others wait: whoever does not use in time what it was promised asks for it again."""
+        now = clock.monotonic_s()
+        late = [place for place, promise in self._promised.items() if promise.until <= now]
+        for place in late:
+            self._keep_promise(place)
 
     def _answer(self) -> None:
         """Let those go on that fit now, and those give up that never will."""
@@ -197,7 +224,8 @@ class SpendSlice(SpendLimiter):
             if waiter.answered.done():
                 continue
             if self._slice.reserve(waiter.worst):
-                self._promised[_place(waiter.request)] = waiter.worst
+                until = clock.monotonic_s() + PROMISED_S
+                self._promised[_place(waiter.request)] = _Promise(waiter.worst, until)
                 waiter.answered.set_result(None)
             elif not self._slice.may_fit_later(waiter.worst):
                 waiter.answered.set_exception(self._reached(waiter.request, waiter.worst))
@@ -216,8 +244,8 @@ class SpendSlice(SpendLimiter):
 
     def _keep_promise(self, place: tuple[UUID, int]) -> None:
         """What was reserved for a request while it waited is free for it now."""
-        if (amount := self._promised.pop(place, None)) is not None:
-            self._slice.settle(amount, Charge(_NOTHING, known=True))
+        if (promise := self._promised.pop(place, None)) is not None:
+            self._slice.settle(promise.amount, Charge(_NOTHING, known=True))
 
     def _give_up(self, lost: Exception) -> None:
         self._lost = lost

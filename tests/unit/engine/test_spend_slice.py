@@ -14,6 +14,7 @@ import pytest
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.spend import Grant, Report, SliceBudget, Spending
 from failproof_es.core.spend.slices import Rows, reserve
+from failproof_es.engine.limits import spend_slice
 from failproof_es.engine.limits.spend_limiter import SpendCeilingReached
 from failproof_es.engine.limits.spend_slice import SpendSlice
 from failproof_es.events import ModelPrices, Rate, RequestSent, ResponseReceived
@@ -187,3 +188,58 @@ def test_an_outage_is_waited_for_and_a_lost_shard_ends_it() -> None:
                 await slices[0].wait_for_room(sending(2), asyncio.Event())
 
     with_slices(600, work)
+
+
+def test_what_was_promised_to_a_request_that_is_given_up_is_free_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spend_slice, "PROMISED_S", 60.0)
+
+    async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
+        first, second = slices
+        stop = asyncio.Event()
+        await first.wait_for_room(sending(1), stop)
+        waiting = asyncio.create_task(second.wait_for_room(sending(2), stop))
+        await asyncio.sleep(0.5)
+        assert not waiting.done()
+        first.withdraw(sending(1))
+        await waiting
+        assert second.reserve(sending(2))
+
+    with_slices(6, work)
+
+
+def test_what_is_promised_and_not_used_for_long_is_free_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its server may let it wait for as long as a `Retry-After` says."""
+    monkeypatch.setattr(spend_slice, "PROMISED_S", 1.5)
+
+    async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
+        first, second = slices
+        stop = asyncio.Event()
+        await first.wait_for_room(sending(1), stop)
+        waiting = asyncio.create_task(second.wait_for_room(sending(2), stop))
+        await asyncio.sleep(1)
+        assert not waiting.done(), "it is kept for a while"
+        await waiting
+        assert second.reserve(sending(2))
+        assert not first.reserve(sending(1))
+        second.recorded(answered(2, tokens=1))
+        await first.wait_for_room(sending(1), stop)
+        assert first.reserve(sending(1))
+
+    with_slices(6, work)
+
+
+def test_what_nobody_else_wants_is_kept_for_as_long_as_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spend_slice, "PROMISED_S", 0.1)
+
+    async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
+        await slices[0].wait_for_room(sending(1), asyncio.Event())
+        await asyncio.sleep(2.5)
+        assert slices[0].reserve(sending(1))
+
+    with_slices(6, work)
