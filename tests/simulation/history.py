@@ -27,6 +27,7 @@ from failproof_es.engine import driver
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.finish import live_checks, sealing
 from failproof_es.engine.limits import recorded_spending
+from failproof_es.engine.limits.key_share import KeyShares, MemoryBook
 from failproof_es.events import Event
 from failproof_es.store import mapper
 from failproof_es.store.outage import LogUnavailable
@@ -141,6 +142,8 @@ class History:
         """Module, name, and what stands for it in the history."""
         yield clock, "utc_now", self.now
         yield clock, "monotonic_s", self.loop.time
+        time = self.loop.time
+        yield driver, "KeyShares", lambda book: KeyShares(MemoryBook(time), time)
         yield driver, "tuned_python", nullcontext
         yield driver, "code_version", lambda: "0"
         yield driver, "package_versions", lambda *_: {}

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from failproof_es.engine.workers import driven_run
 from failproof_es.events import Counts, RunPaused
 from failproof_es.store.writing.event_header import Draft, EventHeader
 from tests.simulation.history import History
 from tests.simulation.invariants import violations
+from tests.simulation.workers import WorkersHistory
 from tests.simulation.world.database import MAPPER
 
 _CEILING = 1_000
 """Less than one request may cost."""
+_ONE_AT_A_TIME = 1_700
+"""What one request may cost, and less than two."""
+_OVER = (3, 4, 6)
+"""The questions whether a request may be sent that are answered with no."""
 
 
 class PausedMeanwhile(History):
@@ -32,3 +40,25 @@ def test_a_run_that_another_process_paused_is_resumed() -> None:
     assert violations(history) == []
     topics = [row.entry.topic for row in history.database.streams[history.run_id]]
     assert topics[3:6] == ["RunPaused", "RunResumed", "SpendCeilingChanged"]
+
+
+class LeaseEndsWhileSomebodyWaits(WorkersHistory):
+    """The lease of a shard is over for a moment, as after an outage, when a request was promised
+    what it waited for. So it may not be sent, and its evaluation is left."""
+
+    def _replaced(self) -> Iterator[tuple[object, str, object]]:
+        yield from super()._replaced()
+        yield driven_run, "may_send", self._may_send
+
+    def _may_send(self, remaining_s: float) -> bool:
+        self._asked = getattr(self, "_asked", 0) + 1
+        return remaining_s > 0 and self._asked not in _OVER
+
+
+def test_what_is_promised_to_an_evaluation_that_is_left_is_free_for_others() -> None:
+    """It was kept as long as its shard was held: all others waited for it for ever."""
+    made = (LeaseEndsWhileSomebodyWaits(seed, ceiling=True) for seed in range(100))
+    histories = [each for each in made if each.shape.ceiling == _ONE_AT_A_TIME]
+    for history in histories:
+        history.run()
+    assert {each.seed: violations(each) for each in histories if violations(each)} == {}

@@ -17,6 +17,7 @@ from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import KeyShare, KeyShares, MemoryBook
 from failproof_es.store.outage import LogUnavailable
+from tests.unit.core.test_spend import request
 
 KEY = ProviderKey("digest", "https://here/v1")
 
@@ -148,3 +149,25 @@ def test_a_limit_belongs_to_one_key_whatever_others_a_configuration_has() -> Non
     gates = [target.limiter for target in both.models.values()]
     assert gates[0] is gates[2]
     assert len(set(gates)) == 3
+
+
+def test_tokens_that_were_promised_to_a_request_that_is_given_up_are_free_for_others() -> None:
+    async def work() -> None:
+        share = await KeyShares(Book()).of(KEY, Limits(tokens=1_000))
+        gate = gate_of(share)
+        given_up, other = (
+            request().model_copy(update={"originator_id": UUID(int=number), "body": "x" * 900})
+            for number in (1, 2)
+        )
+        async with asyncio.timeout(10):
+            await gate.wait_for_tokens(given_up, asyncio.Event())
+            waiting = asyncio.create_task(gate.wait_for_tokens(other, asyncio.Event()))
+            await asyncio.sleep(0.3)
+            assert not waiting.done()
+            gate.withdraw(given_up)
+            await waiting
+        assert gate.reserve_tokens(other) is not None
+        share.leave(gate)
+        await share.close()
+
+    asyncio.run(work())
