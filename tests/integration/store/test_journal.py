@@ -228,3 +228,55 @@ def test_zero_bytes_and_any_unicode_come_back_as_they_were(store: Store) -> None
         assert row.event() == event
         log = connection.execute("SELECT payload::text FROM failproof.event_log").fetchone()
         assert log is not None and log[0].encode() == row.state
+
+
+def commits(administrator: psycopg.Connection[Any]) -> int:
+    row = administrator.execute("SELECT count(DISTINCT xmin::text) FROM failproof.events")
+    found = row.fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def test_what_is_appended_in_one_go_of_the_loop_shares_a_commit(
+    store: Store, administrator: psycopg.Connection[Any]
+) -> None:
+    async def late(journal: Journal, turns: int) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await journal.append(an_event())
+
+    async def work(journal: Journal) -> None:
+        await asyncio.gather(*(late(journal, turn) for turn in range(40)))
+
+    with_journal(store, work, limits=JournalLimits(gather_s=60.0))
+    assert commits(administrator) == 1
+
+
+def test_an_append_alone_waits_for_no_other(store: Store) -> None:
+    async def work(journal: Journal) -> None:
+        async with asyncio.timeout(20):
+            for _ in range(3):
+                await journal.append(an_event())
+
+    with_journal(store, work, limits=JournalLimits(gather_s=3600.0))
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        JournalLimits(gather_events=50, gather_s=3600.0),
+        JournalLimits(gather_events=1_000_000, gather_s=0.1),
+    ],
+    ids=["by number", "by time"],
+)  # fmt: skip
+def test_appends_that_never_end_hold_no_commit_back(store: Store, limits: JournalLimits) -> None:
+    async def work(journal: Journal) -> None:
+        first = asyncio.create_task(journal.append(an_event()))
+        others: list[asyncio.Task[Any]] = []
+        async with asyncio.timeout(8):
+            while not first.done():
+                others.append(asyncio.create_task(journal.append(an_event())))
+                await asyncio.sleep(0)
+        await asyncio.gather(*others)
+
+    with_journal(store, work, limits=limits)
