@@ -265,7 +265,7 @@ def test_an_append_alone_waits_for_no_other(store: Store) -> None:
     "limits",
     [
         JournalLimits(gather_events=50, gather_s=3600.0),
-        JournalLimits(gather_events=1_000_000, gather_s=0.1),
+        JournalLimits(gather_events=1_000_000_000, gather_s=0.1, waiting_bytes=10**12),
     ],
     ids=["by number", "by time"],
 )  # fmt: skip
