@@ -26,6 +26,7 @@ from failproof_es.engine.drive.interpreter import Halted
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
+from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import UNREADABLE
 from failproof_es.engine.identity import code_version, package_versions, process_label
 from failproof_es.engine.limits.key_share import KeyShares
@@ -87,6 +88,8 @@ class WorkerOptions:
     drain: bool = False
     """Leave when no run is open any more; otherwise it waits for the next one."""
     lease_s: float = LEASE_S
+    shared: SharedChecks | None = None
+    """Where the processes of its command leave what they checked."""
 
 
 class Worker:
@@ -118,7 +121,7 @@ class Worker:
         self._budgets = RunBudgets(store, self._leases, self._state)
         self._shares = KeyShares(DatabaseBook(self._state, holder))
         self._presence = Presence(store, self.worker_id, holder)
-        self._coordinator = Coordinator(store, self._leases, observe)
+        self._coordinator = Coordinator(store, self._leases, observe, options.shared)
         self._queue = ShardQueue(store.url, self._drive)
         self._open: dict[UUID, OpenRun] = {}
         """The runs to take shards of, as the last look found them."""
@@ -323,14 +326,9 @@ class Worker:
                 return self._driven.get(run_id)
             try:
                 driven = await DrivenRun.open(
-                    self._store,
-                    self._leases,
-                    self._budgets,
-                    self._shares,
-                    run_id,
-                    self._observe,
-                    self._say,
-                )
+                    self._store, self._leases, self._budgets, self._shares, run_id, self._observe,
+                    self._say, self._options.shared,
+                )  # fmt: skip
             except InvalidInput as error:
                 self._refuse(run_id, error)
                 return None
