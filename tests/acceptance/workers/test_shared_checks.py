@@ -142,13 +142,18 @@ def test_a_folder_that_is_gone_is_nothing(faulty: Driven, shared: SharedChecks) 
 def read_in_full(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many evaluations were read in full at the end."""
     found: list[int] = []
-    iterate = final_pass.iterate_evaluations
+    iterate, read_all = final_pass.iterate_evaluations, final_pass._read_all
 
     def counted(connection: Any, keys: Sequence[Any], **how: Any) -> Any:
         found.append(len(keys))
         return iterate(connection, keys, **how)
 
+    def all_read(*arguments: Any) -> Any:
+        found.append(CASES)
+        return read_all(*arguments)
+
     monkeypatch.setattr(final_pass, "iterate_evaluations", counted)
+    monkeypatch.setattr(final_pass, "_read_all", all_read)
     yield found
 
 
