@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from failproof_es.engine.finish.live_checks import CheckedPart
+from failproof_es.engine.finish.live_checks import CheckedPart, LiveChecks
 from failproof_es.engine.identity import code_version
 
 _SUFFIX = ".checks"
@@ -37,6 +37,11 @@ class SharedChecks:
             if self._is_private():
                 unfinished.write_bytes(pickle.dumps((code_version(), part)))
                 unfinished.rename(self.folder / f"{name}{_SUFFIX}")
+
+    def take_over(self, checks: LiveChecks) -> None:
+        """Add what was left of the run, while nothing of it is driven here."""
+        for part in self.find(checks.run.started.originator_id):
+            checks.take_over(part)
 
     def find(self, run_id: UUID) -> Iterator[CheckedPart]:
         """What was left of this run by the same code. What cannot be read is left out."""

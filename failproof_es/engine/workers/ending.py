@@ -72,8 +72,7 @@ class Coordinator:
                     stream.run, scores=gates.no_regression_against is not None
                 )
                 if self.shared is not None:
-                    for part in await asyncio.to_thread(list, self.shared.find(run_id)):
-                        checks.take_over(part)
+                    await asyncio.to_thread(self.shared.take_over, checks)
                 reading = await scan(stream, reader, gates, checks)
                 counts = reading.validation.tally.counts()
                 if not reading.all_ended:

@@ -51,14 +51,6 @@ class JournalLimits:
     batch_events: int = 5_000
     batch_bytes: int = 32_000_000
     notify_every_s: float = 0.1
-    gather_s: float = 0.02
-    """How long a commit may wait for more appends while they keep coming."""
-    gather_events: int = 256
-    """More than these make a commit no cheaper for each."""
-
-
-_CALM_TURNS = 3
-"""So many turns of the event loop without another append: whoever was about to make one has."""
 
 
 class Journal:
@@ -88,7 +80,7 @@ class Journal:
         self._limits = limits or JournalLimits()
         self._outage = outage or Outage()
         self._waiting: deque[_Append] = deque()
-        self._waiting_events = self._waiting_bytes = 0
+        self._waiting_bytes = 0
         self._work = asyncio.Event()
         self._room = asyncio.Condition()
         self._closing = False
@@ -120,7 +112,6 @@ class Journal:
         done: asyncio.Future[Sequence[int]] = asyncio.get_running_loop().create_future()
         append = _Append(entries, size, lease or self._lease, done)
         self._waiting.append(append)
-        self._waiting_events += len(entries)
         self._waiting_bytes += size
         self._work.set()
         # A caller that is cancelled stops waiting; its append is committed all the same.
@@ -144,7 +135,6 @@ class Journal:
         loop = asyncio.get_running_loop()
         while True:
             await self._work.wait()
-            await self._gather()
             batch = self._take()
             if not batch:
                 self._work.clear()
@@ -162,21 +152,6 @@ class Journal:
                 _settle(append, outcome)
             await self._wake_all()
 
-    async def _gather(self) -> None:
-        """Let those go on that are ready to: what they append shares the commit.
-
-        Nobody waits for a clock here. Each turn of the event loop does work that is due anyway, and
-        where there is none the commit begins at once.
-        """
-        until = clock.monotonic_s() + self._limits.gather_s
-        calm = waiting = 0
-        while calm < _CALM_TURNS and 0 < self._waiting_events < self._limits.gather_events:
-            calm = calm + 1 if self._waiting_events == waiting else 0
-            waiting = self._waiting_events
-            if self._closing or clock.monotonic_s() >= until:
-                return
-            await asyncio.sleep(0)
-
     def _take(self) -> list[_Append]:
         """The next batch: all that waits, within the limits, but at least one append."""
         batch: list[_Append] = []
@@ -189,7 +164,6 @@ class Journal:
             if batch and too_much:
                 break
             batch.append(self._waiting.popleft())
-            self._waiting_events -= len(append.entries)
             self._waiting_bytes -= append.size
         return batch
 

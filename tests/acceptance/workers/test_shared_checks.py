@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from failproof_es.cli.commands import local_workers
 from failproof_es.engine.finish import final_pass, shared_checks
 from failproof_es.engine.finish.live_checks import CheckedPart, LiveChecks
 from failproof_es.engine.finish.shared_checks import SharedChecks
+from failproof_es.engine.history import iterate_evaluations
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.acceptance.runs.tampering import WAYS, tampering
@@ -34,8 +34,7 @@ def shared(tmp_path: Path) -> SharedChecks:
 def taken_over(driven: Driven, shared: SharedChecks, *, scores: bool = True) -> LiveChecks:
     """Those of a process that checked nothing itself."""
     checks = LiveChecks(driven.run, scores=scores)
-    for part in shared.find(driven.run.started.originator_id):
-        checks.take_over(part)
+    shared.take_over(checks)
     return checks
 
 
@@ -142,7 +141,7 @@ def test_a_folder_that_is_gone_is_nothing(faulty: Driven, shared: SharedChecks) 
 def read_in_full(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many evaluations were read in full at the end."""
     found: list[int] = []
-    iterate, read_all = final_pass.iterate_evaluations, final_pass._read_all
+    iterate, read_all = iterate_evaluations, final_pass._read_all
 
     def counted(connection: Any, keys: Sequence[Any], **how: Any) -> Any:
         found.append(len(keys))
@@ -189,7 +188,7 @@ def test_the_workers_of_a_command_get_a_folder_that_is_gone_when_they_are(
         assert asked[-1].is_dir()
         return await real(*arguments, **settings)
 
-    monkeypatch.setattr(local_workers.asyncio, "create_subprocess_exec", begin)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", begin)
     write_suite(tmp_path, 4)
     write_configuration(tmp_path, mock_url)
     done = invoke(store.url, "start", "run.yaml", "--workers", "2", "--quiet", cwd=tmp_path)
