@@ -102,7 +102,7 @@ class ReadOnlyDatabase:
         except psycopg.OperationalError:
             raise DatabaseAway.because(
                 "the database cannot be reached",
-                remedy="start it, or wait: the console goes on by itself (`failproof-es db status`)",
+                remedy="start it, or wait: the console goes on by itself; `failproof-es db status`",
             ) from None
         try:
             if connection.execute(_MAY_BE_AUDITOR, {"role": AUDITOR}).fetchone() == (True,):

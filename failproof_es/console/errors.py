@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from failproof_es.console.database import ConsoleBusy, DatabaseAway
+from failproof_es.console.page import NotFound
 from failproof_es.console.paging import BadParameter
 from failproof_es.console.rendering import render
 from failproof_es.problems import InvalidInput
@@ -32,14 +33,6 @@ class ErrorPage(BaseModel):
     """What is wrong."""
     remedy: str
     """What to do."""
-
-
-class NotFound(Exception):
-    """There is no such thing: what, and what to do."""
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.remedy = remedy
 
 
 def error_response(request: Request, status: HTTPStatus, what: str, remedy: str) -> Response:

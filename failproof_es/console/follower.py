@@ -1,4 +1,4 @@
-"""Brings the projections up when a page finds them behind: at most twice a second, in one thread."""
+"""Brings the projections up when a page finds them behind, at most twice a second."""
 
 from __future__ import annotations
 

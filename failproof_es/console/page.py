@@ -34,6 +34,14 @@ class PageModel(Shown):
     as_of: Standing
 
 
+class NotFound(Exception):
+    """There is no such thing: what, and what to do."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
+
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[Q]):
     """What a request asks for, and one snapshot of the database to read it from."""

@@ -52,7 +52,8 @@ def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
         why_not = "this database user may not read the projections"
     else:
         found = {name: stands[name].version for name in versions if name in stands}
-        if len(found) < len(versions) or present < len(relations):
+        empty = head > 0 and not any(stands[name].position for name in found)
+        if len(found) < len(versions) or present < len(relations) or empty:
             why_not = "the projections are not built"
         elif found != versions:
             why_not = "the projections were built by another version of this program"

@@ -157,9 +157,12 @@ def listed(
 
 
 def _row(each: ListedRun) -> dict[str, Any]:
-    told = {"run_id": str(each.run_id), "workers": None if each.problem else []}
-    told["models"] = list(each.models)
-    told["passed"] = [{name: getattr(one, name) for name in _RATE_KEYS} for one in each.passed]
+    told: dict[str, Any] = {
+        "run_id": str(each.run_id),
+        "models": list(each.models),
+        "passed": [{name: getattr(one, name) for name in _RATE_KEYS} for one in each.passed],
+        "workers": None if each.problem else [],
+    }
     return {name: told[name] if name in told else getattr(each, name) for name in _KEYS}
 
 

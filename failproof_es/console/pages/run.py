@@ -9,7 +9,7 @@ from uuid import UUID
 
 from failproof_es.assurance.protection_status import ProtectionStatus, protection_status
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.console.page import Asked, Page, PageModel, Shown
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Shown
 from failproof_es.console.paging import Query
 from failproof_es.console.shown import RateShown, rate_of_group, rate_shown
 from failproof_es.core.run import Run
@@ -23,7 +23,7 @@ from failproof_es.gates import describe_gate
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import CLASSES
 from failproof_es.reading.workers import RunWorker, workers_of
-from failproof_es.store.reading.reader import Connection, find, resolve_run
+from failproof_es.store.reading.reader import Connection, find, read_event, resolve_run
 
 _NEWEST = 20
 """The number of other attempts, and of overlapping runs, that are listed."""
@@ -219,7 +219,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
     """The run that the path names: by its number, its id, or as `latest`."""
     connection, up_to = asked.connection, asked.standing.events_up_to
     run_id = resolve_run(connection, asked.path["run"])
-    recorded = RecordedRun(connection, asked.feeder.run(run_id), asked.feeder)
+    recorded = RecordedRun(connection, _begun(asked, run_id), asked.feeder)
     summary, run = recorded.summary, recorded.run
     validation = run.validation
     limits = tuple(map(_limit, run.limits.values()))
@@ -268,6 +268,18 @@ def read_run(asked: Asked[Query]) -> RunPage:
         contradictions=summary.counts.impossible,
         manifest=_manifest(run),
     )
+
+
+def _begun(asked: Asked[Query], run_id: UUID) -> Run:
+    """The run. Raises `NotFound` where it began after what is counted so far."""
+    first = read_event(asked.connection, run_id, 1)
+    if first is not None and first.position > asked.standing.events_up_to:
+        raise NotFound(
+            f"The run began with event {first.position:,}. The projections, which pages are made "
+            f"of, have read {asked.standing.events_up_to:,} so far.",
+            "Load the page again in a moment.",
+        )
+    return asked.feeder.run(run_id)
 
 
 def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:

@@ -117,7 +117,8 @@ def test_the_policy_allows_our_own_files_alone() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/%2e%2e%2fapp.py",
+        "/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py",
+        "/static/%2e%2e%2fapp.py",
         "/static/..%5capp.py", "/static//etc/passwd", "/static/%00", "/static/console.css%00.html",
         "/static/", "/static", "/..%2f..%2fetc/passwd", "/static/....//app.py",
     ],
@@ -201,7 +202,8 @@ def guarded(console_log: str) -> Iterator[str]:
 def test_nothing_is_shown_without_the_token(guarded: str, headers: dict[str, str]) -> None:
     for path in ("/", "/runs", "/runs.json", "/runs.csv", "/runs/1", "/openapi.json", "/nothing"):
         found = httpx.get(
-            guarded + path, headers={k: v.encode("latin-1") for k, v in headers.items()}
+            guarded + path,
+            headers=[(name.encode(), value.encode("latin-1")) for name, value in headers.items()],
         )
         assert found.status_code == 401
         assert found.headers["www-authenticate"].startswith("Bearer")
@@ -234,7 +236,8 @@ def test_the_redirect_leads_nowhere_else(guarded: str) -> None:
     for path in ("//evil.example/", "/%2f%2fevil.example", "/\\evil.example", "///evil.example"):
         answer = raw(
             guarded,
-            f"GET {path}?token={TOKEN} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode(),
+            f"GET {path}?token={TOKEN} HTTP/1.1\r\nHost: localhost\r\n"
+            "Connection: close\r\n\r\n".encode(),
         ).decode()
         location = [line for line in answer.split("\r\n") if line.lower().startswith("location:")]
         if location:
