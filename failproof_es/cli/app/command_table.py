@@ -68,7 +68,7 @@ COMMANDS = {
         "Write a report of RUN, or of several runs and how they compare.",
     ),
     "console": CommandEntry(
-        "failproof_es.cli.commands.console:console",
+        "failproof_es.cli.commands.manage.console:console",
         "Serve the audit console: web pages of all runs, read-only.",
     ),
     "diff": CommandEntry(
