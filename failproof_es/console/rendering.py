@@ -66,7 +66,7 @@ def _environment() -> Environment:
         "usd": _usd,
         "percent": lambda share: "–" if share is None else wording.percent(share),
         "permille": lambda share: round(share * 1000),
-        "share": _share,
+        "share": in_thousandths,
         "ms": lambda value: "–" if value is None else f"{value:,.0f} ms",
         "moment": _moment,
         "iso": lambda value: value.astimezone(UTC).isoformat(timespec="milliseconds"),
@@ -104,7 +104,7 @@ def _moment(value: datetime) -> str:
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _share(part: int, whole: int) -> int:
+def in_thousandths(part: int, whole: int) -> int:
     """A part of a whole, in thousandths; a part that is not nothing is at least one."""
     if not whole or not part:
         return 0
