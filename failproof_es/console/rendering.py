@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -9,7 +10,6 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -72,7 +72,7 @@ def _environment() -> Environment:
         "iso": lambda value: value.astimezone(UTC).isoformat(timespec="milliseconds"),
         "quoted": quoted,
         "cut": shortened,
-        "json": lambda value: orjson.dumps(value, option=orjson.OPT_INDENT_2).decode(),
+        "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
         "gates": GATES.__getitem__,
     }
     environment.globals |= {

@@ -136,8 +136,8 @@ def test_numbers_grow_while_one_looks_until_the_run_has_ended(
             shown = "[data-text='all-done']"
             before = page.locator(shown).first.inner_text()
             page.wait_for_function(
-                "before => document.querySelector(\"[data-text='all-done']\").textContent !== before",
-                arg=before,
+                "([shown, before]) => document.querySelector(shown).textContent !== before",
+                arg=[shown, before],
             )
             assert streams and "after=" in streams[0]
             # the last event has the page loaded again: it has ended, and nothing is live any more
