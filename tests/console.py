@@ -17,6 +17,7 @@ from failproof_es.console.server import make_server
 from failproof_es.console.settings import ConsoleSettings
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from tests.acceptance.commands import invoke, write_configuration
+from tests.conftest import home_of
 
 
 @contextlib.contextmanager
@@ -75,14 +76,17 @@ def write_mixed_suite(folder: Path, cases: int = 24) -> None:
 
 def record_runs(url: str, mock_url: str, folder: Path) -> None:
     """Runs 1 to 4: three attempts at the same by two models, one with other cases and a gate."""
-    write_mixed_suite(folder)
-    models = [
-        {"provider": "openai", "base_url": mock_url, "model": name}
-        for name in ("mock", "mock-large")
-    ]
-    for _ in range(3):
-        write_configuration(folder, mock_url, models=models, test_run={"name": "nightly"})
+    with home_of(folder):
+        write_mixed_suite(folder)
+        models = [
+            {"provider": "openai", "base_url": mock_url, "model": name}
+            for name in ("mock", "mock-large")
+        ]
+        for _ in range(3):
+            write_configuration(folder, mock_url, models=models, test_run={"name": "nightly"})
+            invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
+        write_mixed_suite(folder, 9)
+        write_configuration(
+            folder, mock_url, test_run={"name": "smoke"}, gates={"min_accuracy": 0.99}
+        )
         invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
-    write_mixed_suite(folder, 9)
-    write_configuration(folder, mock_url, test_run={"name": "smoke"}, gates={"min_accuracy": 0.99})
-    invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
