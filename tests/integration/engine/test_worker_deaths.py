@@ -32,6 +32,8 @@ from tests.servers.mock_server import MockServer
 
 LONG_S = 600.0
 """Longer than any test lasts."""
+BEGUN = "SELECT count(*) FROM failproof.lease_list WHERE shard >= 0"
+TAKEN_AGAIN = BEGUN + " AND epoch > 1"
 MOST_EPOCH = "SELECT max(epoch) FROM failproof.lease_list WHERE shard >= 0"
 
 
@@ -59,6 +61,28 @@ def test_the_shards_of_a_worker_that_died_do_not_wait_for_the_end_of_its_leases(
         assert count(store, "RunSealed") == 1
 
     drive(main)
+
+
+def test_what_a_dead_worker_had_begun_does_not_wait_behind_what_nobody_has_begun(
+    store: Store, tmp_path: Path
+) -> None:
+    """All who are left are busy, and many shards wait: the dead worker's are the next ones."""
+    shards, held = 20, 2
+
+    async def main(server: MockServer) -> None:
+        run_id = await asyncio.to_thread(plan, store, tmp_path, server.url)
+        died = ShardLeases(store.url, "died", LONG_S)
+        hold(died, run_id, held)
+        async with Working(store, drain=True, most_shards=1) as working:
+            await until(lambda: count(store, "RequestSent") > 0)
+            assert died._connection is not None
+            died._connection.close()
+            await until(lambda: number(store, TAKEN_AGAIN) == held)
+            assert number(store, BEGUN) < shards, "others still wait"
+            await working.left()
+        assert count(store, "RunSealed") == 1
+
+    drive(main, latency_s=0.3)
 
 
 def test_the_shards_of_a_worker_that_lives_are_left_to_it(store: Store, tmp_path: Path) -> None:
@@ -131,20 +155,20 @@ def test_a_run_that_takes_long_to_end_keeps_nobody_from_others(
 
 def test_leases_are_renewed_while_the_event_loop_is_busy(store: Store, tmp_path: Path) -> None:
     """Nothing else of the worker comes to its turn for longer than a lease lasts."""
-    lease_s = 1.5
+    lease_s = 3.0
 
     async def main(server: MockServer) -> None:
         run_id = await asyncio.to_thread(plan, store, tmp_path, server.url, 2)
         async with Working(store, drain=True, lease_s=lease_s) as working:
             await until(lambda: count(store, "RequestSent") == 2)
             with ShardLeases(store.url, "another worker") as others:
-                time.sleep(2 * lease_s)  # noqa: ASYNC251 - the loop has to stand still
+                time.sleep(1.5 * lease_s)  # noqa: ASYNC251 - the loop has to stand still
                 assert [others.claim(run_id, shard) for shard in range(2)] == [None, None]
             await working.left()
         assert (count(store, "RunSealed"), count(store, "AttemptLost")) == (1, 0)
         assert number(store, MOST_EPOCH) == 1, "no shard was ever claimed again"
 
-    drive(main, latency_s=0.5)
+    drive(main, latency_s=6.0)
 
 
 def test_a_run_is_resumed_for_workers_through_an_outage(
