@@ -20,9 +20,9 @@ quickstart: .venv/weights
 	@$(BIN)/failproof-es start configs/quickstart.yaml
 	@echo "(failproof-es is $(BIN)/failproof-es here; '. $(BIN)/activate' lets this shell call it by its name)"
 
-# Half as many processes more than cores: tests wait for two fifths of their time. In the order of tests/conftest.py and
-# then of the folders: what takes long comes first, and no core waits for it at the end.
-WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, len(os.sched_getaffinity(0)) * 3 // 2))' 2>/dev/null || echo logical)
+# Twice as many processes as cores: what is run with a server or in processes waits for more than half of its time. In the
+# order of tests/conftest.py and then of the folders: what takes long comes first, and no core waits for it at the end.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, len(os.sched_getaffinity(0)) * 2))' 2>/dev/null || echo logical)
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder --ignore=tests/benchmarks
 
 test: lint .venv/weights

@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,14 +27,16 @@ from tenacity.wait import wait_exponential
 from failproof_es.store.connecting import connect
 from failproof_es.store.reading.reader import CHANNEL, max_position
 from projections import PROJECTIONS
+from projections.batch import BATCH_EVENTS
 from projections.installed import names_of_others, usable_of_others
 from projections.protocol import Projection
 from projections.runner import COLLECT_SELDOM, catch_up, prepare, reached
 
 _POLL_S = 0.5
-_PAUSE_S = 1.0
-"""Between two batches. An evaluation that is under way at the end of a batch is read again with the
-next one: the fewer batches, the less of that. Readers do not wait: they catch up themselves."""
+_PAUSE_S = 3.0
+"""From the begin of one batch to that of the next, unless as much waits as a batch may hold. An
+evaluation that is under way at the end of a batch is read again with the next one: the fewer
+batches, the less of that. Readers do not wait: they catch up themselves."""
 _CUT_OFF = (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout)
 _NICENESS = 5
 _DRAIN_S = 60.0
@@ -152,17 +155,31 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
         while True:
             last_round = stopping.is_set()
+            began, head = time.monotonic(), max_position(connection)
             taken = catch_up(connection)
             guests = [each for each in guests if _follows(connection, each)]
             if taken:
-                behind = max_position(connection) - reached(connection, PROJECTIONS)
-                much = behind > taken / 2  # a batch that was full, or one that took long
-                stopping.wait(0 if last_round or much else _PAUSE_S)
+                all_taken = reached(connection, PROJECTIONS) >= head
+                if all_taken and not last_round:
+                    _await_batch(connection, began + _PAUSE_S, stopping)
             elif last_round:
                 return
             else:
                 for _ in connection.notifies(timeout=_POLL_S, stop_after=1):
                     pass
+
+
+def _await_batch(
+    connection: psycopg.Connection[Any], until: float, stopping: threading.Event
+) -> None:
+    """Wait until a batch would be full, until this moment (`time.monotonic`), or until the end.
+
+    What waits is cheaper to apply together, and most of all where the machine is busy.
+    """
+    full = reached(connection, PROJECTIONS) + BATCH_EVENTS
+    while max_position(connection) < full and (left_s := until - time.monotonic()) > 0:
+        if stopping.wait(min(left_s, _POLL_S)):
+            return
 
 
 def _follows(connection: psycopg.Connection[Any], guest: Projection) -> bool:

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, LiteralString
@@ -62,6 +63,14 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a whole session shares never touches this user's own keys and checkpoints."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("FAILPROOF_ES_HOME", str(tmp_path_factory.mktemp("session-home")))
+        yield
+
+
+@contextmanager
+def home_of(folder: Path) -> Iterator[None]:
+    """A home in this folder, for a database that several tests share."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FAILPROOF_ES_HOME", str(folder / "home"))
         yield
 
 

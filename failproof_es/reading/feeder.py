@@ -32,6 +32,42 @@ class RunInArchive(UnreadableRun):
     run: Run
 
 
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs are listed: those of which everything holds that is not `None`."""
+
+    status: str | None = None
+    """`running`, `paused`, `completed` or `failed`."""
+    model: str | None = None
+    """The key of a model that the run asks."""
+    text: str | None = None
+    """A part of the name in any case, the beginning of the id, or the number."""
+
+    @property
+    def chooses(self) -> bool:
+        """Whether any run could be left out."""
+        return not (self.status is None and self.model is None and self.text is None)
+
+    def matches(self, run: Run) -> bool:
+        """Whether this run is listed. The rows of the projections are chosen by the same in SQL."""
+        started = run.started
+        if self.status not in (None, run.status):
+            return False
+        if self.model is not None and self.model not in {each.key for each in started.models}:
+            return False
+        if self.text is None:
+            return True
+        return (
+            self.text.lower() in started.name.lower()
+            or str(started.originator_id).startswith(self.text.lower())
+            or self.text == str(started.run_number)
+        )
+
+
+EVERY_RUN = RunFilter()
+"""Leaves none out."""
+
+
 class Feeder(Protocol):
     """One way to read runs. Every way gives the same."""
 
@@ -57,12 +93,20 @@ class Feeder(Protocol):
         """The summary of the run."""
 
     def summaries(
-        self, *, limit: int | None = None, before: int | None = None
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
         """The summaries of all runs, newest first, `limit` at most; a damaged one hides no other.
 
-        With `before`, only runs whose number is smaller.
+        With `before`, only runs whose number is smaller; with `which`, only those. One without a
+        summary is in no choice.
         """
+
+    def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
+        """The summaries of these runs, of those that have one."""
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """The outcomes of these evaluations of the run, in the order given."""

@@ -23,7 +23,7 @@ from failproof_es.engine.history import (
 )
 from failproof_es.engine.reviews.people import count_review_statuses
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.feeder import RunInArchive, UnreadableRun
+from failproof_es.reading.feeder import EVERY_RUN, RunFilter, RunInArchive, UnreadableRun
 from failproof_es.store.reading.archives import RunIsArchived, require_attached
 from failproof_es.store.reading.reader import Connection, find
 
@@ -73,16 +73,32 @@ class LogFeeder:
         return RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
 
     def summaries(
-        self, *, limit: int | None = None, before: int | None = None
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`."""
+        most = None if limit is None or which.chooses else min(limit, _MOST)
         listed = self.connection.execute(
             "SELECT run_id, run_number FROM failproof.run_list "
             "WHERE %(before)s::bigint IS NULL OR run_number < %(before)s "
             "ORDER BY run_number DESC LIMIT %(limit)s",
-            {"before": before, "limit": None if limit is None else min(limit, _MOST)},
+            {"before": before, "limit": most},
         ).fetchall()
-        return (self.listed(run_id, number) for run_id, number in listed)
+        found = (self.listed(run_id, number) for run_id, number in listed)
+        if not which.chooses:
+            return found
+        chosen = (
+            each for each in found if isinstance(each, RunSummary) and which.matches(each.run)
+        )
+        return islice(chosen, limit)
+
+    def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
+        """See `Feeder`. Reads every event of each."""
+        found = ((each, self.listed(each, 0)) for each in runs)
+        return {run_id: told for run_id, told in found if isinstance(told, RunSummary)}
 
     def listed(
         self, run_id: UUID, run_number: int, run: Run | None = None

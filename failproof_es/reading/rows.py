@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
@@ -37,11 +37,11 @@ from failproof_es.engine.history import UNREADABLE, read_chunk, with_prices
 from failproof_es.engine.reviews.people import review_status
 from failproof_es.events import ModelPrices
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.feeder import UnreadableRun
+from failproof_es.reading.feeder import EVERY_RUN, RunFilter, UnreadableRun
 from failproof_es.reading.log import LogFeeder
 from failproof_es.store.reading.archives import RunIsArchived
 from failproof_es.store.reading.reader import Connection
-from projections.protocol import exact_text, sql_file
+from projections.protocol import exact_text, sql_file, visible
 from projections.results.counters import ASKING, GROUPS
 from projections.results.outcome_rows import SELECTED, TOKENS, outcome_of_row
 from projections.results.run_rows import run_of
@@ -53,11 +53,38 @@ _OUTCOMES = (
     f"SELECT {SELECTED}, r.told FROM projections.evaluations AS e "
     "LEFT JOIN projections.runs AS r USING (run_id) WHERE e.evaluation_id = ANY (%s)"
 )
-_LISTED = (
+_FROM_LIST = (
     "SELECT l.run_id, l.run_number, r.run::text FROM failproof.run_list AS l "
     "LEFT JOIN projections.runs AS r ON r.run_id = l.run_id AND r.told "
-    "WHERE l.run_number < %s ORDER BY l.run_number DESC LIMIT %s"
 )
+_BEGUN = (
+    "(r.run_id IS NOT NULL OR %(reached)s::bigint IS NULL OR EXISTS ("
+    "SELECT FROM failproof.stored_events AS s WHERE s.originator_id = l.run_id "
+    "AND s.originator_version = 1 AND s.notification_id <= %(reached)s))"
+)
+"""Whether the run has begun by the position up to which is read."""
+_LISTED = (
+    f"{_FROM_LIST} WHERE l.run_number < %(before)s AND {_BEGUN} "
+    "ORDER BY l.run_number DESC LIMIT %(limit)s"
+)
+_MATCHES = (
+    "(%(status)s::text IS NULL OR r.status = %(status)s) "
+    "AND (%(model)s::text IS NULL OR EXISTS (SELECT FROM projections.run_asking AS a "
+    "WHERE a.run_id = r.run_id AND a.model_key = %(model)s)) "
+    "AND (%(text)s::text IS NULL OR strpos(lower(r.name), lower(%(text)s)) > 0 "
+    "OR starts_with(r.run_id::text, lower(%(text)s)) OR r.run_number::text = %(text)s)"
+)
+_CHOSEN = (
+    f"{_FROM_LIST} WHERE l.run_number < %(before)s AND r.run_id IS NOT NULL AND {_MATCHES} "
+    "ORDER BY l.run_number DESC LIMIT %(limit)s"
+)
+_NAMED = f"{_FROM_LIST} WHERE l.run_id = ANY (%(runs)s) AND r.run_id IS NOT NULL"
+_COUNTED = (
+    f"SELECT r.status, count(*) FILTER (WHERE {_MATCHES}), count(*) FROM failproof.run_list AS l "
+    f"LEFT JOIN projections.runs AS r ON r.run_id = l.run_id AND r.told WHERE {_BEGUN} "
+    "GROUP BY r.status"
+)
+_MODELS = "SELECT model_key, count(*) FROM projections.run_asking GROUP BY model_key"
 _IMPOSSIBLE = (
     "SELECT prompt_id, model_key, repetition FROM projections.evaluations "
     "WHERE run_id = %s AND impossible IS NOT NULL"
@@ -67,16 +94,31 @@ _BEYOND = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
+class RunNumbers:
+    """How many runs a list has, and what they could be chosen by."""
+
+    total: int
+    matching: int
+    """Those that the filter leaves."""
+    by_status: dict[str, int]
+    """Of all runs, whatever is chosen; without those that have no row."""
+    by_model: dict[str, int]
+    """How many runs ask each model."""
+
+
+@dataclass(frozen=True, slots=True)
 class RowFeeder:
     """Reads what `run_results` and `reviews` keep, which have been caught up. See `Feeder`."""
 
     connection: Connection
     warning: str | None = None
     """Why something else is read than was wanted; nothing is here."""
+    reached: int | None = None
+    """The position up to which the rows stand, where they were not brought up first."""
     _log: LogFeeder = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_log", LogFeeder(self.connection))
+        object.__setattr__(self, "_log", LogFeeder(self.connection, self.reached))
 
     @property
     def source(self) -> Literal["projections"]:
@@ -102,20 +144,48 @@ class RowFeeder:
             return found.get(run.started.originator_id) or self._log.summary(run)
 
     def summaries(
-        self, *, limit: int | None = None, before: int | None = None
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`. As many queries for a hundred runs as for one."""
         left, before = limit, _BEYOND if before is None else before
+        statement = _CHOSEN if which.chooses else _LISTED
         while left is None or left > 0:
             page = _PAGE if left is None else min(left, _PAGE)
+            wanted = self._wanted(which) | {"before": before, "limit": page}
             with _one_moment(self.connection):
-                rows = self.connection.execute(_LISTED, (before, page)).fetchall()
+                rows = self.connection.execute(statement, wanted).fetchall()
                 found = self._page(rows)
             yield from found
             if len(rows) < page:
                 return
             before = rows[-1][1]
             left = None if left is None else left - page
+
+    def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
+        """See `Feeder`. As many queries for a hundred runs as for one."""
+        with _one_moment(self.connection):
+            rows = self.connection.execute(_NAMED, {"runs": list(runs)}).fetchall()
+            found = self._page(rows)
+        return {each.run_id: each for each in found if isinstance(each, RunSummary)}
+
+    def count_runs(self, which: RunFilter) -> RunNumbers:
+        """How many runs there are, and how many of them the filter leaves."""
+        by_status = self.connection.execute(_COUNTED, self._wanted(which)).fetchall()
+        models = self.connection.execute(_MODELS).fetchall()
+        return RunNumbers(
+            total=sum(every for _, _, every in by_status),
+            matching=sum(chosen if which.chooses else every for _, chosen, every in by_status),
+            by_status={status: every for status, _, every in by_status if status is not None},
+            by_model=dict(sorted((exact_text(key), runs) for key, runs in models)),
+        )
+
+    def _wanted(self, which: RunFilter) -> dict[str, object]:
+        told = {name: each and visible(each) for name, each in asdict(which).items()}
+        return {**told, "reached": self.reached}
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """See `Feeder`. A row for each, and nothing else, is read."""

@@ -135,6 +135,26 @@ def rate(
     return Rate(passed, total, count, interval)
 
 
+def rate_of_counts(
+    passed: int, total: int, clusters: int | None = None, confidence: float = CONFIDENCE
+) -> Rate:
+    """As `rate`, where only counts are known: what is in which cluster is not.
+
+    With as many clusters as outcomes, or none named, it is the same. With fewer it is Wilson as if
+    each cluster were one outcome, which errs on the wide side.
+    """
+    if not total:
+        return Rate(0, 0, 0, None)
+    count = total if clusters is None else min(max(clusters, 1), total)
+    if passed in (0, total):
+        interval = clopper_pearson_margin(count if passed else 0, count, confidence)
+    elif count == total:
+        interval = wilson(passed, total, confidence)
+    else:
+        interval = _wilson_over_clusters(passed, total, count, confidence)
+    return Rate(passed, total, count, interval)
+
+
 def _wilson_over_clusters(passed: int, total: int, clusters: int, confidence: float) -> Interval:
     """From the low end of the whole number below to the high end of the one above."""
     below, above = passed * clusters // total, -(-passed * clusters // total)

@@ -13,7 +13,7 @@ import pytest
 from failproof_es.events import EVENTS, OperationEvent
 from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
-from tests.conftest import create_database
+from tests.conftest import create_database, home_of
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +58,7 @@ def recorded_log(
     folder: Path = tmp_path_factory.mktemp("recorded")
     write_suite(folder, 3)
     write_configuration(folder, mock_url)
-    done = invoke(log.url, "start", "run.yaml", "--quiet", cwd=folder)
+    with home_of(folder):
+        done = invoke(log.url, "start", "run.yaml", "--quiet", cwd=folder)
     assert done.exit_code == 0, done.output
     return log

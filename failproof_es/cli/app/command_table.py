@@ -67,6 +67,10 @@ COMMANDS = {
         "failproof_es.cli.commands.report:report",
         "Write a report of RUN, or of several runs and how they compare.",
     ),
+    "console": CommandEntry(
+        "failproof_es.cli.commands.manage.console:console",
+        "Serve the audit console: web pages of all runs, read-only.",
+    ),
     "diff": CommandEntry(
         "failproof_es.cli.commands.diff:diff",
         "Show what differs between two runs: configuration, models, cases, results.",
@@ -139,7 +143,7 @@ COMMANDS = {
 
 GROUPS = {
     "Run": ("start", "resume", "worker"),
-    "Look": ("runs", "workers", "show", "results", "report", "diff", "log"),
+    "Look": ("runs", "workers", "show", "results", "report", "console", "diff", "log"),
     "Check": ("validate", "replay"),
     "Judge": ("review",),
     "Prove": ("verify", "evidence", "ledger", "audit"),

@@ -7,10 +7,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from uuid import UUID
 
 from failproof_es.cli.app.program import session
@@ -71,21 +72,23 @@ class LocalWorkers:
         over = asyncio.Event()
         telling = asyncio.create_task(self._tell(run_id, observe, over), name="told")
         try:
-            given_up = await self._run_processes(run_id, stop, say)
+            with _folder_for_checks() as folder:
+                given_up = await self._run_processes(run_id, folder, stop, say)
             return await self._outcome(run_id, stopped=stop.is_set(), given_up=given_up)
         finally:
             over.set()
             await telling
 
     async def _run_processes(
-        self, run_id: UUID, stop: asyncio.Event, say: Callable[[str], None]
+        self, run_id: UUID, folder: str | None, stop: asyncio.Event, say: Callable[[str], None]
     ) -> str | None:
-        """Run the workers until all have left. A stop lets each drain.
+        """Run the workers until all have left. A stop lets each drain. They share what they check
+        in the folder, if there is one.
 
         Returns why a worker was not replaced any more, `None` where none was given up.
         """
         numbers = range(1, self.count + 1)
-        kept = [asyncio.create_task(self._keep_one(run_id, n, stop, say)) for n in numbers]
+        kept = [asyncio.create_task(self._keep_one(run_id, n, folder, stop, say)) for n in numbers]
         try:
             given_up = await asyncio.gather(*kept)
         finally:
@@ -95,7 +98,12 @@ class LocalWorkers:
         return "; ".join(filter(None, given_up)) or None
 
     async def _keep_one(
-        self, run_id: UUID, number: int, stop: asyncio.Event, say: Callable[[str], None]
+        self,
+        run_id: UUID,
+        number: int,
+        folder: str | None,
+        stop: asyncio.Event,
+        say: Callable[[str], None],
     ) -> str | None:
         """Run one worker until it has left. A process that was killed is replaced, within limits.
 
@@ -104,7 +112,7 @@ class LocalWorkers:
         deaths = 0
         while not stop.is_set():
             began = time.monotonic()
-            code = await self._run_process(run_id, number, stop, say)
+            code = await self._run_process(run_id, number, folder, stop, say)
             if code >= 0 or stop.is_set():
                 return None
             deaths = 1 if time.monotonic() - began >= LIVED_S else deaths + 1
@@ -122,10 +130,15 @@ class LocalWorkers:
         return None
 
     async def _run_process(
-        self, run_id: UUID, number: int, stop: asyncio.Event, say: Callable[[str], None]
+        self,
+        run_id: UUID,
+        number: int,
+        folder: str | None,
+        stop: asyncio.Event,
+        say: Callable[[str], None],
     ) -> int:
         """Run a worker process until it ends; how it ended. A stop lets it drain."""
-        process = await self._begin_process(run_id)
+        process = await self._begin_process(run_id, folder)
         self._own.add(process.pid)
         telling = asyncio.create_task(_pass_on(process, f"worker {number}", say))
         stopping = asyncio.create_task(_terminate(process, stop))
@@ -139,7 +152,7 @@ class LocalWorkers:
                 with suppress(ProcessLookupError):
                     process.kill()
 
-    async def _begin_process(self, run_id: UUID) -> asyncio.subprocess.Process:
+    async def _begin_process(self, run_id: UUID, folder: str | None) -> asyncio.subprocess.Process:
         here = {"", str(Path.cwd())}
         # What this process imports from the current directory, its workers do, too.
         safe = [] if sys.path and sys.path[0] in here else ["-P"]
@@ -153,6 +166,7 @@ class LocalWorkers:
             *arguments,
             "--quiet",
             "--attached",
+            *(() if folder is None else ("--shared-checks", folder)),
             env=variables,
             stdin=asyncio.subprocess.PIPE,  # it ends with this process, which the worker notices
             stdout=asyncio.subprocess.DEVNULL,
@@ -203,6 +217,17 @@ class LocalWorkers:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_EVERY_S):
                     await over.wait()
+
+
+@contextmanager
+def _folder_for_checks() -> Iterator[str | None]:
+    """A folder that only this user may enter, gone afterwards; `None` where none can be made."""
+    with ExitStack() as stack:
+        folder = None
+        with suppress(OSError):
+            made = TemporaryDirectory(prefix="failproof-es-", ignore_cleanup_errors=True)
+            folder = stack.enter_context(made)
+        yield folder
 
 
 def _observed(connection: Connection, run_id: UUID, *, shown: bool) -> Sequence[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import click
@@ -22,16 +21,13 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import passed_of, percent
-from failproof_es.core.summary import RunSummary
-from failproof_es.engine.related_runs.attempts import GATES, AttemptNumbers
+from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders
-from failproof_es.reading.feeder import RunInArchive, UnreadableRun
+from failproof_es.reading.listed_runs import ListedRun, list_runs
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.report.data.wording import usd
 from failproof_es.store.reading.reader import Connection
 
-_PAGE = 100
-"""The number of runs that are read at once."""
 _LIMIT = 20
 """The number of runs that are printed without --limit."""
 _COLUMNS = (
@@ -56,6 +52,7 @@ _KEYS = (
     "workers", "problem", "archived",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
+_RATE_KEYS = ("model", "passed", "failed", "scored", "rate")
 
 
 @click.command(cls=Command)
@@ -155,93 +152,18 @@ def listed(
     """The rows of every run, newest first; a hundred runs are read at a time."""
     feeder = feeder_for(connection)
     say_warning(feeder)
-    places, summaries = AttemptNumbers(connection), feeder.summaries(limit=limit, before=before)
-    while page := list(islice(summaries, _PAGE)):
-        known = places.of([each.run_id for each in page])
-        for each in page:
-            if isinstance(each, RunInArchive):
-                yield _archived(each, *known.get(each.run_id, (None, None)))
-            elif isinstance(each, UnreadableRun):
-                yield _unreadable(each)
-            else:
-                yield _row(each, *known.get(each.run_id, (None, None)))
+    for each in list_runs(connection, feeder, limit=limit, before=before):
+        yield _row(each)
 
 
-def _unreadable(run: UnreadableRun) -> dict[str, Any]:
-    unknown: dict[str, Any] = dict.fromkeys(_KEYS)
-    return unknown | {
-        "run_id": str(run.run_id),
-        "run_number": run.run_number,
-        "status": "unreadable",
-        "models": [],
-        "passed": [],
-        "problem": run.why,
+def _row(each: ListedRun) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "run_id": str(each.run_id),
+        "models": list(each.models),
+        "passed": [{name: getattr(one, name) for name in _RATE_KEYS} for one in each.passed],
+        "workers": None if each.problem else [],
     }
-
-
-def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> dict[str, Any]:
-    """What the run's own stream says, and what it counted when it ended; the rest is unknown."""
-    started, asked, counts = run.run.started, run.run.started.experiment, run.run.counts
-    unknown: dict[str, Any] = dict.fromkeys(_KEYS)
-    return unknown | {
-        "run_id": str(run.run_id),
-        "run_number": started.run_number,
-        "name": started.name,
-        "status": "archived",
-        "started_at": started.timestamp,
-        "dialect": started.dialect,
-        "models": [model.key for model in started.models],
-        "experiment": None if asked is None else asked.digest,
-        "attempt": attempt,
-        "attempts": attempts,
-        "overlapping": None if asked is None else asked.overlapping,
-        "planned": started.planned_evaluations,
-        "finished": None if counts is None else counts.finished,
-        "passed": [],
-        "gates_met": run.run.gates_met,
-        "workers": [],
-        "archived": run.why,
-    }
-
-
-def _row(summary: RunSummary, attempt: int | None, attempts: int | None) -> dict[str, Any]:
-    started, run = summary.run.started, summary.run
-    asked = started.experiment
-    return {
-        "run_id": str(summary.run_id),
-        "run_number": started.run_number,
-        "name": started.name,
-        "status": run.status,
-        "started_at": started.timestamp,
-        "dialect": started.dialect,
-        "models": list(summary.models),
-        "experiment": None if asked is None else asked.digest,
-        "attempt": attempt,
-        "attempts": attempts,
-        "overlapping": None if asked is None else asked.overlapping,
-        "planned": summary.planned,
-        "finished": summary.total.finished,
-        "passed": list(_passed(summary)),
-        "gates_met": run.gates_met,
-        "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
-        "workers": [],
-        "problem": None,
-        "archived": None,
-    }
-
-
-def _passed(summary: RunSummary) -> Iterator[dict[str, Any]]:
-    """How many evaluations of each model passed, failed and were scored, carried-over ones
-    included."""
-    for model in summary.models:
-        group = summary.group(model=model)
-        yield {
-            "model": model,
-            "passed": group.passed,
-            "failed": group.failed,
-            "scored": group.scored,
-            "rate": group.pass_rate,
-        }
+    return {name: told[name] if name in told else getattr(each, name) for name in _KEYS}
 
 
 def _told(passed: Sequence[dict[str, Any]]) -> str:

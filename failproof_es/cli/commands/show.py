@@ -26,13 +26,6 @@ from failproof_es.cli.rendering.output import (
     say,
 )
 from failproof_es.cli.rendering.suite_table import gate_line, print_suites
-from failproof_es.cli.rendering.summary_rows import (
-    describe_messages,
-    errors_by_kind,
-    errors_by_message,
-    model_rows,
-    suite_rows,
-)
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, describe_tokens
@@ -47,6 +40,13 @@ from failproof_es.engine.required_plugins import describe_packages
 from failproof_es.engine.reviews.people import REVIEW_STATUSES, describe_review_statuses
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.summary_rows import (
+    describe_messages,
+    errors_by_kind,
+    errors_by_message,
+    model_rows,
+    suite_rows,
+)
 from failproof_es.reading.workers import RunWorker, describe_workers, workers_of
 from failproof_es.report.data.wording import describe_version
 from failproof_es.support.plurals import plural

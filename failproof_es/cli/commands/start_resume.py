@@ -48,7 +48,6 @@ from failproof_es.cli.rendering.results_file import write_results_file
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.suite_table import gate_line, print_suites
-from failproof_es.cli.rendering.summary_rows import describe_messages
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine import Outcome
@@ -58,6 +57,7 @@ from failproof_es.engine import start as start_run
 from failproof_es.events import Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.summary_rows import describe_messages
 from failproof_es.store.reading.reader import (
     find,
     max_position,

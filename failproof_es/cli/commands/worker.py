@@ -25,6 +25,7 @@ from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
 from failproof_es.configuration.providers import rules_of
 from failproof_es.core.sharding.decisions import Choice
+from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.ending import describe_end
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
@@ -68,6 +69,10 @@ _LINE_EVERY_S = 10.0
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @click.option("--attached", is_flag=True, hidden=True)
 @click.option(
+    "--shared-checks", type=click.Path(path_type=Path, file_okay=False), hidden=True,
+    help="The folder in which the workers of one command leave what they checked.",
+)  # fmt: skip
+@click.option(
     "--lease-seconds", type=click.FloatRange(min=1), default=LEASE_S, hidden=True,
     help="How long others wait when this worker goes silent.",
 )  # fmt: skip
@@ -79,6 +84,7 @@ def worker(
     alive_file: Path | None,
     quiet: bool,
     attached: bool,
+    shared_checks: Path | None,
     lease_seconds: float,
 ) -> None:
     """Drive runs together with other workers, on this host or on others.
@@ -100,7 +106,8 @@ def worker(
         if run is not None and run_id is None:
             return
         choice = Choice(run_id, frozenset(providers))
-        options = WorkerOptions(choice, max_shards, drain, lease_seconds)
+        shared = None if shared_checks is None else SharedChecks(shared_checks)
+        options = WorkerOptions(choice, max_shards, drain, lease_seconds, shared)
         with ExitStack() as beside:
             keeper = None
             if not attached:  # whoever it is attached to does it

@@ -6,9 +6,9 @@ from typing import Any
 
 from failproof_es.cli.rendering.output import Column, print_table
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.cli.rendering.summary_rows import CLASSES, model_rows, suite_rows, total_row
 from failproof_es.core.summary import RunSummary
 from failproof_es.gates import describe_gate
+from failproof_es.reading.summary_rows import CLASSES, model_rows, suite_rows, total_row
 from failproof_es.report.data import wording
 
 

@@ -35,6 +35,12 @@ class CheckedStreams:
         part += digest
         self._count += 1
 
+    def include(self, other: CheckedStreams) -> None:
+        """Add those of another one. A stream that is in both is there twice then."""
+        for number, part in other._parts.items():
+            self._parts[number] += part
+        self._count += len(other)
+
     def take(self, stream_id: bytes) -> bytes | None:
         """The digest of a stream, which is not there any more then; `None` where there is none."""
         at = self._find(stream_id)

@@ -8,7 +8,8 @@ What cannot be checked here is left to the full reading.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.core.run import Run
@@ -16,9 +17,10 @@ from failproof_es.core.summary import RunCounts
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.finish.checked_streams import CheckedStreams, checked_digest
-from failproof_es.engine.finish.validation import Validation
+from failproof_es.engine.finish.validation import CountedChecks, Validation
 from failproof_es.engine.history import RecordedEvaluation
-from failproof_es.engine.related_runs.paired_results import RunScores
+from failproof_es.engine.related_runs.paired_results import QuestionKey, RunScores
+from failproof_es.events import ModelPrices
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import LogEntry, decode
@@ -28,6 +30,19 @@ _MOST_HELD_BYTES = 1 << 24
 """Of evaluations that are under way, all together. What is beyond that is read at the end."""
 _MOST_CHECKED_BYTES = 1 << 18
 """Of one evaluation: checking more would hold up the event loop for milliseconds."""
+
+
+class CheckedPart(NamedTuple):
+    """What one process checked of a run, for another one of the same command."""
+
+    run_id: UUID
+    prices: Mapping[str, ModelPrices] | None
+    """At which it was counted."""
+    counted: CountedChecks
+    counts: RunCounts
+    scores: dict[str, dict[QuestionKey, float]] | None
+    """By model; `None` where they were not kept."""
+    streams: CheckedStreams
 
 
 class LiveChecks:
@@ -40,14 +55,48 @@ class LiveChecks:
     def __init__(self, run: Run, *, scores: bool) -> None:
         self.run = run
         """As it was when the drive began."""
-        self.validation = Validation(run.started, dialect_named(run.started.dialect))
-        self.counts = RunCounts()
-        self.scores = RunScores(run)
-        self.streams = CheckedStreams()
+        self._begin()
         self._with_scores = scores
         self._open: dict[UUID, list[LogEntry]] = {}
         self._held = 0
         self._usable = True
+
+    def _begin(self) -> None:
+        self.validation = Validation(self.run.started, dialect_named(self.run.started.dialect))
+        self.counts = RunCounts()
+        self.scores = RunScores(self.run)
+        self.streams = CheckedStreams()
+
+    def hand_over(self) -> CheckedPart | None:
+        """What was checked until now, which is not here any more then; `None` if there is none."""
+        if not self._usable or not len(self.streams):
+            return None
+        part = CheckedPart(
+            self.run.started.originator_id,
+            self.run.prices,
+            self.validation.counted(),
+            self.counts,
+            self.scores.by_model if self._with_scores else None,
+            self.streams,
+        )
+        self._begin()
+        return part
+
+    def take_over(self, part: CheckedPart) -> None:
+        """Add what another process checked of this run, if it can be used here. Without it those
+        evaluations are read in full."""
+        if (
+            not self._usable
+            or part.run_id != self.run.started.originator_id
+            or part.prices != self.run.prices
+            or (self._with_scores and part.scores is None)
+        ):
+            return
+        self.validation.include(part.counted)
+        self.counts.include(part.counts)
+        for model, scores in (part.scores or {}).items():
+            self.scores.by_model.setdefault(model, {}).update(scores)
+        self.streams.include(part.streams)
 
     def begin(self, recorded: RecordedEvaluation) -> None:
         """An evaluation is carried on; it can be checked if that is from its first event on."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from failproof_es.core.case import operations_id, prompt_id, review_id
@@ -109,6 +109,17 @@ def _look_at_reviews(
                 beside.broken.append((error, window[reviews]))
 
 
+class CountedChecks(NamedTuple):
+    """What was counted of evaluations in which nothing was found."""
+
+    checked: Counter[str]
+    abandoned: Counter[str]
+    cut_off: Counter[str]
+    unread: dict[str, str]
+    streams: int
+    scored: int
+
+
 @dataclass(slots=True)
 class Validation:
     """The findings so far, and the counts of what was checked."""
@@ -152,6 +163,21 @@ class Validation:
         else:
             self._account_for(state, recorded)
         return Folded(state, recorded.history, None)
+
+    def counted(self) -> CountedChecks:
+        """The counts so far, for `include`. Call it where there are no findings."""
+        return CountedChecks(
+            self.checked, self._abandoned, self._cut_off, self._unread, self._streams, self._scored
+        )
+
+    def include(self, other: CountedChecks) -> None:
+        """Add what was counted of other evaluations of the run."""
+        self.checked.update(other.checked)
+        self._abandoned.update(other.abandoned)
+        self._cut_off.update(other.cut_off)
+        self._unread.update(other.unread)
+        self._streams += other.streams
+        self._scored += other.scored
 
     def add_unreadable(self, error: Exception, evaluation_id: UUID | None = None) -> None:
         """Add a finding: a history that is impossible or cannot be read, with its event."""

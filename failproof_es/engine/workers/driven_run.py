@@ -21,6 +21,7 @@ from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.finish.live_checks import LiveChecks
+from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.lifecycle import require_models
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
@@ -48,8 +49,10 @@ class DrivenRun:
         targets: Targets,
         observe: Observe,
         budgets: RunBudgets | None = None,
+        shared: SharedChecks | None = None,
     ) -> None:
-        """Without `budgets` the run has no spend ceiling."""
+        """Without `budgets` the run has no spend ceiling. What is checked of a shard is left in
+        `shared`, if there is one."""
         self.run = run
         self.configuration = configuration
         self.targets = targets
@@ -66,6 +69,7 @@ class DrivenRun:
         self._turns = [asyncio.Semaphore(most) for _ in targets.by_server]
         """The shards that are driven at once take turns: a shard begins where another one ends."""
         self._budgets = budgets
+        self._shared = shared
         self._driving: dict[ShardLease, EvaluationDrive] = {}
         self._idle = asyncio.Event()
         self._idle.set()
@@ -84,6 +88,7 @@ class DrivenRun:
         run_id: UUID,
         observe: Observe,
         say: Say,
+        shared: SharedChecks | None = None,
     ) -> DrivenRun:
         """Check what the run needs on this host, and start its models.
 
@@ -102,7 +107,7 @@ class DrivenRun:
         except BaseException:
             await targets.close()
             raise
-        return cls(store, leases, run, configuration, targets, observe, budgets)
+        return cls(store, leases, run, configuration, targets, observe, budgets, shared)
 
     @property
     def active(self) -> int:
@@ -154,6 +159,8 @@ class DrivenRun:
         why = drive.why(requested=self._stopping)
         if why is not None and not isinstance(why, LeaseLost) and not done:
             self.trouble = self.trouble or why
+        if done and self._shared is not None and (checked := self.checks.hand_over()) is not None:
+            await asyncio.to_thread(self._shared.leave, checked)
         return done
 
     def lost(self, lease: ShardLease) -> None:

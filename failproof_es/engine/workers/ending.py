@@ -25,6 +25,7 @@ from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.finish.finalize import finalize, scan, seal
 from failproof_es.engine.finish.live_checks import LiveChecks
+from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import iterate_evaluations, read_run, read_unfinished_part
 from failproof_es.engine.identity import (
     code_version,
@@ -50,6 +51,8 @@ class Coordinator:
     store: Store
     leases: ShardLeases
     observe: Observe
+    shared: SharedChecks | None = None
+    """What other processes of this command checked."""
 
     async def finish(self, run_id: UUID, checks: LiveChecks | None = None) -> bool:
         """End the run if the log says that all of it is done; whether it is over now.
@@ -65,8 +68,12 @@ class Coordinator:
             reading = None
             if not stream.run.ended:
                 configuration = configuration_from_resolved(stream.run.started.configuration)
-                checks = checks or LiveChecks(stream.run, scores=False)
                 gates = configuration.gates
+                checks = checks or LiveChecks(
+                    stream.run, scores=gates.no_regression_against is not None
+                )
+                if self.shared is not None:
+                    await asyncio.to_thread(self.shared.take_over, checks)
                 reading = await scan(stream, reader, gates, checks)
                 counts = reading.validation.tally.counts()
                 if not reading.all_ended:

@@ -26,6 +26,7 @@ from failproof_es.engine.drive.interpreter import Halted
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
+from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import UNREADABLE, read_run
 from failproof_es.engine.identity import code_version, package_versions, process_label
 from failproof_es.engine.limits.key_share import KeyShares
@@ -85,6 +86,8 @@ class WorkerOptions:
     drain: bool = False
     """Leave when no run is open any more; otherwise it waits for the next one."""
     lease_s: float = LEASE_S
+    shared: SharedChecks | None = None
+    """Where the processes of its command leave what they checked."""
 
 
 class Worker:
@@ -114,7 +117,7 @@ class Worker:
         self._budgets = RunBudgets(store, self._leases, self._state)
         self._shares = KeyShares(DatabaseBook(self._state, holder))
         self._presence = Presence(store, self.worker_id, holder)
-        self._coordinator = Coordinator(store, self._leases, observe)
+        self._coordinator = Coordinator(store, self._leases, observe, options.shared)
         self._queue = ShardQueue(store.url, self._drive)
         self._open: dict[UUID, OpenRun] = {}
         """The runs to take shards of, as the last look found them."""
@@ -257,7 +260,10 @@ class Worker:
             await self._coordinator.close(run.run_id)
         elif run.step == "finish":
             driven = self._driven.get(run.run_id)
-            checks = None if driven is None else driven.checks
+            # Read in a thread: what this process still adds to, or left in the folder, is not.
+            checks = None
+            if driven is not None and not driven.active and self._options.shared is None:
+                checks = driven.checks
             finish = partial(self._coordinator.finish, run.run_id, checks)
             self._endings.begin(run.run_id, finish)
 
@@ -333,14 +339,9 @@ class Worker:
                 return self._driven.get(run_id)
             try:
                 driven = await DrivenRun.open(
-                    self._store,
-                    self._leases,
-                    self._budgets,
-                    self._shares,
-                    run_id,
-                    self._observe,
-                    self._say,
-                )
+                    self._store, self._leases, self._budgets, self._shares, run_id, self._observe,
+                    self._say, self._options.shared,
+                )  # fmt: skip
             except InvalidInput as error:
                 self._refuse(run_id, error)
                 return None

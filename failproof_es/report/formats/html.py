@@ -1,7 +1,7 @@
 """Renders a page's blocks as one HTML file: no script, no network, no markup from data.
 
 Three rules make hostile text harmless: every template escapes; whatever a template writes
-passes `_written`, so that no control or invisible character gets by; and the content security
+passes `written`, so that no control or invisible character gets by; and the content security
 policy forbids everything but the one style sheet, named by its hash.
 """
 
@@ -22,7 +22,7 @@ from failproof_es.support.untrusted_text import marked_lines, one_line
 
 def pieces(page: Page) -> Iterator[bytes]:
     """The file's bytes, UTF-8, in pieces: a page is never whole in memory."""
-    style = files(__package__).joinpath("templates", "style.css").read_text(encoding="utf-8")
+    style = stylesheet("tokens.css").decode() + "\n" + stylesheet("style.css").decode()
     digest = b64encode(sha256(style.encode()).digest()).decode()
     template = _environment().get_template("page.html.j2")
     written = template.generate(
@@ -35,13 +35,18 @@ def pieces(page: Page) -> Iterator[bytes]:
         yield piece.encode()
 
 
+def stylesheet(name: str) -> bytes:
+    """A style sheet: `tokens.css` has the colours, which other pages of ours share."""
+    return files(__package__).joinpath("templates", name).read_bytes()
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_written,
+        finalize=written,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -58,7 +63,7 @@ def quoted(text: str) -> Markup:
     )
 
 
-def _written(value: object) -> object:
+def written(value: object) -> object:
     """What a template may write: markup that we made, numbers, and text on one line.
 
     Raises `TypeError` for anything else: a page never says `None`.

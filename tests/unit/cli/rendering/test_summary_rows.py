@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.cli.rendering.summary_rows import (
+from failproof_es.core.costs import Spent
+from failproof_es.core.outcome import ErrorSeen
+from failproof_es.events import ModelPrices, Rate, Usage
+from failproof_es.reading.summary_rows import (
     describe_messages,
     errors_by_kind,
     errors_by_message,
@@ -18,9 +21,6 @@ from failproof_es.cli.rendering.summary_rows import (
     suite_rows,
     total_row,
 )
-from failproof_es.core.costs import Spent
-from failproof_es.core.outcome import ErrorSeen
-from failproof_es.events import ModelPrices, Rate, Usage
 from tests.unit.cli.summaries import Counted, abandoned_one, an_outcome, scored_one, summed
 
 

@@ -1,0 +1,99 @@
+"""Makes the console: a web application over one database, with no state beside it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp
+
+from failproof_es.console.database import ReadOnlyDatabase
+from failproof_es.console.errors import response_to
+from failproof_es.console.follower import Follower
+from failproof_es.console.live import add_live
+from failproof_es.console.pages import all_pages
+from failproof_es.console.rendering import STATIC, static_digest, static_file
+from failproof_es.console.routes import Reading, add_page
+from failproof_es.console.security.headers import SecureHeaders
+from failproof_es.console.security.hosts import refuse_other_hosts
+from failproof_es.console.security.lengths import refuse_odd_urls
+from failproof_es.console.security.methods import HeadAsGet, refuse_other_methods
+from failproof_es.console.security.refusals import Guard
+from failproof_es.console.security.token import refuse_without_token
+from failproof_es.console.settings import ConsoleSettings
+from failproof_es.engine.identity import code_version
+
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+
+def create_app(settings: ConsoleSettings) -> ASGIApp:
+    """The whole application. What a server sends first goes through every guard.
+
+    Close it by its lifespan: that closes the connections and ends the follower.
+    """
+    app: ASGIApp = pages_app(settings)
+    guards = (
+        refuse_other_methods,
+        refuse_odd_urls,
+        refuse_other_hosts(settings.hosts),
+        refuse_without_token(settings.token, secure=not settings.is_loopback),
+    )
+    for refuse in reversed(guards):
+        app = Guard(app, refuse)
+    return SecureHeaders(HeadAsGet(app))
+
+
+def pages_app(settings: ConsoleSettings) -> FastAPI:
+    """The pages without their guards."""
+    database = ReadOnlyDatabase(
+        settings.database_url,
+        connections=settings.connections,
+        statement_timeout_s=settings.statement_timeout_s,
+    )
+    follower = Follower(settings.follower_url)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        follower.close()
+        database.close()
+
+    app = FastAPI(
+        title="failproof-es console",
+        description="Read-only. Every object is what the page of the same path shows.",
+        version=code_version(),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.add_api_route("/", _first_page, include_in_schema=False)
+    app.add_api_route("/static/{name}", _static, include_in_schema=False)
+    reading = Reading(database, follower)
+    for page in all_pages():
+        add_page(app, page, reading)
+    add_live(app, reading)
+    for kind in (HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _on_error)
+    return app
+
+
+def _first_page() -> Response:
+    return RedirectResponse("/runs", 303)
+
+
+def _static(name: str, v: str = "") -> Response:
+    """One of our own files. There is no folder to leave: names stand in a table."""
+    if name not in STATIC:
+        raise HTTPException(404)
+    kept = _FOR_EVER if v == static_digest(name) else "no-cache"
+    return Response(static_file(name), media_type=STATIC[name], headers={"Cache-Control": kept})
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    return response_to(request, error)

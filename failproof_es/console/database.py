@@ -1,0 +1,114 @@
+"""Read-only connections: each request reads one snapshot, so that its numbers are of one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import BoundedSemaphore, Lock
+
+import psycopg
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import connect
+from failproof_es.store.reading.reader import Connection
+from failproof_es.store.schema.installation import AUDITOR
+
+WAIT_S = 5.0
+"""How long a request waits for its turn."""
+_MAY_BE_AUDITOR = (
+    "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %(role)s) "
+    "AND current_user <> %(role)s AND pg_has_role(current_user, %(role)s, 'MEMBER')"
+)
+_SETTINGS = """
+SELECT set_config('default_transaction_read_only', 'on', false),
+    set_config('statement_timeout', %(ms)s, false),
+    set_config('idle_in_transaction_session_timeout', '60000', false),
+    set_config('application_name', 'failproof-es console', false)
+"""
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class ConsoleBusy(Exception):
+    """All connections are in use, and none became free in time."""
+
+
+class DatabaseAway(InvalidInput):
+    """No connection could be made."""
+
+
+class ReadOnlyDatabase:
+    """A few connections that can only read, as the auditor where the user may be it.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self, url: str, *, connections: int, statement_timeout_s: float) -> None:
+        self._url = url
+        self._timeout_ms = str(max(round(statement_timeout_s * 1000), 1))
+        self._turns = BoundedSemaphore(connections)
+        self._idle: list[Connection] = []
+        self._lock = Lock()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """A connection within one read-only snapshot.
+
+        Raises `ConsoleBusy`, `DatabaseAway`; and `psycopg.errors.QueryCanceled` from what is read
+        where a statement takes too long.
+        """
+        if not self._turns.acquire(timeout=WAIT_S):
+            raise ConsoleBusy
+        try:
+            connection = self._begun()
+            try:
+                yield connection
+                connection.execute("ROLLBACK")
+            except BaseException:
+                with suppress(psycopg.Error):
+                    connection.close()
+                raise
+            with self._lock:
+                self._idle.append(connection)
+        finally:
+            self._turns.release()
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.close()
+
+    def _begun(self) -> Connection:
+        """A connection in a snapshot: one that was used before and still lives, or a new one."""
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                break
+            try:
+                connection.execute(_BEGIN)
+            except psycopg.Error:
+                connection.close()
+            else:
+                return connection
+        connection = self._connect()
+        connection.execute(_BEGIN)
+        return connection
+
+    def _connect(self) -> Connection:
+        try:
+            connection = connect(self._url, prepare_threshold=None)
+        except psycopg.OperationalError:
+            raise DatabaseAway.because(
+                "the database cannot be reached",
+                remedy="start it, or wait: the console goes on by itself; `failproof-es db status`",
+            ) from None
+        try:
+            if connection.execute(_MAY_BE_AUDITOR, {"role": AUDITOR}).fetchone() == (True,):
+                connection.execute("SELECT set_config('role', %s, false)", (AUDITOR,))
+            connection.execute(_SETTINGS, {"ms": self._timeout_ms})
+        except BaseException:
+            connection.close()
+            raise
+        return connection

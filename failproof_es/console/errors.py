@@ -1,0 +1,131 @@
+"""What is answered where there is no page: what is wrong, what to do, and no stack trace."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+import psycopg
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from failproof_es.console.database import ConsoleBusy, DatabaseAway
+from failproof_es.console.page import NotFound
+from failproof_es.console.paging import BadParameter
+from failproof_es.console.rendering import render
+from failproof_es.problems import InvalidInput
+from failproof_es.store.errors import UnreadableState
+
+_DATA = (".json", ".jsonl", ".csv")
+_log = logging.getLogger("failproof_es.console")
+
+
+class ErrorPage(BaseModel):
+    """Why there is no page. What programs get as JSON is the same."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    status: int
+    error: str
+    """What is wrong."""
+    remedy: str
+    """What to do."""
+
+
+def error_response(request: Request, status: HTTPStatus, what: str, remedy: str) -> Response:
+    """The answer: JSON where the path is one of data, else a page."""
+    told = ErrorPage(status=status, error=what, remedy=remedy)
+    if request.url.path.endswith(_DATA):
+        return Response(told.model_dump_json(), status, media_type="application/json")
+    return HTMLResponse(render("error.html", page=told, phrase=status.phrase), status)
+
+
+def response_to(request: Request, error: Exception) -> Response:
+    """What is answered when reading a page raised this."""
+    status, what, remedy = _told(error)
+    if status is HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("a page failed: %s", request.url.path.encode("ascii", "backslashreplace"),
+                   exc_info=error)  # fmt: skip
+    response = error_response(request, status, what, remedy)
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+        response.headers["Retry-After"] = "5"
+    return response
+
+
+def _told(error: Exception) -> tuple[HTTPStatus, str, str]:
+    match error:
+        case RequestValidationError() | ValidationError():
+            return HTTPStatus.UNPROCESSABLE_ENTITY, _parameters(error), "Correct it in the URL."
+        case BadParameter():
+            return HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}.", "Correct it in the URL."
+        case NotFound():
+            return HTTPStatus.NOT_FOUND, str(error), error.remedy
+        case DatabaseAway():
+            return HTTPStatus.SERVICE_UNAVAILABLE, *_problem(error)
+        case InvalidInput():
+            return HTTPStatus.NOT_FOUND, *_problem(error)
+        case psycopg.errors.QueryCanceled():
+            return (
+                HTTPStatus.GATEWAY_TIMEOUT,
+                "The database took too long for this page.",
+                "Narrow the filter. If the projections are not current, bring them up: "
+                "`failproof-es projections rebuild`.",
+            )
+        case ConsoleBusy():
+            return (
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "Too many pages are being read at this moment.",
+                "Try again in a few seconds.",
+            )
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            return (
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "The database cannot be reached.",
+                "Start it, or wait: the console goes on by itself. `failproof-es db status`.",
+            )
+        case psycopg.errors.InsufficientPrivilege():
+            return (
+                HTTPStatus.FORBIDDEN,
+                "The console's database user may not read this.",
+                "An administrator grants it failproof_auditor.",
+            )
+        case UnreadableState():
+            return (
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                "A record in the log cannot be read.",
+                "`failproof-es verify` says whether it was changed.",
+            )
+        case HTTPException() if error.status_code == HTTPStatus.NOT_FOUND:
+            return (
+                HTTPStatus.NOT_FOUND,
+                "There is no such page.",
+                "Begin at /runs, or search above for a run, a case, an event or a digest.",
+            )
+        case HTTPException():
+            return HTTPStatus(error.status_code), str(error.detail), "Begin at /runs."
+        case _:
+            return (
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                "The console made a mistake. Nothing was changed: it only reads.",
+                "The reason stands where the console was started. Please report it.",
+            )
+
+
+def _problem(error: InvalidInput) -> tuple[str, str]:
+    first = error.problems[0]
+    said = first.message[:1].upper() + first.message[1:].rstrip(".") + "."
+    remedy = (first.remedy or "list the runs at /runs").rstrip(".")
+    return said, remedy[:1].upper() + remedy[1:] + "."
+
+
+def _parameters(error: RequestValidationError | ValidationError) -> str:
+    """Each parameter that is wrong, and why."""
+    said = []
+    for each in error.errors():
+        name = ".".join(str(part) for part in each["loc"] if part not in ("query", "path"))
+        why = "there is no such parameter" if each["type"] == "extra_forbidden" else each["msg"]
+        said.append(f"{name or 'the query'}: {why}")
+    return "; ".join(said) + "."

@@ -1,0 +1,53 @@
+"""Makes links: the URL is the whole state of a page, and a link says only what it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from pydantic import BaseModel
+
+CURSOR = "after"
+"""The parameter that says where a list goes on. A link that changes a filter begins anew."""
+
+
+def to(*path: object, **parameters: object) -> str:
+    """The URL of another page: `to("runs", run_id)`. Every part is quoted; `None` is left out."""
+    return _url("/" + "/".join(quote(str(part), safe="") for part in path), parameters.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The page that is shown, and links to it with another filter."""
+
+    path: str
+    """As it stands in the URL, quoted."""
+    query: BaseModel
+    """Its parameters. Those that have their default stand in no URL."""
+
+    def with_(self, **changes: object) -> str:
+        """The URL of this page with other parameters; `None` takes one away."""
+        kept = self._given()
+        kept.pop(CURSOR, None)
+        return _url(self.path, (kept | changes).items())
+
+    def without(self, *names: str) -> str:
+        """The same without these."""
+        return self.with_(**dict.fromkeys(names))
+
+    def twin(self, extension: str) -> str:
+        """The URL of the same as data: `json`, and of a list `jsonl` and `csv` of all its rows."""
+        given = self._given()
+        if extension != "json":
+            for name in (CURSOR, "limit"):
+                given.pop(name, None)
+        return _url(f"{self.path}.{extension}", given.items())
+
+    def _given(self) -> dict[str, object]:
+        return self.query.model_dump(mode="json", exclude_defaults=True)
+
+
+def _url(path: str, parameters: Iterable[tuple[str, object]]) -> str:
+    said = [(name, str(value)) for name, value in parameters if value is not None]
+    return f"{path}?{urlencode(said)}" if said else path

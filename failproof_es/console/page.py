@@ -1,0 +1,80 @@
+"""What a page is: an address, its parameters, a model of all that it shows, and who reads that.
+
+Each page is registered once, as a `Page` in a module of `failproof_es/console/pages/`. The same
+object is shown as HTML at its path and as JSON at `path.json`; a list also has all of its rows
+at `path.jsonl` and `path.csv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from failproof_es.console.paging import Query
+from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.standing import Standing
+from failproof_es.store.reading.reader import Connection
+
+Q = TypeVar("Q", bound=Query)
+M = TypeVar("M", bound="PageModel")
+
+
+class Shown(BaseModel):
+    """A part of what a page shows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PageModel(Shown):
+    """Everything that a page shows, and of which moment it is."""
+
+    as_of: Standing
+
+
+class NotFound(Exception):
+    """There is no such thing: what, and what to do."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[Q]):
+    """What a request asks for, and one snapshot of the database to read it from."""
+
+    connection: Connection
+    feeder: Feeder
+    """Reads summaries and outcomes, up to `standing.events_up_to`."""
+    standing: Standing
+    query: Q
+    path: Mapping[str, str]
+    """The values of the path's parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Generic[Q]):
+    """All rows of a list, whatever page is shown."""
+
+    row: type[Any]
+    """The type of a row, a model or a dataclass: its fields are the columns."""
+    read: Callable[[Asked[Q]], Iterator[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Q, M]):
+    """A page. Its template is `NAME.html`."""
+
+    name: str
+    path: str
+    """With parameters as in `/runs/{run}`."""
+    says: str
+    """What it answers, in one sentence: the OpenAPI document has it."""
+    query: type[Q]
+    model: type[M]
+    read: Callable[[Asked[Q]], M]
+    """Raises `NotFound` or `InvalidInput` where there is no such thing, and `BadParameter`."""
+    rows: Rows[Q] | None = None

@@ -1,0 +1,16 @@
+"""The pages, one module each. A module that has a `PAGE` is found by its being here."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import Any
+
+from failproof_es.console.page import Page
+
+
+def all_pages() -> tuple[Page[Any, Any], ...]:
+    """Every page, by the name of its module."""
+    names = sorted(each.name for each in pkgutil.iter_modules(__path__))
+    modules = (import_module(f"{__name__}.{name}") for name in names)
+    return tuple(module.PAGE for module in modules if hasattr(module, "PAGE"))

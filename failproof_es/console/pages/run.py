@@ -1,0 +1,292 @@
+"""`/runs/{run}`: how one run is going, or how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from failproof_es.assurance.protection_status import protection_status
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.console.page import Asked, NotFound, Page
+from failproof_es.console.pages.run_model import (
+    Counts,
+    ErrorGroup,
+    GateShown,
+    Happening,
+    LimitNow,
+    LostGroup,
+    Manifest,
+    ModelProgress,
+    RunFacts,
+    RunPage,
+    Spending,
+    SuiteProgress,
+    ValidationShown,
+)
+from failproof_es.console.paging import Query
+from failproof_es.console.shown import RateShown, rate_of_group, rate_shown
+from failproof_es.core.run import Run
+from failproof_es.core.spend import ceiling_of
+from failproof_es.core.summary import RunSummary
+from failproof_es.engine.related_runs.attempts import attempts_of
+from failproof_es.engine.workers.presence import list_holders, list_shares
+from failproof_es.events import LimitChanged, ModelSnapshot, RunStarted
+from failproof_es.events.line import line_of
+from failproof_es.gates import describe_gate
+from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.standing import Standing
+from failproof_es.reading.summary_rows import CLASSES
+from failproof_es.reading.workers import workers_of
+from failproof_es.store.reading.reader import Connection, find, read_event, resolve_run
+
+_NEWEST = 20
+"""The number of other attempts, and of overlapping runs, that are listed."""
+_LIFE = (
+    "RunStarted", "RunPaused", "RunResumed", "SpendCeilingChanged", "RunCompleted", "RunFailed",
+    "RunValidated", "RunSealed",
+)  # fmt: skip
+"""What happened to the run, as its page tells it."""
+
+
+def read_run(asked: Asked[Query]) -> RunPage:
+    """The run that the path names: by its number, its id, or as `latest`."""
+    connection, up_to = asked.connection, asked.standing.events_up_to
+    run_id = resolve_run(connection, asked.path["run"])
+    found = begun(connection, asked.feeder, asked.standing, run_id)
+    recorded = RecordedRun(connection, found, asked.feeder)
+    summary, run = recorded.summary, recorded.run
+    validation = run.validation
+    limits = tuple(map(_limit, run.limits.values()))
+    servers = {each.server for each in limits} | set(_servers(run.started))
+    history = tuple(_history(connection, run_id, up_to))
+    classes = summary.total.classes
+    return RunPage(
+        as_of=asked.standing,
+        run=_facts(recorded, history),
+        counts=_counts(summary),
+        passed=_passed(summary),
+        models=tuple(model_progress(summary, each) for each in run.started.models),
+        classes=(
+            *(name for name in CLASSES if classes.get(name)),
+            *sorted(name for name, n in classes.items() if n and name not in CLASSES),
+        ),
+        suites=tuple(_suites(summary)),
+        errors=tuple(
+            ErrorGroup(asked=key.asked, kind=key.kind, message=key.message, attempts=count)
+            for key, count in summary.messages()
+        ),
+        lost=tuple(
+            LostGroup(model=key.model_key, kind=key.kind, reason=key.reason, evaluations=count)
+            for key, count in sorted(summary.counts.lost.items(), key=lambda each: -each[1])
+            if count
+        ),
+        gates=tuple(_gates(run.gates or {})),
+        spending=_spending(summary),
+        latency_p50_ms=summary.latency_ms(50),
+        latency_p95_ms=summary.latency_ms(95),
+        limits=limits,
+        shares=tuple(each for each in list_shares(connection) if each.server in servers),
+        holders=tuple(list_holders(connection).get(str(run_id), ())),
+        workers=tuple(workers_of(connection, run_id, up_to)),
+        reviews={name: count for name, count in summary.reviews.items() if count},
+        history=history,
+        attempts=attempts_of(connection, run_id, _NEWEST),
+        validation=validation
+        and ValidationShown(
+            passed=validation.passed,
+            checked=validation.checked,
+            findings=validation.findings,
+            more=validation.more,
+        ),
+        protection=protection_status(connection, sealed=run.sealed),
+        contradictions=summary.counts.impossible,
+        manifest=_manifest(run),
+        shape=shape_of(summary),
+    )
+
+
+def begun(connection: Connection, feeder: Feeder, standing: Standing, run_id: UUID) -> Run:
+    """The run. Raises `NotFound` where it began after what is counted so far."""
+    first = read_event(connection, run_id, 1)
+    if first is not None and first.position > standing.events_up_to:
+        raise NotFound(
+            f"The run began with event {first.position:,}. The projections, which pages are made "
+            f"of, have read {standing.events_up_to:,} so far.",
+            "Load the page again in a moment.",
+        )
+    return feeder.run(run_id)
+
+
+def shape_of(summary: RunSummary) -> str:
+    """Changes where a run's page gets other rows or columns; numbers alone leave it."""
+    told = (
+        summary.run.version,
+        sorted(name for name, count in summary.total.classes.items() if count),
+        len(summary.messages()),
+        [key for key, count in sorted(summary.counts.lost.items()) if count],
+        sorted(key[:2] for key in summary.counts.groups),
+        [model for model in summary.models if summary.group(model=model).pass_rate is None],
+    )
+    return sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
+    run, started = recorded.run, recorded.started
+    ends = [each.at for each in history if each.topic in ("RunCompleted", "RunFailed")]
+    branch = started.branched_from
+    return RunFacts(
+        run_id=recorded.run_id,
+        run_number=started.run_number,
+        name=started.name,
+        status=run.status,
+        reason=run.reason,
+        started_at=started.timestamp,
+        ended_at=ends[-1] if ends else None,
+        who=started.who,
+        where=started.where,
+        code_version=started.code_version,
+        dialect=started.dialect,
+        configuration_digest=started.configuration_digest,
+        branched_from=None
+        if branch is None
+        else recorded.feeder.run(branch.run_id).started.run_number,
+        skipped_defects=run.skipped,
+    )
+
+
+def _counts(summary: RunSummary, model: str | None = None) -> Counts:
+    group, asking = summary.group(model=model), summary.asking(model)
+    return Counts(
+        planned=summary.planned if model is None else summary.planned // len(summary.models),
+        finished=group.finished,
+        scored=group.scored,
+        passed=group.passed,
+        failed=group.failed,
+        abandoned=group.abandoned,
+        lost=summary.lost(model),
+        awaiting_review=group.awaiting,
+        carried_over=asking.carried_over,
+        in_flight=asking.in_flight,
+        requests=asking.requests,
+        answers=asking.answers,
+        retries=asking.retries,
+        failed_attempts=asking.errors,
+        lost_attempts=asking.lost_attempts,
+    )
+
+
+def _passed(summary: RunSummary) -> RateShown:
+    """All models together. What several say of one case is not independent of each other."""
+    total, several = summary.total, len(summary.models)
+    if several == 1:
+        return rate_of_group(total, repetitions_of(summary.run.started))
+    return rate_shown(total.passed, total.failed, -(-total.cases // several))
+
+
+def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
+    """How one model under test stands."""
+    group = summary.group(model=model.key)
+    spent = summary.counts.spending.get(model.key)
+    known = model.key not in summary.unpriced
+    return ModelProgress(
+        model=model.key,
+        provider=model.provider,
+        version=model.version,
+        counts=_counts(summary, model.key),
+        passed=rate_of_group(group, repetitions_of(summary.run.started)),
+        classes={name: count for name, count in group.classes.items() if count},
+        cost_usd=float(spent.known_usd)
+        if spent is not None and known
+        else (0.0 if known else None),
+    )
+
+
+def _suites(summary: RunSummary) -> Iterator[SuiteProgress]:
+    repetitions = repetitions_of(summary.run.started)
+    for (model, suite), group in summary.by_suite().items():
+        if group.finished:
+            yield SuiteProgress(
+                model=model,
+                suite=suite,
+                cases=group.cases,
+                finished=group.finished,
+                abandoned=group.abandoned,
+                passed=rate_shown(
+                    group.passed, group.failed, None if repetitions == 1 else group.cases
+                ),
+                accuracy=group.accuracy,
+            )
+
+
+def _gates(gates: Mapping[str, Any]) -> Iterator[GateShown]:
+    for name, gate in gates.items():
+        yield GateShown(name=name, says=describe_gate(name, gate), met=gate["met"])
+
+
+def _limit(change: LimitChanged) -> LimitNow:
+    return LimitNow(
+        server=change.server,
+        models=change.models,
+        limit_before=change.limit_before,
+        limit=change.limit_after,
+        reason=change.reason,
+        held_until=change.held_until,
+        at=change.timestamp,
+    )
+
+
+def _servers(started: RunStarted) -> Iterator[str]:
+    for model in (*started.models, *started.judges):
+        if isinstance(url := model.settings.get("base_url"), str):
+            yield url
+
+
+def _history(connection: Connection, run_id: UUID, up_to: int) -> Iterator[Happening]:
+    for row in find(connection, stream_id=run_id, topics=_LIFE, up_to=up_to):
+        yield Happening(
+            position=row.position,
+            topic=row.topic,
+            at=row.recorded_at,
+            says=line_of(row.topic, row.upcast_payload()),
+        )
+
+
+def _spending(summary: RunSummary) -> Spending:
+    spent, ceiling = summary.spent, ceiling_of(summary.run)
+    return Spending(
+        cost_usd=None if summary.cost_usd is None else float(summary.cost_usd),
+        known_usd=float(spent.known_usd),
+        unpriced_answers=spent.unpriced,
+        unpriced=summary.unpriced,
+        max_spend_usd=None if ceiling is None else float(ceiling),
+        input_tokens=spent.input.known,
+        output_tokens=spent.output.known,
+    )
+
+
+def _manifest(run: Run) -> Manifest:
+    started = run.started
+    return Manifest(
+        models=started.models,
+        judges=started.judges,
+        suites=started.suites,
+        seeds=started.seeds,
+        packages=started.packages,
+        price_sources={
+            key: each.source for key, each in (run.prices or {}).items() if each.source is not None
+        },
+        configuration=started.configuration,
+    )
+
+
+PAGE = Page(
+    name="run",
+    path="/runs/{run}",
+    says="How a run is going, or how it went.",
+    query=Query,
+    model=RunPage,
+    read=read_run,
+)

@@ -1,0 +1,148 @@
+"""`/runs`: what ran, what runs, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
+from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
+from failproof_es.console.shown import RateShown, rate_of_group
+from failproof_es.engine.workers.presence import list_holders
+from failproof_es.reading.feeder import RunFilter
+from failproof_es.reading.listed_runs import ListedRun, TrendPoint, list_runs, trends_of
+from failproof_es.reading.rows import RowFeeder
+
+
+class RunsQuery(PagedQuery):
+    """Which runs are listed."""
+
+    after: Annotated[str | None, Field(pattern=r"^[0-9]{0,18}$", description=CURSOR_SAYS)] = None
+    status: Annotated[
+        Literal["", "running", "paused", "completed", "failed"] | None,
+        Field(description="Only runs of this status."),
+    ] = None
+    model: Annotated[
+        str | None, Field(max_length=300, description="Only runs that ask this model, by its key.")
+    ] = None
+    text: Annotated[
+        str | None,
+        Field(
+            max_length=300,
+            description="Only runs with this in their name, or with this number or id.",
+        ),
+    ] = None
+
+    @property
+    def filter(self) -> RunFilter:
+        """The same, without the page."""
+        return RunFilter(self.status or None, self.model, self.text)
+
+
+class ModelOfRun(Shown):
+    """How one model of a run stands."""
+
+    model: str
+    passed: RateShown
+
+
+class RunRow(Shown):
+    """A run in the list."""
+
+    run: ListedRun
+    models: tuple[ModelOfRun, ...]
+    holders: tuple[str, ...]
+    """Who drives it now."""
+    trend: tuple[TrendPoint, ...]
+    """The newest attempts at the same, in order; empty where there was one alone."""
+
+
+class StatusCount(Shown):
+    """How many runs have a status, whatever else is chosen."""
+
+    status: str
+    runs: int
+
+
+class ModelCount(Shown):
+    """How many runs ask a model."""
+
+    model: str
+    runs: int
+
+
+class RunsPage(PageModel):
+    """The runs of one page, newest first."""
+
+    rows: tuple[RunRow, ...]
+    paging: Paging
+    statuses: tuple[StatusCount, ...]
+    models: tuple[ModelCount, ...]
+
+
+def read_runs(asked: Asked[RunsQuery]) -> RunsPage:
+    """The page of runs that begins after the cursor."""
+    query = asked.query
+    before = None if query.after is None else read_cursor(query.after, int)[0]
+    found = list_runs(
+        asked.connection, asked.feeder, limit=query.limit + 1, before=before, which=query.filter
+    )
+    listed, following = one_page(found, query.limit, lambda each: (each.run_number,))
+    trends = trends_of(asked.connection, asked.feeder, listed)
+    holders = list_holders(asked.connection)
+    numbers = asked.feeder.count_runs(query.filter) if isinstance(asked.feeder, RowFeeder) else None
+    return RunsPage(
+        as_of=asked.standing,
+        rows=tuple(_row(each, holders, trends) for each in listed),
+        paging=Paging(
+            limit=query.limit,
+            shown=len(listed),
+            matching=numbers and numbers.matching,
+            total=numbers and numbers.total,
+            first=query.after is None,
+            next=following,
+        ),
+        statuses=()
+        if numbers is None
+        else tuple(
+            StatusCount(status=status, runs=numbers.by_status.get(status, 0))
+            for status in ("running", "paused", "completed", "failed")
+        ),
+        models=()
+        if numbers is None
+        else tuple(ModelCount(model=key, runs=runs) for key, runs in numbers.by_model.items()),
+    )
+
+
+def every_run(asked: Asked[RunsQuery]) -> Iterator[ListedRun]:
+    """All runs of the filter, newest first."""
+    yield from list_runs(asked.connection, asked.feeder, which=asked.query.filter)
+
+
+def _row(
+    run: ListedRun,
+    holders: Mapping[str, list[str]],
+    trends: Mapping[str, tuple[TrendPoint, ...]],
+) -> RunRow:
+    return RunRow(
+        run=run,
+        models=tuple(
+            ModelOfRun(model=each.model, passed=rate_of_group(each, run.repetitions))
+            for each in run.passed
+        ),
+        holders=tuple(holders.get(str(run.run_id), ())),
+        trend=trends.get(run.experiment, ()) if run.experiment is not None else (),
+    )
+
+
+PAGE = Page(
+    name="runs",
+    path="/runs",
+    says="What ran, what runs, what failed: the runs, newest first.",
+    query=RunsQuery,
+    model=RunsPage,
+    read=read_runs,
+    rows=Rows(ListedRun, every_run),
+)

@@ -1,0 +1,100 @@
+"""Keyset paging: a page begins after the last row of the one before, however deep it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote, unquote
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+T = TypeVar("T")
+MOST = 200
+"""The rows of a page at most."""
+_BETWEEN = "~"
+
+
+class BadParameter(ValueError):
+    """A parameter of the URL that is no such thing: which one, and why."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+
+
+class Query(BaseModel):
+    """The parameters of a page. An optional one that is empty, as forms send it, is none.
+
+    Its published type has to allow that: a pattern, or a list of values, has the empty text, too.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_empty_ones(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        optional = {name for name, each in cls.model_fields.items() if each.default is None}
+        return {name: value for name, value in given.items() if value != "" or name not in optional}
+
+
+CURSOR_SAYS = "Where the page begins: `next` of the page before."
+
+
+class PagedQuery(Query):
+    """The parameters of a list. Each list says the form of its cursor by a pattern of `after`."""
+
+    limit: Annotated[int, Field(ge=1, le=MOST, description="Rows of a page.")] = 50
+    after: Annotated[str | None, Field(max_length=500, description=CURSOR_SAYS)] = None
+
+
+class Paging(BaseModel):
+    """Which rows a page has, and how many it has not. `None` where nobody counted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    limit: int
+    shown: int
+    matching: int | None
+    """The rows that the filter leaves."""
+    total: int | None
+    """All rows, whatever the filter."""
+    first: bool
+    """Whether it is the first page."""
+    next: str | None
+    """The cursor of the next page; `None` on the last one."""
+
+    @property
+    def hidden(self) -> int | None:
+        """How many rows the filter hides."""
+        if self.total is None or self.matching is None:
+            return None
+        return self.total - self.matching
+
+
+def cursor(*parts: object) -> str:
+    """The cursor after a row with this key: readable, and safe in a URL."""
+    return _BETWEEN.join(quote(str(part), safe="").replace(_BETWEEN, "%7E") for part in parts)
+
+
+def read_cursor(text: str, *kinds: Callable[[str], T]) -> tuple[T, ...]:
+    """The key in a cursor, each part by its kind: `int`, `str`, `UUID`. Raises `BadParameter`."""
+    parts = text.split(_BETWEEN)
+    try:
+        if len(parts) == len(kinds):
+            return tuple(kind(unquote(part)) for kind, part in zip(kinds, parts, strict=True))
+    except ValueError:
+        pass
+    raise BadParameter("after", "it is no cursor of this list; take `next` of the page before")
+
+
+def one_page(
+    rows: Iterable[T], limit: int, key: Callable[[T], tuple[object, ...]]
+) -> tuple[tuple[T, ...], str | None]:
+    """The first `limit` rows, and the cursor of what follows. Takes one row more from `rows`."""
+    taken = list(islice(rows, limit + 1))
+    if len(taken) <= limit:
+        return tuple(taken), None
+    page = tuple(taken[:limit])
+    return page, cursor(*key(page[-1]))

@@ -1,0 +1,116 @@
+"""Renders templates. Whatever a template writes is escaped, and nothing in it is invisible."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from failproof_es.console import links
+from failproof_es.console.navigation import NAVIGATION
+from failproof_es.console.pages import all_pages
+from failproof_es.engine.related_runs.attempts import GATES
+from failproof_es.report.data import wording
+from failproof_es.report.formats.html import quoted, stylesheet, written
+from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import shortened
+
+STATIC: Mapping[str, str] = {
+    "tokens.css": "text/css",
+    "console.css": "text/css",
+    "console.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+"""The files that pages load, and their types. There are no others below `/static/`."""
+
+
+def render(template: str, **context: Any) -> str:
+    """A page as HTML. Raises `TypeError` for a value that nobody said how to write."""
+    shell = {"here": None, "as_of": None, "page": None}
+    return _environment().get_template(template).render(shell | context)
+
+
+@cache
+def static_file(name: str) -> bytes:
+    """A file of `STATIC`."""
+    if name == "tokens.css":
+        return stylesheet(name)  # the report's own
+    return files(__package__).joinpath("static", name).read_bytes()
+
+
+@cache
+def static_digest(name: str) -> str:
+    """What tells this version of the file from others."""
+    return sha256(static_file(name)).hexdigest()[:16]
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=written,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "count": "{:,}".format,
+        "usd": _usd,
+        "percent": lambda share: "–" if share is None else wording.percent(share),
+        "permille": lambda share: round(share * 1000),
+        "share": in_thousandths,
+        "ms": lambda value: "–" if value is None else f"{value:,.0f} ms",
+        "moment": _moment,
+        "iso": lambda value: value.astimezone(UTC).isoformat(timespec="milliseconds"),
+        "quoted": quoted,
+        "cut": shortened,
+        "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
+        "gates": GATES.__getitem__,
+    }
+    environment.globals |= {
+        "navigation": NAVIGATION,
+        "has_page": _has_page,
+        "to": links.to,
+        "static": _static,
+        "plural": plural,
+    }
+    environment.tests["number"] = lambda value: isinstance(value, int | float)
+    return environment
+
+
+@cache
+def _has_page(name: str) -> bool:
+    """Whether there is such a page. A link to one that is not there would lead nowhere."""
+    return any(page.name == name for page in all_pages())
+
+
+def _static(name: str) -> str:
+    return links.to("static", name, v=static_digest(name))
+
+
+def _usd(cost: float | None) -> str:
+    return wording.usd(cost)
+
+
+def _moment(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def in_thousandths(part: int, whole: int) -> int:
+    """A part of a whole, in thousandths; a part that is not nothing is at least one."""
+    if not whole or not part:
+        return 0
+    return max(min(part * 1000 // whole, 1000), 1)
+
+
+def marked(html: str) -> Markup:
+    """Markup that we made ourselves: charts of the report."""
+    return Markup(html)  # noqa: S704 - ours

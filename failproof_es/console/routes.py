@@ -1,0 +1,224 @@
+"""Makes the addresses of a page: HTML, JSON and, of a list, all rows as JSON lines and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from inspect import Parameter, Signature
+from itertools import chain
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import FastAPI, Path
+from fastapi import Query as FromQuery
+from pydantic import TypeAdapter
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+
+from failproof_es.console.database import ReadOnlyDatabase
+from failproof_es.console.errors import ErrorPage, response_to
+from failproof_es.console.follower import Follower
+from failproof_es.console.links import Here
+from failproof_es.console.page import Asked, Page
+from failproof_es.console.paging import BadParameter, Query
+from failproof_es.console.rendering import render
+from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.standing import Standing, feeder_as_it_stands
+from failproof_es.store.reading.reader import Connection
+from failproof_es.support.spreadsheet import escaped
+
+FRESH_WITHIN_S = 0.3
+"""How long a page waits for the projections; then it shows how far behind they are."""
+_ROWS_AT_ONCE = 100
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorPage, "description": said}
+    for status, said in (
+        (400, "The URL is odd."),
+        (404, "There is no such thing."),
+        (422, "A parameter is wrong, or there is no such parameter."),
+        (503, "The database cannot be reached, or is busy."),
+        (504, "The database took too long."),
+    )
+}
+
+_PATH = r"^[^\x00-\x1f\x7f/\\]+$"
+"""What a part of a path may hold: the guards let nothing else through."""
+
+
+def _errors_as_json() -> dict[int | str, dict[str, Any]]:
+    """The same for an address of another type: what goes wrong is JSON there, too."""
+    schema = {"$ref": f"#/components/schemas/{ErrorPage.__name__}"}
+    return {
+        status: {
+            "description": told["description"],
+            "content": {"application/json": {"schema": schema}},
+        }
+        for status, told in _ERRORS.items()
+    }
+
+
+class Reading:
+    """Opens one moment of the database for each request."""
+
+    def __init__(self, database: ReadOnlyDatabase, follower: Follower) -> None:
+        self.database = database
+        self.follower = follower
+
+    @contextmanager
+    def moment(self) -> Iterator[tuple[Connection, Feeder, Standing]]:
+        """One snapshot, as far up as the projections can be brought in a moment."""
+        with self.database.snapshot() as connection:
+            feeder, standing = feeder_as_it_stands(connection)
+            if not standing.lag and standing.source == "projections":
+                yield connection, feeder, standing
+                return
+        self.follower.bring_up(FRESH_WITHIN_S)
+        with self.database.snapshot() as connection:
+            feeder, standing = feeder_as_it_stands(connection)
+            if standing.lag and standing.warning is None:
+                standing = replace(standing, warning=self.follower.problem)
+            yield connection, feeder, standing
+
+
+def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
+    """Register every address of the page. Those of data come first: a name may hold a dot."""
+
+    def read(query: Query, path: dict[str, str]) -> Any:
+        with reading.moment() as (connection, feeder, standing):
+            return page.read(Asked(connection, feeder, standing, query, path))
+
+    def html(request: Request, query: Query, path: dict[str, str]) -> Response:
+        shown = read(query, path)
+        here = Here(quote(request.url.path), query)
+        return HTMLResponse(render(f"{page.name}.html", page=shown, as_of=shown.as_of, here=here))
+
+    def json(request: Request, query: Query, path: dict[str, str]) -> Response:
+        return Response(read(query, path).model_dump_json(), media_type="application/json")
+
+    def add(extension: str, answer: Callable[..., Response], **told: Any) -> None:
+        app.add_api_route(
+            page.path + extension,
+            _endpoint(page, answer),
+            methods=["GET"],
+            operation_id=page.name + extension.replace(".", "_"),
+            summary=page.says,
+            **({"responses": _ERRORS} | told),
+        )
+
+    if page.rows is not None:
+        for extension, write, kind in (
+            (".jsonl", _json_lines, "application/jsonl"),
+            (".csv", _comma_separated, "text/csv"),
+        ):
+            add(
+                extension,
+                _download(page, reading, write, extension, kind),
+                response_class=_of_type(kind),
+                responses=_errors_as_json(),
+            )
+    add(".json", json, response_model=page.model)
+    add("", html, response_class=HTMLResponse, include_in_schema=False)
+
+
+def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable[..., Response]:
+    """The function that FastAPI calls, with the signature from which it makes the document."""
+
+    def endpoint(*, request: Request, query: Query, **path: str) -> Response:
+        try:
+            names = [name for name, _ in request.query_params.multi_items()]
+            if twice := next((name for name in names if names.count(name) > 1), None):
+                raise BadParameter(twice, "it stands there twice")
+            return answer(request, query, path)
+        except Exception as error:
+            return response_to(request, error)
+
+    named = [part[1:-1] for part in page.path.split("/") if part.startswith("{")]
+    only = Parameter.KEYWORD_ONLY
+    signature = Signature(
+        [
+            Parameter("request", only, annotation=Request),
+            Parameter("query", only, annotation=Annotated[page.query, FromQuery()]),
+            *(
+                Parameter(
+                    name, only, annotation=Annotated[str, Path(max_length=300, pattern=_PATH)]
+                )
+                for name in named
+            ),
+        ],
+        return_annotation=Signature.empty,
+    )
+    endpoint.__signature__ = signature  # type: ignore[attr-defined]
+    endpoint.__name__ = page.name
+    return endpoint
+
+
+def _of_type(kind: str) -> type[Response]:
+    return type("Download", (Response,), {"media_type": kind})
+
+
+Write = Callable[[type[Any], Iterator[Any]], Iterator[str]]
+
+
+def _download(
+    page: Page[Any, Any], reading: Reading, write: Write, extension: str, kind: str
+) -> Callable[[Request, Query, dict[str, str]], Response]:
+    """All rows of a list, written while they are read: none is held, however many there are."""
+    rows = page.rows
+    assert rows is not None
+
+    def pieces(query: Query, path: dict[str, str]) -> Iterator[str]:
+        with reading.moment() as (connection, feeder, standing):
+            found = rows.read(Asked(connection, feeder, standing, query, path))
+            yield from write(rows.row, found)
+
+    def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
+        told = pieces(query, path)
+        first = next(told, "")  # what goes wrong before it is a page that says so
+        name = "-".join(filter(None, page.path.replace("{", "").replace("}", "").split("/")))
+        return StreamingResponse(
+            chain([first], told),
+            media_type=f"{kind}; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}{extension}"'},
+        )
+
+    return answer
+
+
+def _json_lines(row: type[Any], rows: Iterator[Any]) -> Iterator[str]:
+    adapter = TypeAdapter(row)
+    for each in rows:
+        yield adapter.dump_json(each).decode() + "\n"
+
+
+def _comma_separated(row: type[Any], rows: Iterator[Any]) -> Iterator[str]:
+    """A heading and a line for each row. Lists and objects are JSON; no cell is a formula."""
+    adapter = TypeAdapter(row)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    names = list(adapter.json_schema(mode="serialization")["properties"])
+    writer.writerow(names)
+    yield _taken(buffer)
+    for each in rows:
+        told = adapter.dump_python(each, mode="json")
+        writer.writerow([_cell(told[name]) for name in names])
+        if buffer.tell() > 16_384:
+            yield _taken(buffer)
+    yield _taken(buffer)
+
+
+def _taken(buffer: io.StringIO) -> str:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text
+
+
+def _cell(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float):
+        return "" if value is None else value
+    if isinstance(value, str):
+        return escaped(value)
+    return escaped(TypeAdapter(Any).dump_json(value).decode())

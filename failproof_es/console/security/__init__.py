@@ -1,0 +1,1 @@
+"""What every request passes: methods, lengths, hosts, the token; the headers of every answer."""

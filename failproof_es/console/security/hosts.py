@@ -1,0 +1,39 @@
+"""Trusted hosts: a page elsewhere cannot reach the console under a name of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from failproof_es.console.security.refusals import Refusal, refusal
+
+
+def refuse_other_hosts(trusted: Collection[str]) -> Refusal:
+    """421 unless the request names one of these hosts, once. Names are in lower case.
+
+    A name that an attacker lets point at 127.0.0.1 (DNS rebinding) is not among them.
+    """
+
+    def refuse(request: Request) -> Response | None:
+        named = request.headers.getlist("host")
+        if len(named) == 1 and host_of(named[0]) in trusted:
+            return None
+        return refusal(
+            request,
+            HTTPStatus.MISDIRECTED_REQUEST,
+            "The request names a host that this console does not trust.",
+            "Open it as http://127.0.0.1:PORT, or start it with --trusted-host NAME.",
+        )
+
+    return refuse
+
+
+def host_of(header: str) -> str:
+    """The host of a `Host` header, in lower case, without its port; empty where it is none."""
+    host, colon, port = header.strip().lower().rpartition(":")
+    if header.strip().endswith("]") or not colon:
+        return header.strip().lower()
+    return host if port.isascii() and port.isdigit() else ""

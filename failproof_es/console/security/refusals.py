@@ -1,0 +1,43 @@
+"""Answers that are given before a page is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from failproof_es.console.errors import error_response
+
+Refusal = Callable[[Request], Response | None]
+
+
+class Guard:
+    """Lets a request through, or answers it with what `refuse` gives."""
+
+    def __init__(self, app: ASGIApp, refuse: Refusal) -> None:
+        self._app = app
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Only HTTP is answered: there is no web socket."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        refused = self._refuse(Request(scope))
+        next_app: Callable[[Scope, Receive, Send], Awaitable[None]] = refused or self._app
+        await next_app(scope, receive, send)
+
+
+def refusal(
+    request: Request, status: HTTPStatus, what: str, remedy: str, **headers: str
+) -> Response:
+    """The answer, as a page or as JSON by its path."""
+    response = error_response(request, status, what, remedy)
+    for name, value in headers.items():
+        response.headers[name.replace("_", "-")] = value
+    return response

@@ -1,0 +1,75 @@
+"""The token: a header of each request, or once in a URL, and then a cookie."""
+
+from __future__ import annotations
+
+import hmac
+from hashlib import sha256
+from http import HTTPStatus
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from failproof_es.console.security.refusals import Refusal, refusal
+
+COOKIE = "failproof_es_console"
+WITHOUT = "/static/"
+"""What is below this needs no token: it is the same for everybody."""
+
+
+def refuse_without_token(token: str | None, *, secure: bool) -> Refusal:
+    """401 unless the request shows the token. `None` demands nothing.
+
+    `?token=` is answered with a cookie and a redirect to the URL without it, so that it stands in
+    no history and no link. The cookie does not hold the token. `secure` sends it over TLS only.
+    """
+
+    def refuse(request: Request) -> Response | None:
+        if token is None or request.url.path.startswith(WITHOUT):
+            return None
+        query = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        shown = [value for name, value in query if name == "token"]
+        if shown:
+            if len(shown) == 1 and _same(shown[0], token):
+                rest = [(name, value) for name, value in query if name != "token"]
+                return _let_in(request, rest, token, secure=secure)
+        elif _same(_bearer(request), token) or _same(
+            request.cookies.get(COOKIE, ""), cookie_value(token)
+        ):
+            return None
+        return refusal(
+            request,
+            HTTPStatus.UNAUTHORIZED,
+            "The console needs its token.",
+            "Open the URL that it printed when it started, or send `Authorization: Bearer TOKEN`.",
+            WWW_Authenticate='Bearer realm="failproof-es console"',
+        )
+
+    return refuse
+
+
+def cookie_value(token: str) -> str:
+    """What the cookie holds: nobody can tell the token from it."""
+    return hmac.new(token.encode(), b"failproof-es console cookie", sha256).hexdigest()
+
+
+def _let_in(request: Request, rest: list[tuple[str, str]], token: str, *, secure: bool) -> Response:
+    path = "/" + quote(request.url.path.lstrip("/"))  # `//elsewhere` would lead there
+    response = Response(
+        status_code=HTTPStatus.SEE_OTHER,
+        headers={"location": path + (f"?{urlencode(rest)}" if rest else "")},
+    )
+    response.set_cookie(
+        COOKIE, cookie_value(token), httponly=True, samesite="strict", secure=secure, path="/"
+    )
+    return response
+
+
+def _bearer(request: Request) -> str:
+    given = request.headers.getlist("authorization")
+    scheme, _, value = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    return value.strip() if scheme.lower() == "bearer" else ""
+
+
+def _same(shown: str, token: str) -> bool:
+    return hmac.compare_digest(shown.encode("utf-8", "replace"), token.encode())

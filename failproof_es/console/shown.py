@@ -1,0 +1,40 @@
+"""Parts that several pages show in the same way."""
+
+from __future__ import annotations
+
+from failproof_es.console.page import Shown
+from failproof_es.core.tally import Group
+from failproof_es.reading.listed_runs import ModelRate
+from failproof_es.report.data.wording import describe_rate
+from failproof_es.support.statistics import rate_of_counts
+
+
+class RateShown(Shown):
+    """`passed` of `total`, never without both, and its interval; `None` of nothing."""
+
+    passed: int
+    total: int
+    rate: float | None
+    low: float | None
+    high: float | None
+    says: str
+    """All of it in one phrase, with the method and the confidence of the interval."""
+
+
+def rate_shown(passed: int, failed: int, clusters: int | None) -> RateShown:
+    """The rate of those that passed or failed. `clusters` as in `rate_of_counts`."""
+    found = rate_of_counts(passed, passed + failed, clusters)
+    interval = found.interval
+    return RateShown(
+        passed=found.passed,
+        total=found.total,
+        rate=found.value,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        says=describe_rate(found),
+    )
+
+
+def rate_of_group(group: Group | ModelRate, repetitions: int) -> RateShown:
+    """The pass rate of counts. Repetitions of one case are not independent of each other."""
+    return rate_shown(group.passed, group.failed, None if repetitions == 1 else group.cases)

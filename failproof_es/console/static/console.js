@@ -1,0 +1,83 @@
+"use strict";
+// The reader's own zone, with UTC on hover. Pages are whole without this.
+(() => {
+  const whole = new Intl.DateTimeFormat(undefined, {
+    year: "numeric", month: "short", day: "numeric",
+    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
+  });
+  const short = new Intl.DateTimeFormat(undefined, {
+    month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23",
+  });
+  const year = new Date().getFullYear();
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const moment = new Date(time.dateTime);
+    if (Number.isNaN(moment.getTime())) continue;
+    time.title = time.textContent.trim();
+    const brief = time.closest("td.date") && moment.getFullYear() === year;
+    time.classList.toggle("brief", Boolean(brief));
+    time.textContent = (brief ? short : whole).format(moment);
+  }
+
+  // j and k go to the next and the previous row, Enter opens it; / goes to the search.
+  const rows = [...document.querySelectorAll("a.row-link")];
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+    if (event.key === "/") {
+      const search = document.getElementById("q");
+      if (search) { event.preventDefault(); search.focus(); }
+      return;
+    }
+    if (event.key !== "j" && event.key !== "k") return;
+    const beside = document.querySelector(event.key === "j" ? "a[data-key=next]" : "a[data-key=previous]");
+    if (beside) { beside.click(); return; }
+    if (!rows.length) return;
+    const at = rows.indexOf(document.activeElement);
+    const next = event.key === "j" ? Math.min(at + 1, rows.length - 1) : Math.max(at - 1, 0);
+    rows[next].focus();
+  });
+
+  // Live numbers of a run that goes on: read from the log, closed while nobody looks.
+  const main = document.querySelector("main[data-live]");
+  if (!main || !window.EventSource) return;
+  const byKey = (kind) => {
+    const found = new Map();
+    for (const each of document.querySelectorAll(`[data-${kind}]`)) {
+      const key = each.dataset[kind];
+      if (!found.has(key)) found.set(key, []);
+      found.get(key).push(each);
+    }
+    return found;
+  };
+  const texts = byKey("text"), paths = byKey("path");
+  const loaded = Date.now();
+  let source = null, after = main.dataset.after;
+  const again = () => {
+    close();
+    setTimeout(() => location.reload(), Math.max(0, 5000 - (Date.now() - loaded)));
+  };
+  const show = (message) => {
+    const told = JSON.parse(message.data);
+    after = message.lastEventId;
+    if (told.shape !== main.dataset.shape) { again(); return; }
+    for (const [key, text] of Object.entries(told.texts)) {
+      for (const each of texts.get(key) || []) {
+        (each.querySelector("a") || each).textContent = text;
+        each.classList.toggle("zero", text === "0");
+      }
+    }
+    for (const [key, line] of Object.entries(told.paths)) {
+      for (const each of paths.get(key) || []) each.setAttribute("d", line);
+    }
+  };
+  const close = () => { if (source) { source.close(); source = null; } };
+  const open = () => {
+    if (source || document.hidden) return;
+    source = new EventSource(`${main.dataset.live}?after=${after}`);
+    source.addEventListener("message", show);
+    source.addEventListener("end", again);
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  window.addEventListener("pagehide", close);
+  open();
+})();

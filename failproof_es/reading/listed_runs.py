@@ -1,0 +1,194 @@
+"""Runs as a list shows them: one row each, and how the attempts of an experiment went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from uuid import UUID
+
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.summary import RunSummary
+from failproof_es.core.tally import Group
+from failproof_es.engine.related_runs.attempts import AttemptNumbers
+from failproof_es.reading.feeder import EVERY_RUN, Feeder, RunFilter, RunInArchive, UnreadableRun
+from failproof_es.store.reading.experiments import list_attempts
+from failproof_es.store.reading.reader import Connection
+
+PAGE = 100
+"""The number of runs that are read at once."""
+MOST_ATTEMPTS = 12
+"""The number of attempts that a trend shows: the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRate:
+    """How many evaluations of one model passed and failed, carried-over ones included."""
+
+    model: str
+    passed: int
+    failed: int
+    scored: int
+    rate: float | None
+    """Passed of those that passed or failed; `None` where none did."""
+    cases: int
+    """Cases with a finished first repetition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRun:
+    """A row of the list of runs. What is not known is `None`."""
+
+    run_id: UUID
+    run_number: int
+    name: str | None = None
+    status: str
+    """That of the run; `archived` or `unreadable` where nothing can be counted."""
+    started_at: datetime | None = None
+    dialect: str | None = None
+    models: tuple[str, ...] = ()
+    experiment: str | None = None
+    """The digest of what it asked: attempts of the same have the same."""
+    attempt: int | None = None
+    attempts: int | None = None
+    overlapping: int | None = None
+    planned: int | None = None
+    finished: int | None = None
+    passed: tuple[ModelRate, ...] = ()
+    gates_met: bool | None = None
+    cost_usd: float | None = None
+    """`None` where one answer's cost is not known."""
+    problem: str | None = None
+    """Why the run is unreadable."""
+    archived: str | None = None
+    """Where the run is, and how to attach it."""
+    who: str | None = None
+    repetitions: int = 1
+
+
+def list_runs(
+    connection: Connection,
+    feeder: Feeder,
+    *,
+    limit: int | None = None,
+    before: int | None = None,
+    which: RunFilter = EVERY_RUN,
+) -> Iterator[ListedRun]:
+    """The runs, newest first, `limit` at most; a hundred are read at a time."""
+    places = AttemptNumbers(connection)
+    summaries = feeder.summaries(limit=limit, before=before, which=which)
+    while page := list(islice(summaries, PAGE)):
+        known = places.of([each.run_id for each in page])
+        for each in page:
+            yield _listed(each, *known.get(each.run_id, (None, None)))
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """One attempt in the trend of its experiment."""
+
+    run_number: int
+    attempt: int
+    passed: int
+    failed: int
+    rate: float | None
+    """Of all its models together; `None` where nothing passed or failed."""
+
+
+def trends_of(
+    connection: Connection, feeder: Feeder, runs: Sequence[ListedRun]
+) -> Mapping[str, tuple[TrendPoint, ...]]:
+    """By experiment, for those that were tried more than once: the newest attempts, in order.
+
+    Two queries for each experiment, and the counts of all of them at once. Empty where the log
+    itself is read: it would be folded once for each attempt.
+    """
+    if feeder.source == "log":
+        return {}
+    one_of = {
+        each.experiment: each.run_id
+        for each in runs
+        if each.experiment is not None and (each.attempts or 1) > 1
+    }
+    places: dict[str, dict[UUID, int]] = {}
+    for experiment, run_id in one_of.items():
+        found = dict(list_attempts(connection, run_id, MOST_ATTEMPTS))
+        own = {each.run_id: each.attempt for each in runs if each.experiment == experiment}
+        places[experiment] = found | {run: place for run, place in own.items() if place is not None}
+    wanted = {run for found in places.values() for run in found}
+    summaries = feeder.summaries_of(list(wanted)) if wanted else {}
+    return {
+        experiment: tuple(
+            _point(summaries[run], place)
+            for run, place in sorted(found.items(), key=lambda each: each[1])[-MOST_ATTEMPTS:]
+            if run in summaries
+        )
+        for experiment, found in places.items()
+    }
+
+
+def _point(summary: RunSummary, attempt: int) -> TrendPoint:
+    total, number = summary.total, summary.run.started.run_number
+    return TrendPoint(number, attempt, total.passed, total.failed, total.pass_rate)
+
+
+def model_rate(model: str, group: Group) -> ModelRate:
+    """How many evaluations of the model passed and failed."""
+    return ModelRate(model, group.passed, group.failed, group.scored, group.pass_rate, group.cases)
+
+
+def _listed(
+    each: RunSummary | UnreadableRun, attempt: int | None, attempts: int | None
+) -> ListedRun:
+    if isinstance(each, RunInArchive):
+        return _archived(each, attempt, attempts)
+    if isinstance(each, UnreadableRun):
+        return ListedRun(
+            run_id=each.run_id, run_number=each.run_number, status="unreadable", problem=each.why
+        )
+    started, run = each.run.started, each.run
+    asked = started.experiment
+    return ListedRun(
+        run_id=each.run_id,
+        run_number=started.run_number,
+        name=started.name,
+        status=run.status,
+        started_at=started.timestamp,
+        dialect=started.dialect,
+        models=each.models,
+        experiment=None if asked is None else asked.digest,
+        attempt=attempt,
+        attempts=attempts,
+        overlapping=None if asked is None else asked.overlapping,
+        planned=each.planned,
+        finished=each.total.finished,
+        passed=tuple(model_rate(model, each.group(model=model)) for model in each.models),
+        gates_met=run.gates_met,
+        cost_usd=None if each.cost_usd is None else float(each.cost_usd),
+        who=started.who,
+        repetitions=repetitions_of(started),
+    )
+
+
+def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> ListedRun:
+    """What the run's own stream says, and what it counted when it ended; the rest is unknown."""
+    started, asked, counts = run.run.started, run.run.started.experiment, run.run.counts
+    return ListedRun(
+        run_id=run.run_id,
+        run_number=started.run_number,
+        name=started.name,
+        status="archived",
+        started_at=started.timestamp,
+        dialect=started.dialect,
+        models=tuple(model.key for model in started.models),
+        experiment=None if asked is None else asked.digest,
+        attempt=attempt,
+        attempts=attempts,
+        overlapping=None if asked is None else asked.overlapping,
+        planned=started.planned_evaluations,
+        finished=None if counts is None else counts.finished,
+        gates_met=run.run.gates_met,
+        archived=run.why,
+        who=started.who,
+    )

@@ -1,0 +1,69 @@
+"""How far the projections stand, for who reads many numbers at one moment and writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import psycopg
+
+from failproof_es.reading.catching_up import READ
+from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.rows import RowFeeder
+from failproof_es.store.reading.reader import Connection, max_position
+from projections.positions import read_positions
+
+_RELATIONS = "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Up to where what is shown was read, and how far that is behind the log."""
+
+    events_up_to: int
+    """The position of the last event that is counted; 0 where there is none."""
+    head: int
+    """The position of the newest event of the log."""
+    lag: int
+    """How many positions of the log are not counted yet."""
+    source: Literal["projections", "log"]
+    projection_versions: dict[str, int]
+    """Of the projections that are read; by name."""
+    warning: str | None
+    """Why the log itself is read, which is slower."""
+
+
+def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
+    """A feeder that brings nothing up, and how far it is. Call it within one snapshot.
+
+    The projections are read where they are whole and of this program's versions, however far
+    behind; else the log.
+    """
+    head = max_position(connection)
+    versions = {each.name: each.version for each in READ}
+    why_not = None
+    try:
+        with connection.transaction():
+            stands = read_positions(connection)
+            relations = [f"projections.{each.name}" for one in READ for each in one.relations]
+            (present,) = connection.execute(_RELATIONS, (relations,)).fetchone() or (0,)
+    except psycopg.errors.InsufficientPrivilege:
+        why_not = "this database user may not read the projections"
+    else:
+        found = {name: stands[name].version for name in versions if name in stands}
+        empty = head > 0 and not any(stands[name].position for name in found)
+        if len(found) < len(versions) or present < len(relations) or empty:
+            why_not = "the projections are not built"
+        elif found != versions:
+            why_not = "the projections were built by another version of this program"
+    if why_not is not None:
+        said = f"{why_not}, so the log itself is read, which is slower"
+        return LogFeeder(connection, head, warning=said), Standing(
+            head, head, 0, "log", versions, said
+        )
+    reached = min(stands[name].position for name in versions)
+    up_to = min(reached, head)
+    return RowFeeder(connection, reached=up_to), Standing(
+        up_to, head, head - up_to, "projections", versions, None
+    )

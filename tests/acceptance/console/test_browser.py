@@ -1,0 +1,150 @@
+"""The console in a real browser, where there is one: it loads, is accessible, and fits."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from failproof_es.store.embedded.server import EmbeddedServer
+from tests.acceptance.commands import begin, mock_server, write_configuration, write_suite
+from tests.browser import browser as chromium
+from tests.conftest import create_database, database_url_as, drop_database
+from tests.console import console, record_runs, settings_for
+
+PAGES = ("/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99")
+
+
+@pytest.fixture(scope="module")
+def log_url(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[str]:
+    """A database with the runs of `record_runs`."""
+    name = f"console_{uuid4().hex}"
+    create_database(postgres_server, name, migrated_database)
+    url = database_url_as(postgres_server, name)
+    record_runs(url, mock_url, tmp_path_factory.mktemp("console"))
+    yield url
+    drop_database(postgres_server, name)
+
+
+@pytest.fixture(scope="module")
+def served(log_url: str) -> Iterator[str]:
+    """A console over it."""
+    with console(**settings_for(log_url)) as base:
+        yield base
+
+
+@pytest.fixture(scope="module")
+def opened(served: str) -> Iterator[Browser]:
+    """After the runs: Playwright keeps an event loop in this thread, beside which none can run."""
+    path = chromium()
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+def serious(page: Page) -> list[str]:
+    """What axe finds that is serious or critical."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {node['html'][:200]}"
+        for each in found
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_accessible_and_asks_nobody_else(
+    opened: Browser, served: str, path: str, scheme: str
+) -> None:
+    # axe is put into the page by the test, which the page's own policy would forbid
+    context = opened.new_context(color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(served + path)
+    assert all(url.startswith(served) for url in asked)
+    assert serious(page) == []
+    context.close()
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_fits_a_small_window_and_breaks_no_rule_of_its_policy(
+    opened: Browser, served: str, path: str, script: bool
+) -> None:
+    context = opened.new_context(viewport={"width": 320, "height": 640}, java_script_enabled=script)
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(served + path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert page.locator("h1").count() == 1
+    assert [each for each in said if "404" not in each] == []
+    context.close()
+
+
+def test_keys_alone_lead_from_the_list_to_a_run(opened: Browser, served: str) -> None:
+    context = opened.new_context()
+    page = context.new_page()
+    page.goto(served + "/runs")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.textContent") == "3"
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/4")
+    assert page.locator("h1").inner_text().startswith("smoke")
+    context.close()
+
+
+def test_numbers_grow_while_one_looks_until_the_run_has_ended(
+    opened: Browser, served: str, log_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 60)
+    with mock_server(latency_ms=100) as slow_url:
+        write_configuration(tmp_path, slow_url, execution={"parallel_workers": 2})
+        going = begin(log_url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        context = opened.new_context()
+        page = context.new_page()
+        streams: list[str] = []
+        page.on(
+            "request", lambda asked: streams.append(asked.url) if "/live" in asked.url else None
+        )
+        try:
+            while page.goto(f"{served}/runs/5").status != 200:  # type: ignore[union-attr]
+                assert going.poll() is None
+            page.wait_for_selector("main[data-live]")
+            shown = "[data-text='all-done']"
+            before = page.locator(shown).first.inner_text()
+            page.wait_for_function(
+                "([shown, before]) => document.querySelector(shown).textContent !== before",
+                arg=[shown, before],
+            )
+            assert streams and "after=" in streams[0]
+            # the last event has the page loaded again: it has ended, and nothing is live any more
+            page.wait_for_selector("main:not([data-live])", timeout=60_000)
+            assert page.locator(shown).first.inner_text() == "60/60"
+        finally:
+            context.close()
+            assert going.wait(60) == 0
+            assert going.stderr is not None
+            going.stderr.close()
