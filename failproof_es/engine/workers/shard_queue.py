@@ -41,6 +41,8 @@ from failproof_es.store.writing.recorder import query
 TASK = "shard"
 _PATH = "SELECT pg_catalog.set_config('search_path', 'failproof_queue, pg_catalog, pg_temp', {})"
 _AT_ONCE = 1_000
+_SOON = 1
+"""The priority of a job that comes late; those of a plan have 0."""
 POLL_S = 1.0
 """How often a worker without work looks into the queue."""
 HEARTBEAT_S = 5.0
@@ -245,11 +247,15 @@ def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardI
 
 
 def enqueue(connection: Connection, shards: Iterable[ShardId]) -> list[ShardId]:
-    """Put these shards in the queue; return those that were not there yet."""
+    """Put these shards in the queue; return those that were not there yet.
+
+    They are taken before those that a plan put there: what was begun, and lost its worker, would
+    else wait behind every shard that nobody has begun.
+    """
     wanted = list(shards)
     try:
         with connection.transaction():
-            _enqueue(connection, wanted)
+            _enqueue(connection, wanted, _SOON)
     except exceptions.AlreadyEnqueued:  # by another worker, meanwhile: one by one then
         return [each for each in wanted if _enqueued(connection, each)]
     return wanted
@@ -257,19 +263,19 @@ def enqueue(connection: Connection, shards: Iterable[ShardId]) -> list[ShardId]:
 
 def _enqueued(connection: Connection, shard: ShardId) -> bool:
     with contextlib.suppress(exceptions.AlreadyEnqueued), connection.transaction():
-        _enqueue(connection, [shard])
+        _enqueue(connection, [shard], _SOON)
         return True
     return False
 
 
-def _enqueue(connection: Connection, shards: Sequence[ShardId]) -> None:
+def _enqueue(connection: Connection, shards: Sequence[ShardId], priority: int = 0) -> None:
     """Defer a job for each, in the caller's transaction. Raises `AlreadyEnqueued`."""
     manager = _APP.job_manager
     before = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()
     assert before is not None
     connection.execute(_PATH.format("true").encode())
     for first in range(0, len(shards), _AT_ONCE):
-        some = [_job(shard) for shard in shards[first : first + _AT_ONCE]]
+        some = [_job(shard, priority) for shard in shards[first : first + _AT_ONCE]]
         try:
             manager.batch_defer_jobs(some, connection=connection)
         except exceptions.ConnectorException as error:
@@ -288,11 +294,12 @@ def _shard_of(run_id: object, shard: object) -> ShardId | None:
     return None
 
 
-def _job(shard: ShardId) -> jobs.Job:
+def _job(shard: ShardId, priority: int) -> jobs.Job:
     return jobs.Job(
         queue=str(shard.run_id),
         lock=None,
         queueing_lock=str(shard),
+        priority=priority,
         task_name=TASK,
         task_kwargs={"run_id": str(shard.run_id), "shard": shard.shard},
     )

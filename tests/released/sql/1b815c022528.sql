@@ -27,6 +27,7 @@ GRANT EXECUTE ON FUNCTION
     failproof.claim_lease(uuid, integer, text, double precision, bigint, boolean, bigint),
     failproof.renew_leases(uuid [], integer [], bigint [], double precision, bigint),
     failproof.release_lease(uuid, integer, bigint, boolean),
+    failproof.dead_leases(uuid []),
     failproof.number_run(uuid),
     failproof.open_shards(uuid, bigint, integer),
     failproof.close_shards(uuid),

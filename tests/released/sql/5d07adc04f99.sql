@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('e0ee21a9c46e0cd13cce848efaa2608bff24aba0964776d6294b924ad55d8769', '{}')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('d84e25a86a325967b7e88b328d1b1f96b169c730e99adc3ca29c9d77c9181c8f', '{}')
