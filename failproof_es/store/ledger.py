@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -32,6 +33,7 @@ _LEVELS = 8
 _LONGEST_ORIGIN = 200
 """In bytes: it is part of a file's name."""
 _LONGEST_NOTE = 1 << 20
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,16 @@ class StoredCheckpoint:
 
     tree_size: int
     note: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatedCheckpoint:
+    """The same, with its id in the database and when it was recorded there."""
+
+    checkpoint_id: int
+    tree_size: int
+    note: str
+    recorded_at: datetime | None
 
 
 def trees(connection: Connection) -> list[LogTree]:
@@ -255,9 +267,33 @@ def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
 
 
 def newest_checkpoints(connection: Connection) -> Iterator[StoredCheckpoint]:
-    """Every checkpoint of the log's own tree, the largest and the most signatures first."""
+    """Every checkpoint of the log's own tree, the largest and the most signatures first.
+
+    Reads a few first: the newest one is mostly the one that is wanted.
+    """
     newest: LiteralString = "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC"
-    yield from _checkpoints(connection, newest, None)
+    few = _checkpoints(connection, newest + f" LIMIT {_FEW}", None)
+    yield from few
+    if len(few) == _FEW:
+        yield from _checkpoints(connection, newest + f" OFFSET {_FEW}", None)
+
+
+def dated_checkpoints(
+    connection: Connection, *, limit: int, before: int | None = None
+) -> list[DatedCheckpoint]:
+    """The newest checkpoints of the log's own tree, at most `limit`; of those before an id."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(
+            "SELECT checkpoint_id, tree_size, substring(textsend(note) FROM 1 FOR %s), "
+            "CASE WHEN recorded_at BETWEEN '0001-01-02' AND '9999-12-30' THEN recorded_at END "
+            f"FROM failproof.checkpoint_list WHERE tree = {_TREE} "
+            "AND (%s::bigint IS NULL OR checkpoint_id < %s) ORDER BY checkpoint_id DESC LIMIT %s",
+            (_LONGEST_NOTE, None, before, before, limit),
+        ).fetchall()
+    return [
+        DatedCheckpoint(number, size, bytes(note or b"").decode(errors="surrogateescape"), at)
+        for number, size, note, at in rows
+    ]
 
 
 def _checkpoints(
