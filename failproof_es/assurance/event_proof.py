@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -82,7 +83,7 @@ def prove_leaf(connection: Connection, position: int, leaf: bytes) -> EventProof
 
 def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
     tile = ledger.tile_of(connection, position)
-    places = () if tile is None else tile.positions or ()
+    places: Sequence[int] = () if tile is None else tile.positions or ()
     if tile is None or position > places[-1]:
         return _not_yet(leaf, None, "The event is not in the tree yet")
     at = bisect_left(places, position)

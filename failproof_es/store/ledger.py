@@ -34,6 +34,7 @@ _LONGEST_ORIGIN = 200
 """In bytes: it is part of a file's name."""
 _LONGEST_NOTE = 1 << 20
 _FEW = 8
+_TILES_LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,32 @@ def tile_of(connection: Connection, position: int) -> Tile | None:
         (None, position),
     ).fetchone()
     return None if found is None else _checked(found)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLeaf:
+    """Where a leaf is, and how far was looked for it."""
+
+    position: int | None
+    looked_at: int
+    """Leaves: the newest ones in the tree."""
+    complete: bool
+    """Whether those were all."""
+
+
+def find_leaf(connection: Connection, leaf: bytes) -> FoundLeaf:
+    """The position of the event with this leaf, looked for in the newest tiles of the tree."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        looked, first, position = cursor.execute(
+            "SELECT coalesce(sum(width), 0)::bigint, min(tile), min(CASE WHEN at > 0 "
+            "AND (at - 1) %% 32 = 0 THEN positions[(at - 1) / 32 + 1] END) FROM ("
+            "SELECT DISTINCT ON (tile) tile, width, positions, position(%s::bytea IN hashes) AS at "
+            "FROM (SELECT tile, width, positions, hashes FROM failproof.ledger_tile_list "
+            f"WHERE tree = {_TREE} AND level = 0 ORDER BY tile DESC, width DESC LIMIT %s) "
+            "AS newest ORDER BY tile DESC, width DESC) AS looked_at",
+            (leaf, None, _TILES_LOOKED_AT),
+        ).fetchone() or (0, None, None)
+    return FoundLeaf(position, looked, first in (0, None))
 
 
 def lock(connection: Connection) -> None:

@@ -151,7 +151,6 @@ def _run_number(connection: Connection, run_id: UUID | None) -> int | None:
 
 def _envelope(found: RecordedEvent | ListedEvent, number: int | None) -> Envelope:
     kind = EVENTS.get(found.topic)
-    listed = isinstance(found, ListedEvent)
     return Envelope(
         position=found.position,
         stream_id=found.stream_id,
@@ -161,8 +160,8 @@ def _envelope(found: RecordedEvent | ListedEvent, number: int | None) -> Envelop
         run_id=found.run_id,
         run_number=number,
         recorded_at=found.recorded_at,
-        says=found.says if listed else _says(found),
-        bytes=None if listed else len(found.state),
+        says=found.says if isinstance(found, ListedEvent) else _says(found),
+        bytes=None if isinstance(found, ListedEvent) else len(found.state),
     )
 
 

@@ -219,7 +219,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
     """The run that the path names: by its number, its id, or as `latest`."""
     connection, up_to = asked.connection, asked.standing.events_up_to
     run_id = resolve_run(connection, asked.path["run"])
-    recorded = RecordedRun(connection, _begun(asked, run_id), asked.feeder)
+    recorded = RecordedRun(connection, begun_run(asked, run_id), asked.feeder)
     summary, run = recorded.summary, recorded.run
     validation = run.validation
     limits = tuple(map(_limit, run.limits.values()))
@@ -247,7 +247,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
             if count
         ),
         gates=tuple(_gates(run.gates or {})),
-        spending=_spending(summary),
+        spending=spending_of(summary),
         latency_p50_ms=summary.latency_ms(50),
         latency_p95_ms=summary.latency_ms(95),
         limits=limits,
@@ -270,7 +270,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
     )
 
 
-def _begun(asked: Asked[Query], run_id: UUID) -> Run:
+def begun_run(asked: Asked[Any], run_id: UUID) -> Run:
     """The run. Raises `NotFound` where it began after what is counted so far."""
     first = read_event(asked.connection, run_id, 1)
     if first is not None and first.position > asked.standing.events_up_to:
@@ -402,7 +402,8 @@ def _history(connection: Connection, run_id: UUID, up_to: int) -> Iterator[Happe
         )
 
 
-def _spending(summary: RunSummary) -> Spending:
+def spending_of(summary: RunSummary) -> Spending:
+    """What the run cost, and of what that is not known."""
     spent, ceiling = summary.spent, ceiling_of(summary.run)
     return Spending(
         cost_usd=None if summary.cost_usd is None else float(summary.cost_usd),
