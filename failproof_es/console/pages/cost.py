@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.console.page import Asked, Page, PageModel, Shown
-from failproof_es.console.pages.run import Spending, begun_run, spending_of
+from failproof_es.console.pages.run import begun, spending_of
+from failproof_es.console.pages.run_model import Spending
 from failproof_es.console.paging import Query
 from failproof_es.core.run import Run
 from failproof_es.core.spend import ceiling_of, spent_text
@@ -62,7 +63,8 @@ def read_cost(asked: Asked[Query]) -> RunCostPage:
     """The cost of the run that the path names."""
     connection = asked.connection
     run_id = resolve_run(connection, asked.path["run"])
-    recorded = RecordedRun(connection, begun_run(asked, run_id), asked.feeder)
+    found = begun(connection, asked.feeder, asked.standing, run_id)
+    recorded = RecordedRun(connection, found, asked.feeder)
     summary, run = recorded.summary, recorded.run
     spent, ceiling = summary.spent, ceiling_of(run)
     return RunCostPage(
