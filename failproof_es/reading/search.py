@@ -283,8 +283,11 @@ class _Search:
             rows = self._connection.execute(_WORDS, asked).fetchall()
             cut = cut or len(rows) > left
             for evaluation, model, _, _, response in rows[:left]:
-                if response is None or hits >= MOST_OF_A_KIND:
+                if response is None:
                     continue
+                if hits >= MOST_OF_A_KIND:
+                    cut = True  # there are more of them
+                    break
                 hits += 1
                 says = _snippet(json.loads(response), self._whole)
                 title = f"{exact_text(model)} in run {number}"

@@ -13,6 +13,7 @@ import httpx
 import psycopg
 import pytest
 
+from failproof_es.assurance.event_proof import prove_event
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import verify_inclusion
@@ -60,6 +61,29 @@ def test_the_proof_of_an_event_leads_from_its_bytes_to_the_signed_root(
     path = [bytes.fromhex(each) for each in proof["path"]]
     verify_inclusion(leaf, proof["index"], signed.size, path, signed.root)
     assert len(path) > 5
+
+
+def test_what_was_changed_is_not_proven(
+    console_log: str, answer: tuple[int, UUID, int, str, bytes]
+) -> None:
+    position, stream, version, topic, state = answer
+    changed = (
+        (position, stream, version, topic, state.replace(b"You", b"Yes")),
+        (position, stream, version + 1, topic, state),
+        (position, stream, version, "Scored", state),
+        (position + 1, stream, version, topic, state),
+        (0, stream, version, topic, state),
+    )
+    with psycopg.connect(console_log) as connection:
+        assert prove_event(connection, *answer).holds is True
+        for row in changed:
+            assert not prove_event(connection, *row).holds, row[:4]
+        newest = connection.execute(
+            "SELECT max(notification_id) FROM failproof.stored_events"
+        ).fetchone()
+        assert newest is not None
+        later = prove_event(connection, newest[0] + 1, stream, version, topic, state)
+        assert later.holds is None and "ledger checkpoint" in later.says
 
 
 def test_neighbours_lead_through_the_stream_and_the_log(
