@@ -78,6 +78,8 @@ def test_cases_and_names_are_found(client: httpx.Client, facts: dict[str, Any]) 
         f"case-{n:05}" for n in range(9)
     }
     assert client.get("/search", params={"q": "smoke"}).headers["location"] == "/runs/4"
+    part = client.get("/search", params={"q": "smok"})
+    assert part.status_code == 200 and "/runs/4" in part.text  # a part of a name is no exact hit
     nightly = client.get("/search.json?q=NIGHTLY").json()["hits"]
     assert [each["url"] for each in nightly if each["hit"]["kind"] == "run"] == [
         "/runs/3", "/runs/2", "/runs/1",
