@@ -12,4 +12,4 @@ class NavigationEntry(NamedTuple):
     path: str
 
 
-NAVIGATION = (NavigationEntry("Runs", "/runs"),)
+NAVIGATION = (NavigationEntry("Runs", "/runs"), NavigationEntry("Ledger", "/ledger"))

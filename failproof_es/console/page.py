@@ -33,6 +33,11 @@ class PageModel(Shown):
 
     as_of: Standing
 
+    @property
+    def moved_to(self) -> str | None:
+        """The URL of the page that a reader is led to instead; programs get this object."""
+        return None
+
 
 class NotFound(Exception):
     """There is no such thing: what, and what to do."""

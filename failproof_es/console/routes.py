@@ -16,7 +16,7 @@ from fastapi import FastAPI, Path
 from fastapi import Query as FromQuery
 from pydantic import TypeAdapter
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import ErrorPage, response_to
@@ -92,6 +92,8 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
 
     def html(request: Request, query: Query, path: dict[str, str]) -> Response:
         shown = read(query, path)
+        if shown.moved_to is not None:
+            return RedirectResponse(shown.moved_to, 303)
         here = Here(quote(request.url.path), query)
         return HTMLResponse(render(f"{page.name}.html", page=shown, as_of=shown.as_of, here=here))
 

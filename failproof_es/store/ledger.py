@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -32,6 +33,8 @@ _LEVELS = 8
 _LONGEST_ORIGIN = 200
 """In bytes: it is part of a file's name."""
 _LONGEST_NOTE = 1 << 20
+_FEW = 8
+_TILES_LOOKED_AT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,16 @@ class StoredCheckpoint:
 
     tree_size: int
     note: str
+
+
+@dataclass(frozen=True, slots=True)
+class DatedCheckpoint:
+    """The same, with its id in the database and when it was recorded there."""
+
+    checkpoint_id: int
+    tree_size: int
+    note: str
+    recorded_at: datetime | None
 
 
 def trees(connection: Connection) -> list[LogTree]:
@@ -220,6 +233,32 @@ def tile_of(connection: Connection, position: int) -> Tile | None:
     return None if found is None else _checked(found)
 
 
+@dataclass(frozen=True, slots=True)
+class FoundLeaf:
+    """Where a leaf is, and how far was looked for it."""
+
+    position: int | None
+    looked_at: int
+    """Leaves: the newest ones in the tree."""
+    complete: bool
+    """Whether those were all."""
+
+
+def find_leaf(connection: Connection, leaf: bytes) -> FoundLeaf:
+    """The position of the event with this leaf, looked for in the newest tiles of the tree."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        looked, first, position = cursor.execute(
+            "SELECT coalesce(sum(width), 0)::bigint, min(tile), min(CASE WHEN at > 0 "
+            "AND (at - 1) %% 32 = 0 THEN positions[(at - 1) / 32 + 1] END) FROM ("
+            "SELECT DISTINCT ON (tile) tile, width, positions, position(%s::bytea IN hashes) AS at "
+            "FROM (SELECT tile, width, positions, hashes FROM failproof.ledger_tile_list "
+            f"WHERE tree = {_TREE} AND level = 0 ORDER BY tile DESC, width DESC LIMIT %s) "
+            "AS newest ORDER BY tile DESC, width DESC) AS looked_at",
+            (leaf, None, _TILES_LOOKED_AT),
+        ).fetchone() or (0, None, None)
+    return FoundLeaf(position, looked, first in (0, None))
+
+
 def lock(connection: Connection) -> None:
     """Lock the tree: nobody else adds leaves until the transaction ends."""
     connection.execute("SELECT failproof.lock_ledger()")
@@ -255,9 +294,33 @@ def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
 
 
 def newest_checkpoints(connection: Connection) -> Iterator[StoredCheckpoint]:
-    """Every checkpoint of the log's own tree, the largest and the most signatures first."""
+    """Every checkpoint of the log's own tree, the largest and the most signatures first.
+
+    Reads a few first: the newest one is mostly the one that is wanted.
+    """
     newest: LiteralString = "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC"
-    yield from _checkpoints(connection, newest, None)
+    few = _checkpoints(connection, newest + f" LIMIT {_FEW}", None)
+    yield from few
+    if len(few) == _FEW:
+        yield from _checkpoints(connection, newest + f" OFFSET {_FEW}", None)
+
+
+def dated_checkpoints(
+    connection: Connection, *, limit: int, before: int | None = None
+) -> list[DatedCheckpoint]:
+    """The newest checkpoints of the log's own tree, at most `limit`; of those before an id."""
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        rows = cursor.execute(
+            "SELECT checkpoint_id, tree_size, substring(textsend(note) FROM 1 FOR %s), "
+            "CASE WHEN recorded_at BETWEEN '0001-01-02' AND '9999-12-30' THEN recorded_at END "
+            f"FROM failproof.checkpoint_list WHERE tree = {_TREE} "
+            "AND (%s::bigint IS NULL OR checkpoint_id < %s) ORDER BY checkpoint_id DESC LIMIT %s",
+            (_LONGEST_NOTE, None, before, before, limit),
+        ).fetchall()
+    return [
+        DatedCheckpoint(number, size, bytes(note or b"").decode(errors="surrogateescape"), at)
+        for number, size, note, at in rows
+    ]
 
 
 def _checkpoints(

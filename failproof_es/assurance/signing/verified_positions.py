@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,6 +29,14 @@ def read_verified(origin: str) -> Verified | None:
         raise InvalidInput.because(
             f"{path} cannot be used: {error}", remedy="verify without --incremental once"
         ) from None
+
+
+def verified_at(origin: str) -> datetime | None:
+    """When that was kept; `None` where it never was."""
+    try:
+        return datetime.fromtimestamp(own_file(origin, "verified").stat().st_mtime, UTC)
+    except OSError:
+        return None
 
 
 def keep_verified(verified: Verified) -> None:

@@ -84,7 +84,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
             if count
         ),
         gates=tuple(_gates(run.gates or {})),
-        spending=_spending(summary),
+        spending=spending_of(summary),
         latency_p50_ms=summary.latency_ms(50),
         latency_p95_ms=summary.latency_ms(95),
         limits=limits,
@@ -254,7 +254,8 @@ def _history(connection: Connection, run_id: UUID, up_to: int) -> Iterator[Happe
         )
 
 
-def _spending(summary: RunSummary) -> Spending:
+def spending_of(summary: RunSummary) -> Spending:
+    """What the run cost, and of what that is not known."""
     spent, ceiling = summary.spent, ceiling_of(summary.run)
     return Spending(
         cost_usd=None if summary.cost_usd is None else float(summary.cost_usd),

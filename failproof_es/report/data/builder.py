@@ -70,7 +70,7 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
             for each in analysis.by_judge(run.started.run_number, of_run)
         ),
         agreement=agreements(connection, runs),
-        costs=tuple(cost for each in recorded for cost in _costs(each)),
+        costs=tuple(cost for each in recorded for cost in costs_of(each)),
         spend_ceilings=tuple(each for run in recorded for each in _ceiling(run)),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
         pairings=compared,
@@ -196,8 +196,8 @@ def _ceiling(recorded: RecordedRun) -> Iterator[SpendCeiling]:
         )  # fmt: skip
 
 
-def _costs(recorded: RecordedRun) -> Iterator[Cost]:
-    """By model and judge; what was carried over cost its own run."""
+def costs_of(recorded: RecordedRun) -> Iterator[Cost]:
+    """What each model and judge of the run cost; what was carried over cost its own run."""
     run, spending = recorded.run, recorded.summary.counts.spending
     for model in (*run.started.models, *run.started.judges):
         if (took := spending.get(model.key)) is not None:

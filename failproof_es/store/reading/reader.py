@@ -136,7 +136,7 @@ class _Text(Loader):
         return bytes(data).decode(errors="replace")
 
 
-def _lenient(cursor: Cursor) -> Cursor:
+def lenient(cursor: Cursor) -> Cursor:
     """Let the cursor read text that is not valid UTF-8."""
     cursor.adapters.register_loader("text", _Text)
     return cursor
@@ -147,7 +147,7 @@ def read_after(
 ) -> list[RecordedEvent]:
     """The next events after `position`, in commit order, at most `limit`, of any size."""
     wanted = list(topics) or None
-    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
+    with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_AFTER, (position, wanted, wanted, limit))
         return cursor.fetchall()
 
@@ -158,7 +158,7 @@ def read_streams(
     """Every event of these streams, by stream, in version order. Streams that do not exist are
     left out."""
     streams: dict[UUID, list[RecordedEvent]] = {}
-    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
+    with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_STREAMS, (list(stream_ids),))
         for row in cursor:
             streams.setdefault(row.stream_id, []).append(row)
@@ -170,7 +170,7 @@ def iterate_stream(
 ) -> Iterator[RecordedEvent]:
     """Every event of one stream, in version order; holds a few of them in memory."""
     version = 0
-    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
+    with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         while rows := cursor.execute(_READ_ON, (stream_id, version, at_once)).fetchall():
             yield from rows
             if len(rows) < at_once:
@@ -180,7 +180,7 @@ def iterate_stream(
 
 def read_event(connection: Connection, stream_id: UUID, version: int) -> RecordedEvent | None:
     """One event, by its stream and version."""
-    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
+    with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_EVENT, (stream_id, version))
         return cursor.fetchone()
 
@@ -253,7 +253,7 @@ def find(
         cursor.itersize = _MOST_ROWS
         cursor.execute(statement, [value for _, value in filters], binary=True)
         for positions in _portions(cursor):
-            rows = _read_positions(connection, positions)
+            rows = read_positions(connection, positions)
             yield from reversed(rows) if newest_first else rows
 
 
@@ -290,9 +290,10 @@ def _portions(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
         yield portion
 
 
-def _read_positions(connection: Connection, positions: list[int]) -> list[RecordedEvent]:
-    with _lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
-        return cursor.execute(_READ_POSITIONS, (positions,)).fetchall()
+def read_positions(connection: Connection, positions: Sequence[int]) -> list[RecordedEvent]:
+    """The events at these positions, of those that there are, in commit order."""
+    with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
+        return cursor.execute(_READ_POSITIONS, (list(positions),)).fetchall()
 
 
 def max_position(connection: Connection) -> int:

@@ -16,7 +16,11 @@ from tests.browser import browser as chromium
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, record_runs, settings_for
 
-PAGES = ("/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99")
+PAGES = (
+    "/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99",
+    "/events/60", "/events/60?topic=Scored", "/events/99999", "/streams/none", "/ledger",
+    "/runs/1/cost", "/search", "/search?q=4", "/search?q=else", "/search?q=nothing-at-all",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,158 @@
+"""Proves one event: that the tree which a checkpoint signs holds it, exactly as its row has it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from failproof_es.assurance.signing.signing_key import own_public_key
+from failproof_es.assurance.tree import stored_tree
+from failproof_es.ledger import checkpoint, note
+from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.leaf import NoLeaf, leaf_hash
+from failproof_es.ledger.merkle import (
+    HASH_BYTES,
+    TILE_WIDTH,
+    InvalidProof,
+    inclusion_proof,
+    verify_inclusion,
+)
+from failproof_es.ledger.note import Note, NoteError
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection, LedgerBroken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventProof:
+    """Whether an event is in the tree of the newest checkpoint. Hashes are hexadecimal."""
+
+    holds: bool | None
+    """`None` where nothing can be proven yet, which is not a sign of a change."""
+    signature_checked: bool
+    """Whether the checkpoint's signature was checked with the log's public key."""
+    says: str
+    """All of it in one sentence."""
+    leaf: str | None
+    """What the row hashes to; of an archived event what was kept of it."""
+    index: int | None = None
+    """Its place in the tree, from 0."""
+    tree_size: int | None = None
+    """Of the checkpoint that it is proven by, like the root."""
+    root: str | None = None
+    path: tuple[str, ...] = ()
+    """The inclusion proof (RFC 9162 § 2.1.3), from the leaf up."""
+    checkpoint: str | None = None
+    """The signed note."""
+    cosigners: tuple[str, ...] = ()
+    """The names in its other signatures, which were not checked."""
+
+
+def prove_event(
+    connection: Connection,
+    position: int,
+    stream_id: UUID,
+    version: int,
+    topic: str,
+    state: bytes,
+) -> EventProof:
+    """The proof for a row of the log. Reads a few tiles, however long the log is."""
+    try:
+        leaf = leaf_hash(stream_id.bytes, version, topic.encode(), state)
+    except (NoLeaf, UnicodeEncodeError) as why:
+        return EventProof(
+            holds=False, signature_checked=False, leaf=None, says=f"The row is no event: {why}."
+        )
+    return prove_leaf(connection, position, leaf)
+
+
+def prove_leaf(connection: Connection, position: int, leaf: bytes) -> EventProof:
+    """The proof for an event of which only the leaf is known."""
+    try:
+        return _proof(connection, position, leaf)
+    except KeyError:
+        why = "tiles are gone"
+    except (InvalidProof, LedgerBroken) as error:
+        why = str(error)
+    return EventProof(
+        holds=False, signature_checked=False, leaf=leaf.hex(), says=f"Not proven: {why}."
+    )
+
+
+def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
+    tile = ledger.tile_of(connection, position)
+    places: Sequence[int] = () if tile is None else tile.positions or ()
+    if tile is None or position > places[-1]:
+        return _not_yet(leaf, None, "The event is not in the tree yet")
+    at = bisect_left(places, position)
+    if places[at] != position:
+        raise LedgerBroken("the event is in the log and not in the tree")
+    index = tile.tile * TILE_WIDTH + at
+    if tile.hashes[at * HASH_BYTES : (at + 1) * HASH_BYTES] != leaf:
+        raise LedgerBroken("the tree holds another hash: the event is not what was recorded")
+    found = _newest(connection)
+    if found is None:
+        return _not_yet(leaf, index, "The event is in the tree, and nobody signed that yet")
+    signed, of_tree, checked = found
+    if index >= of_tree.size:
+        return _not_yet(leaf, index, "The event is in the tree, behind its newest checkpoint")
+    path = inclusion_proof(stored_tree(connection).subtree, index, of_tree.size)
+    verify_inclusion(leaf, index, of_tree.size, path, of_tree.root)
+    by = "signed by the log's key" if checked else "whose signature could not be checked here"
+    return EventProof(
+        holds=True,
+        signature_checked=checked,
+        says=f"The event is leaf {index:,} of the tree of {of_tree.size:,} events, {by}.",
+        leaf=leaf.hex(),
+        index=index,
+        tree_size=of_tree.size,
+        root=of_tree.root.hex(),
+        path=tuple(each.hex() for each in path),
+        checkpoint=str(signed),
+        cosigners=cosigners(signed, of_tree.origin),
+    )
+
+
+def cosigners(signed: Note, origin: str) -> tuple[str, ...]:
+    """Who else signed a checkpoint, by the names in their signatures. None of them is checked."""
+    return tuple(dict.fromkeys(each.name for each in signed.signatures if each.name != origin))
+
+
+def _not_yet(leaf: bytes, index: int | None, what: str) -> EventProof:
+    return EventProof(
+        holds=None,
+        signature_checked=False,
+        says=f"{what}. `failproof-es ledger checkpoint` signs it.",
+        leaf=leaf.hex(),
+        index=index,
+    )
+
+
+def _newest(connection: Connection) -> tuple[Note, Checkpoint, bool] | None:
+    """The newest checkpoint that the log's key signed; without the key the newest of all.
+
+    Raises `LedgerBroken` where every one is another's.
+    """
+    origin = ledger.origin(connection)
+    try:
+        key = own_public_key(origin)
+    except InvalidInput:
+        key = None
+    refused: NoteError | None = None
+    for stored in ledger.newest_checkpoints(connection):
+        try:
+            signed = note.parse(stored.note)
+            if key is not None:
+                return signed, checkpoint.opened(signed, key), True
+            found = checkpoint.parse(signed.text)
+            if found.origin != origin:
+                raise NoteError(f"it is of {found.origin}")
+        except NoteError as error:
+            refused = refused or error
+        else:
+            return signed, found, False
+    if refused is not None:
+        raise LedgerBroken(f"no checkpoint is signed by the log's key: {refused}")
+    return None

@@ -1,0 +1,213 @@
+"""How the ledger of a log stands: its tree, its checkpoints, who signed, and what nobody did yet.
+
+Nothing in the log is verified for this: `failproof-es verify` does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from failproof_es.assurance.event_proof import cosigners
+from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
+from failproof_es.assurance.signing.signing_key import own_public_key
+from failproof_es.assurance.signing.verified_positions import read_verified, verified_at
+from failproof_es.assurance.tree import stored_tree
+from failproof_es.assurance.tree_history import read_trees
+from failproof_es.ledger import checkpoint, note
+from failproof_es.ledger.merkle import TILE_WIDTH, tree_root
+from failproof_es.ledger.note import NoteError, PublicKey
+from failproof_es.problems import InvalidInput
+from failproof_es.store import ledger
+from failproof_es.store.ledger import Connection, DatedCheckpoint, LedgerBroken
+from failproof_es.store.schema.protection_layers import missing_layers
+
+Signed = Literal["by the log's key", "not by the log's key", "not checked", "not readable"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointStatus:
+    """A checkpoint of the database. Its root is not compared with the tree."""
+
+    tree_size: int
+    root: str | None
+    """In hexadecimal; `None` where the note is not readable."""
+    signed: Signed
+    why: str | None
+    """Why its signature does not count."""
+    cosigners: tuple[str, ...]
+    """The names in its other signatures, which are not checked."""
+    recorded_at: datetime | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedTree:
+    """A tree that a recorded repair replaced."""
+
+    origin: str
+    new_origin: str
+    repaired_at: datetime
+    who: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastVerification:
+    """What `failproof-es verify` of this user kept when it last found no change."""
+
+    at: datetime | None
+    size: int
+    """Events that the next `verify --incremental` need not read."""
+    position: int
+    """The position of the last one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerStatus:
+    """How the ledger stands at this moment. Hashes are hexadecimal."""
+
+    origin: str
+    """The name that checkpoints are signed for; empty where the database has none."""
+    public_key: str | None
+    """With which signatures are checked; `None` where this user has none."""
+    tree_size: int
+    root: str | None
+    """Of that tree, by its tiles; `None` where they cannot be read."""
+    behind_the_tree: int
+    """Events that are not in the tree yet."""
+    signed: int
+    """Events under the newest checkpoint that counts."""
+    anchored_outside: int | None
+    """Events under the checkpoint kept outside the database; `None` where none is kept."""
+    cosigners: tuple[str, ...]
+    """Of the newest checkpoint that counts."""
+    checkpoints: tuple[CheckpointStatus, ...]
+    """The largest trees first."""
+    next_checkpoint: int | None
+    """Where older checkpoints follow: the `before` of the next call."""
+    replaced: tuple[ReplacedTree, ...]
+    verified: LastVerification | None
+    missing_layers: tuple[str, ...]
+    """What the database does not enforce."""
+    problems: tuple[str, ...]
+    """What stops others from trusting this log: each is a reason to verify it."""
+
+    @property
+    def events(self) -> int:
+        """All events of the log."""
+        return self.tree_size + self.behind_the_tree
+
+    @property
+    def not_signed(self) -> int:
+        """Events behind the newest checkpoint that counts."""
+        return max(self.events - self.signed, 0)
+
+    @property
+    def not_anchored(self) -> int:
+        """Events behind the checkpoint that is kept outside the database."""
+        return max(self.events - (self.anchored_outside or 0), 0)
+
+
+def ledger_status(
+    connection: Connection, *, most: int = 20, before: int | None = None
+) -> LedgerStatus:
+    """How the ledger stands, with `most` checkpoints at most; those below the id `before`."""
+    trees = read_trees(connection)
+    problems = list(trees.problems)
+    origin = trees.current.origin
+    key: PublicKey | None = None
+    kept: int | None = None
+    verified: LastVerification | None = None
+    if origin:
+        try:
+            key = own_public_key(origin)
+            found = None if key is None else read_kept(str(default_place(origin)), key)
+            kept = None if found is None else found.size
+            verified = _verified(origin)
+        except InvalidInput as error:
+            problems += [each.message for each in error.problems]
+    size, root, last = _tree(connection, problems)
+    newest = _newest(connection, key)
+    stored = ledger.dated_checkpoints(connection, limit=most + 1, before=before)
+    return LedgerStatus(
+        origin=origin,
+        public_key=None if key is None else str(key),
+        tree_size=size,
+        root=root,
+        behind_the_tree=ledger.count_events(connection, after=last or None),
+        signed=0 if newest is None else newest.tree_size,
+        anchored_outside=kept,
+        cosigners=() if newest is None else newest.cosigners,
+        checkpoints=tuple(_checkpoint(each, key) for each in stored[:most]),
+        next_checkpoint=stored[most - 1].checkpoint_id if len(stored) > most else None,
+        replaced=tuple(
+            ReplacedTree(old.origin, repair.new_origin, repair.timestamp, repair.who, repair.reason)
+            for old, repair in trees.replaced
+        ),
+        verified=verified,
+        missing_layers=tuple(layer.name for layer in missing_layers(connection)),
+        problems=tuple(problems),
+    )
+
+
+def _verified(origin: str) -> LastVerification | None:
+    found = read_verified(origin)
+    if found is None:
+        return None
+    return LastVerification(verified_at(origin), found.size, found.position)
+
+
+def _tree(connection: Connection, problems: list[str]) -> tuple[int, str | None, int]:
+    """The tree's size and root, and the position of its last event."""
+    try:
+        last = ledger.last_tile(connection)
+        if last is None or not last.positions:
+            return 0, None, 0
+        size = last.tile * TILE_WIDTH + last.width
+        try:
+            return size, tree_root(stored_tree(connection).subtree, size).hex(), last.positions[-1]
+        except KeyError:
+            problems.append(f"the tree of {size:,} events cannot be read: tiles are gone")
+            return size, None, last.positions[-1]
+    except LedgerBroken as error:
+        problems.append(str(error))
+        return 0, None, 0
+
+
+def _newest(connection: Connection, key: PublicKey | None) -> CheckpointStatus | None:
+    """The newest that the log's key signed; without a key the newest that can be read."""
+    dated = (
+        DatedCheckpoint(0, each.tree_size, each.note, None)
+        for each in ledger.newest_checkpoints(connection)
+    )
+    return next(_counting(_checkpoint(each, key) for each in dated), None)
+
+
+def _counting(found: Iterator[CheckpointStatus]) -> Iterator[CheckpointStatus]:
+    return (each for each in found if each.signed in ("by the log's key", "not checked"))
+
+
+def _checkpoint(stored: DatedCheckpoint, key: PublicKey | None) -> CheckpointStatus:
+    size, text, at = stored.tree_size, stored.note, stored.recorded_at
+    try:
+        signed = note.parse(text)
+        told = checkpoint.parse(signed.text)
+    except NoteError as error:
+        return CheckpointStatus(size, None, "not readable", str(error), (), at, _shown(text))
+    root, others = told.root.hex(), cosigners(signed, told.origin)
+    if key is None:
+        return CheckpointStatus(told.size, root, "not checked", None, others, at, text)
+    try:
+        checkpoint.opened(signed, key)
+    except NoteError as error:
+        refused: Signed = "not by the log's key"
+        return CheckpointStatus(told.size, root, refused, str(error), others, at, text)
+    return CheckpointStatus(told.size, root, "by the log's key", None, others, at, text)
+
+
+def _shown(text: str) -> str:
+    """What of a note that is none can be written as JSON."""
+    return text[:2000].encode(errors="backslashreplace").decode()

@@ -1,0 +1,117 @@
+"""`/runs/{run}/cost`: what a run cost, for whom, and what of it was sent in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.console.page import Asked, Page, PageModel, Shown
+from failproof_es.console.pages.run import begun, spending_of
+from failproof_es.console.pages.run_model import Spending
+from failproof_es.console.paging import Query
+from failproof_es.core.run import Run
+from failproof_es.core.spend import ceiling_of, spent_text
+from failproof_es.core.summary import RunSummary
+from failproof_es.events import ModelPrices
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.run_costs import AttemptCost, Use, attempt_costs, uses_of
+from failproof_es.report.data.builder import costs_of
+from failproof_es.report.data.content import Cost
+from failproof_es.store.reading.reader import resolve_run
+
+
+class Waste(Shown):
+    """What was sent for one model under test and brought nothing, judges' requests included.
+
+    No usage is on record of a request without an answer, so nobody knows what it cost.
+    """
+
+    model: str
+    requests: int
+    answers: int
+    failed_attempts: int
+    retries: int
+    """Requests that repeated a failed or lost one."""
+    lost_attempts: int
+    """Requests whose outcome nobody recorded, because the process died."""
+    lost_evaluations: int
+    """Evaluations to which no usable answer came."""
+    in_flight: int
+
+
+class RunCostPage(PageModel):
+    """What a run cost. An amount that is not known is `None`, never 0."""
+
+    run_number: int
+    name: str
+    status: str
+    total: Spending
+    answers: int
+    of_ceiling: str | None
+    """What of the spend ceiling is spent; `None` where there is no ceiling."""
+    by_asked: tuple[Cost, ...]
+    """By the model or judge that answered, as the report has it."""
+    uses: tuple[Use, ...]
+    waste: tuple[Waste, ...]
+    attempts: tuple[AttemptCost, ...]
+    carried_over: int
+    """Evaluations of another run, which cost that one."""
+    prices: tuple[ModelPrices, ...]
+    """Of each model and judge, as they were recorded with the run."""
+
+
+def read_cost(asked: Asked[Query]) -> RunCostPage:
+    """The cost of the run that the path names."""
+    connection = asked.connection
+    run_id = resolve_run(connection, asked.path["run"])
+    found = begun(connection, asked.feeder, asked.standing, run_id)
+    recorded = RecordedRun(connection, found, asked.feeder)
+    summary, run = recorded.summary, recorded.run
+    spent, ceiling = summary.spent, ceiling_of(run)
+    return RunCostPage(
+        as_of=asked.standing,
+        run_number=run.started.run_number,
+        name=run.started.name,
+        status=run.status,
+        total=spending_of(summary),
+        answers=spent.answers,
+        of_ceiling=None
+        if ceiling is None
+        else spent_text(spent.known_usd, spent.unpriced, ceiling),
+        by_asked=tuple(costs_of(recorded)),
+        uses=tuple(uses_of(connection, asked.feeder, summary)),
+        waste=tuple(_waste(summary)),
+        attempts=attempt_costs(connection, asked.feeder, summary),
+        carried_over=summary.asking().carried_over,
+        prices=tuple(_prices(run)),
+    )
+
+
+def _waste(summary: RunSummary) -> Iterator[Waste]:
+    for model in summary.models:
+        asking = summary.asking(model)
+        yield Waste(
+            model=model,
+            requests=asking.requests,
+            answers=asking.answers,
+            failed_attempts=asking.errors,
+            retries=asking.retries,
+            lost_attempts=asking.lost_attempts,
+            lost_evaluations=summary.lost(model),
+            in_flight=asking.in_flight,
+        )
+
+
+def _prices(run: Run) -> Iterator[ModelPrices]:
+    recorded = run.prices or {}
+    for model in (*run.started.models, *run.started.judges):
+        yield recorded.get(model.key) or ModelPrices(model_key=model.key)
+
+
+PAGE = Page(
+    name="cost",
+    path="/runs/{run}/cost",
+    says="What a run cost, by model, purpose and attempt, and what was sent in vain.",
+    query=Query,
+    model=RunCostPage,
+    read=read_cost,
+)

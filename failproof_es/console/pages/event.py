@@ -1,0 +1,225 @@
+"""`/events/{position}`: one event as it is stored, and the proof that it was not changed."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from datetime import datetime
+from hashlib import sha256
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import orjson
+from pydantic import Field
+
+from failproof_es.assurance.event_proof import EventProof, prove_event, prove_leaf
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Shown
+from failproof_es.console.paging import Query
+from failproof_es.events import EVENTS
+from failproof_es.events.line import line_of
+from failproof_es.store.errors import UnreadableState
+from failproof_es.store.reading.archives import archive_of
+from failproof_es.store.reading.log_pages import (
+    ListedEvent,
+    beside_in_log,
+    beside_in_stream,
+    event_at,
+    stream_topics,
+)
+from failproof_es.store.reading.reader import Connection, RecordedEvent
+
+LARGEST_POSITION = (1 << 63) - 1
+_NUMBER = "SELECT run_number FROM failproof.run_list WHERE run_id = %s"
+_MOST_FIELDS = 60
+_MOST_OF_A_FIELD = 600
+
+
+class EventQuery(Query):
+    """Which of the events of its stream count as its neighbours."""
+
+    topic: Annotated[
+        str | None, Field(max_length=200, description="Only events of this type of the stream.")
+    ] = None
+
+
+class Envelope(Shown):
+    """What the log holds beside the payload. The position and the time are the database's."""
+
+    position: int
+    stream_id: UUID
+    stream_kind: str | None
+    """`None` where the type of the event is not known to this version."""
+    version: int
+    topic: str
+    run_id: UUID | None
+    run_number: int | None
+    recorded_at: datetime | None
+    says: str
+    bytes: int | None
+    """The length of the payload; `None` where it is archived."""
+
+
+class Payload(Shown):
+    """The payload, byte for byte as it is stored."""
+
+    text: str
+    encoding: Literal["utf-8", "base64"]
+    """Base64 where the bytes are not UTF-8."""
+    sha256: str
+    fields: tuple[tuple[str, str], ...]
+    """Its fields with their values as JSON, each cut after some hundred characters."""
+
+
+class InArchive(Shown):
+    """Where the payload of an archived event is."""
+
+    file: str
+    sha256: str
+    archived_at: datetime
+    attach: str
+    """What to do to have it back."""
+
+
+class EventPage(PageModel):
+    """One event of the log."""
+
+    event: Envelope
+    payload: Payload | None
+    archive: InArchive | None
+    """`None` where the payload is in the log."""
+    proof: EventProof
+    verify: str | None
+    """The command that verifies more than this event: the whole run, or the whole log."""
+    topics: dict[str, int]
+    """How many events of each type the stream has."""
+    previous_in_stream: ListedEvent | None
+    next_in_stream: ListedEvent | None
+    previous_in_log: ListedEvent | None
+    next_in_log: ListedEvent | None
+
+
+def read_event_page(asked: Asked[EventQuery]) -> EventPage:
+    """The event at the position that the path names."""
+    connection, position = asked.connection, position_of(asked.path["position"])
+    found = event_at(connection, position) if position else None
+    if found is None:
+        raise NotFound(
+            f"There is no event {asked.path['position'][:40]}: the newest is "
+            f"{asked.standing.head:,}.",
+            "Positions count from 1, and one is left out where a write was given up. "
+            "Search for a run, an evaluation or a digest, or begin at /runs.",
+        )
+    number = _run_number(connection, found.run_id)
+    topic = asked.query.topic
+    before, after = beside_in_stream(connection, found.stream_id, found.version, topic)
+    earlier, later = beside_in_log(connection, found.position)
+    payload, archive = None, None
+    if isinstance(found, RecordedEvent):
+        payload = _payload(found)
+        proof = prove_event(
+            connection, found.position, found.stream_id, found.version, found.topic, found.state
+        )
+    else:
+        archive = _archive(connection, found.run_id)
+        proof = prove_leaf(connection, found.position, bytes.fromhex(found.leaf_hash or ""))
+    return EventPage(
+        as_of=asked.standing,
+        event=_envelope(found, number),
+        payload=payload,
+        archive=archive,
+        proof=proof,
+        verify="failproof-es verify" + ("" if number is None else f" {number}"),
+        topics=stream_topics(connection, found.stream_id),
+        previous_in_stream=before,
+        next_in_stream=after,
+        previous_in_log=earlier,
+        next_in_log=later,
+    )
+
+
+def position_of(text: str) -> int | None:
+    """The position in a text; `None` where it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        return None
+    position = int(text)
+    return position if position <= LARGEST_POSITION else None
+
+
+def _run_number(connection: Connection, run_id: UUID | None) -> int | None:
+    row = None if run_id is None else connection.execute(_NUMBER, (run_id,)).fetchone()
+    return None if row is None else row[0]
+
+
+def _envelope(found: RecordedEvent | ListedEvent, number: int | None) -> Envelope:
+    kind = EVENTS.get(found.topic)
+    return Envelope(
+        position=found.position,
+        stream_id=found.stream_id,
+        stream_kind=None if kind is None else kind.stream,
+        version=found.version,
+        topic=found.topic,
+        run_id=found.run_id,
+        run_number=number,
+        recorded_at=found.recorded_at,
+        says=found.says if isinstance(found, ListedEvent) else _says(found),
+        bytes=None if isinstance(found, ListedEvent) else len(found.state),
+    )
+
+
+def _says(found: RecordedEvent) -> str:
+    try:
+        return line_of(found.topic, found.upcast_payload())[:2000]
+    except UnreadableState:
+        return ""
+
+
+def _payload(found: RecordedEvent) -> Payload:
+    try:
+        text, encoding = found.state.decode(), "utf-8"
+    except UnicodeDecodeError:
+        text, encoding = b64encode(found.state).decode(), "base64"
+    return Payload(
+        text=text,
+        encoding=encoding,
+        sha256=sha256(found.state).hexdigest(),
+        fields=_fields(found.state),
+    )
+
+
+def _fields(state: bytes) -> tuple[tuple[str, str], ...]:
+    try:
+        told = orjson.loads(state)
+    except ValueError:
+        return ()
+    if not isinstance(told, dict):
+        return ()
+    some = list(told.items())[:_MOST_FIELDS]
+    return tuple((name[:200], _told(value)) for name, value in some)
+
+
+def _told(value: Any) -> str:
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    if len(text) <= _MOST_OF_A_FIELD:
+        return text
+    return f"{text[:_MOST_OF_A_FIELD]}… ({len(text) - _MOST_OF_A_FIELD:,} more characters)"
+
+
+def _archive(connection: Connection, run_id: UUID | None) -> InArchive | None:
+    archived = None if run_id is None else archive_of(connection, run_id)
+    if archived is None:
+        return None
+    return InArchive(
+        file=archived.file,
+        sha256=archived.sha256,
+        archived_at=archived.timestamp,
+        attach=f"failproof-es attach {archived.file}",
+    )
+
+
+PAGE = Page(
+    name="event",
+    path="/events/{position}",
+    says="One event exactly as it is stored, and the proof that it was not changed.",
+    query=EventQuery,
+    model=EventPage,
+    read=read_event_page,
+)

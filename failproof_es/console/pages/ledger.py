@@ -1,0 +1,55 @@
+"""`/ledger`: whether the log is intact, as far as that is known, and how to verify it again."""
+
+from __future__ import annotations
+
+from failproof_es.assurance.ledger_status import LedgerStatus, ledger_status
+from failproof_es.console.page import Asked, Page, PageModel
+from failproof_es.console.paging import PagedQuery, read_cursor
+
+_LARGEST = (1 << 63) - 1
+
+
+class LedgerPage(PageModel):
+    """How the ledger stands. Nothing is verified for this page."""
+
+    ledger: LedgerStatus
+    events: int
+    not_signed: int
+    """The last events of the log, which no checkpoint that counts signs."""
+    not_anchored: int
+    """The last events of the log, which no checkpoint kept outside signs."""
+    commands: dict[str, str]
+    """What to do, and the command for it."""
+
+
+def read_ledger(asked: Asked[PagedQuery]) -> LedgerPage:
+    """The ledger as it stands."""
+    query = asked.query
+    (before,) = (None,) if query.after is None else read_cursor(query.after, int)
+    if before is not None:
+        before = min(max(before, 0), _LARGEST)
+    found = ledger_status(asked.connection, most=query.limit, before=before)
+    return LedgerPage(
+        as_of=asked.standing,
+        ledger=found,
+        events=found.events,
+        not_signed=found.not_signed,
+        not_anchored=found.not_anchored,
+        commands={
+            "Verify all of it": "failproof-es verify",
+            "Verify what is new": "failproof-es verify --incremental",
+            "Sign what is not signed": "failproof-es ledger checkpoint",
+            "Check it against a checkpoint kept elsewhere": "failproof-es ledger watch FILE",
+            "Print the public key for others": "failproof-es ledger key",
+        },
+    )
+
+
+PAGE = Page(
+    name="ledger",
+    path="/ledger",
+    says="How far the log is signed, cosigned and anchored, and when it was last verified.",
+    query=PagedQuery,
+    model=LedgerPage,
+    read=read_ledger,
+)

@@ -1,0 +1,117 @@
+"""`/streams/{stream}`: the events of one stream, in order, all of them or of one type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows
+from failproof_es.console.paging import PagedQuery, Paging, cursor, read_cursor
+from failproof_es.events import EVENTS
+from failproof_es.store.reading.log_pages import ListedEvent, stream_events, stream_topics
+
+_NUMBER = "SELECT run_number FROM failproof.run_list WHERE run_id = %s"
+_AT_ONCE = 200
+
+
+class StreamQuery(PagedQuery):
+    """Which events of the stream are listed."""
+
+    topic: Annotated[str | None, Field(max_length=200, description="Only events of this type.")] = (
+        None
+    )
+
+
+class StreamPage(PageModel):
+    """The events of a stream."""
+
+    stream_id: UUID
+    kind: str | None
+    """`run`, `evaluation`, `prompt`, ...; `None` where no type of event tells."""
+    run_id: UUID | None
+    run_number: int | None
+    archived: bool
+    """Whether the payloads of those that are shown are in a file."""
+    topics: dict[str, int]
+    rows: tuple[ListedEvent, ...]
+    paging: Paging
+
+
+def read_stream(asked: Asked[StreamQuery]) -> StreamPage:
+    """The page of the stream that the path names."""
+    connection, query = asked.connection, asked.query
+    stream_id, topics = _stream(asked)
+    (after,) = (0,) if query.after is None else read_cursor(query.after, int)
+    found = stream_events(
+        connection,
+        stream_id,
+        after=min(max(after, 0), 1 << 62),
+        topic=query.topic,
+        limit=query.limit + 1,
+    )
+    rows = tuple(found[: query.limit])
+    first = (rows or stream_events(connection, stream_id, limit=1))[0]
+    run_id = first.run_id
+    row = None if run_id is None else connection.execute(_NUMBER, (run_id,)).fetchone()
+    total = sum(topics.values())
+    kinds = {EVENTS[name].stream for name in topics if name in EVENTS}
+    return StreamPage(
+        as_of=asked.standing,
+        stream_id=stream_id,
+        kind=kinds.pop() if len(kinds) == 1 else None,
+        run_id=run_id,
+        run_number=None if row is None else row[0],
+        archived=any(each.archived for each in rows),
+        topics=topics,
+        rows=rows,
+        paging=Paging(
+            limit=query.limit,
+            shown=len(rows),
+            matching=total if query.topic is None else topics.get(query.topic, 0),
+            total=total,
+            first=query.after is None,
+            next=cursor(rows[-1].version) if len(found) > query.limit else None,
+        ),
+    )
+
+
+def every_event(asked: Asked[StreamQuery]) -> Iterator[ListedEvent]:
+    """Every event that the filter leaves."""
+    stream_id, _ = _stream(asked)
+    after = 0
+    while found := stream_events(
+        asked.connection, stream_id, after=after, topic=asked.query.topic, limit=_AT_ONCE
+    ):
+        yield from found
+        after = found[-1].version
+
+
+def _stream(asked: Asked[StreamQuery]) -> tuple[UUID, dict[str, int]]:
+    """The stream's id, and how many events of each type it has."""
+    try:
+        stream_id = UUID(asked.path["stream"])
+    except ValueError:
+        topics = {}
+    else:
+        topics = stream_topics(asked.connection, stream_id)
+    if not topics:
+        raise NotFound(
+            f"There is no stream {asked.path['stream'][:60]!r} in the log.",
+            "A stream is named by its id: that of a run, an evaluation or a stored case. "
+            "Begin at /runs, or search above.",
+        )
+    return stream_id, topics
+
+
+PAGE = Page(
+    name="stream",
+    path="/streams/{stream}",
+    says="The events of one stream, in order.",
+    query=StreamQuery,
+    model=StreamPage,
+    read=read_stream,
+    rows=Rows(ListedEvent, every_event),
+)

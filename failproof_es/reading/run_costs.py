@@ -1,0 +1,136 @@
+"""What a run's answers cost, for whom they were asked, and beside what other attempts cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from uuid import UUID
+
+from failproof_es.core.run import RunStatus
+from failproof_es.core.summary import RunSummary
+from failproof_es.engine.related_runs.attempts import AttemptNumbers
+from failproof_es.reading.feeder import Feeder
+from failproof_es.store.reading.experiments import list_attempts
+from failproof_es.store.reading.reader import Connection
+from projections.protocol import exact_text
+
+MOST_ATTEMPTS = 20
+"""The number of attempts beside which a run's cost is shown: the newest."""
+_USES = (
+    "SELECT model_key, purpose, judge, model_answered, requests, answers_unpriced, input_tokens, "
+    "output_tokens, cached_input_tokens, cost_usd FROM projections.cost WHERE run_id = %s "
+    'ORDER BY model_key COLLATE "C", purpose DESC, judge COLLATE "C", model_answered COLLATE "C"'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Answers that one model gave for one purpose, on behalf of one model under test."""
+
+    model: str
+    """The model under test."""
+    purpose: str | None
+    """`target` or `judge`; `None` where that was not told apart."""
+    judge: str | None
+    answered_as: str | None
+    """The model as it named itself in its answers; `None` where it did not."""
+    answers: int
+    unpriced: int
+    """Those of them of which it is not known what they cost."""
+    input_tokens: int | None
+    output_tokens: int | None
+    cached_input_tokens: int | None
+    cost_usd: float | None
+    """`None` where the cost of one answer is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCost:
+    """What one attempt at the same experiment cost."""
+
+    run_number: int
+    attempt: int
+    status: RunStatus
+    answers: int
+    retries: int
+    unpriced: int
+    known_usd: float
+    cost_usd: float | None
+    """`None` where the cost of one answer is not known."""
+
+
+def uses_of(connection: Connection, feeder: Feeder, summary: RunSummary) -> list[Use]:
+    """The answers of a run by model, purpose, judge and the name that the server gave.
+
+    The rows of the projections tell all of these apart; the log's summary only who was asked.
+    """
+    if feeder.source == "log":
+        return list(_by_asked(summary))
+    return [
+        Use(
+            model=exact_text(model),
+            purpose=purpose,
+            judge=exact_text(judge) or None,
+            answered_as=exact_text(answered) or None,
+            answers=int(answers),
+            unpriced=int(unpriced),
+            input_tokens=_whole(read),
+            output_tokens=_whole(written),
+            cached_input_tokens=_whole(cached),
+            cost_usd=_usd(cost),
+        )
+        for model, purpose, judge, answered, answers, unpriced, read, written, cached, cost in (
+            connection.execute(_USES, (summary.run_id,)).fetchall()
+        )
+    ]
+
+
+def _by_asked(summary: RunSummary) -> Iterator[Use]:
+    judges = {each.key for each in summary.run.started.judges}
+    for key, spent in sorted(summary.counts.spending.items()):
+        yield Use(
+            key, None, key if key in judges else None, None, spent.answers, spent.unpriced,
+            spent.input.known, spent.output.known, spent.cached_input.known, _usd(spent.cost_usd),
+        )  # fmt: skip
+
+
+def attempt_costs(
+    connection: Connection, feeder: Feeder, summary: RunSummary
+) -> tuple[AttemptCost, ...]:
+    """What the newest attempts at the same cost, in order, this run among them.
+
+    Only this run where its attempts are not indexed yet, or the log itself is read.
+    """
+    run_id = summary.run_id
+    (place, _) = AttemptNumbers(connection).of([run_id]).get(run_id, (1, 1))
+    places: dict[UUID, int] = {run_id: place or 1}
+    summaries = {run_id: summary}
+    if feeder.source != "log":
+        others = dict(list_attempts(connection, run_id, MOST_ATTEMPTS - 1))
+        places |= others
+        summaries |= feeder.summaries_of(list(others)) if others else {}
+    ordered = sorted(summaries.items(), key=lambda each: places[each[0]])
+    return tuple(_attempt(each, places[run]) for run, each in ordered)
+
+
+def _attempt(summary: RunSummary, place: int) -> AttemptCost:
+    spent = summary.spent
+    return AttemptCost(
+        run_number=summary.run.started.run_number,
+        attempt=place,
+        status=summary.run.status,
+        answers=spent.answers,
+        retries=summary.asking().retries,
+        unpriced=spent.unpriced,
+        known_usd=float(spent.known_usd),
+        cost_usd=_usd(summary.cost_usd),
+    )
+
+
+def _usd(cost: Decimal | None) -> float | None:
+    return None if cost is None else float(cost)
+
+
+def _whole(tokens: Decimal | None) -> int | None:
+    return None if tokens is None else int(tokens)

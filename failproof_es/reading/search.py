@@ -1,0 +1,327 @@
+"""Finds what a few words or an id name: runs, cases, evaluations, events, and words in answers.
+
+What has an index is found wherever it is. What has none is looked for in the newest part of the
+log, and `Looked` says how far that went.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, LiteralString, get_args
+from uuid import UUID
+
+import orjson
+
+from failproof_es.core.case import prompt_id
+from failproof_es.core.case import run_id as run_id_of
+from failproof_es.events import EVENTS
+from failproof_es.store import ledger
+from failproof_es.store.errors import UnreadableState
+from failproof_es.store.reading.log_pages import event_at, stream_topics
+from failproof_es.store.reading.reader import Connection, read_positions
+from projections.protocol import exact_text, visible
+
+MOST_OF_A_KIND = 20
+"""The hits of each kind at most."""
+EVENTS_LOOKED_AT = 20_000
+EVALUATIONS_LOOKED_AT = 5_000
+_RUNS_LOOKED_AT = 200
+_BYTES_LOOKED_AT = 1 << 24
+_ANSWER_BYTES_LOOKED_AT = 1 << 22
+_AROUND = 60
+"""The characters that are shown before and after the words that were found."""
+
+Kind = Literal["run", "case", "evaluation", "event", "stream"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_NAMED_KIND = re.compile(rf"({'|'.join(_KINDS)})[\s:#]+(\S.*)", re.IGNORECASE | re.DOTALL)
+_DIGEST = re.compile(r"(?:sha256:)?([0-9a-fA-F]{64})")
+
+_RUN_BY_NUMBER = "SELECT run_number, run_id FROM failproof.run_list WHERE run_number = %s"
+_RUN_BY_ID = "SELECT run_number, run_id FROM failproof.run_list WHERE run_id = %s"
+_NAMES = "SELECT run_id, name FROM projections.runs WHERE run_id = ANY (%s)"
+_RUNS_NAMED = (
+    "SELECT run_number, name, status FROM projections.runs "
+    "WHERE strpos(lower(name), lower(%(text)s)) > 0 OR starts_with(run_id::text, lower(%(text)s)) "
+    "ORDER BY run_number DESC LIMIT %(most)s"
+)
+_RUNS_ASKED = (
+    "SELECT run_number, name, configuration_digest = %(digest)s FROM projections.runs AS r "
+    "WHERE configuration_digest = %(digest)s OR EXISTS (SELECT FROM failproof.run_asked_list AS a "
+    "WHERE a.run_id = r.run_id AND a.experiment = %(digest)s) "
+    "ORDER BY run_number DESC LIMIT %(most)s"
+)
+_CASES = (
+    "SELECT prompt_id, case_id, suite_id FROM projections.prompts WHERE case_id >= %s "
+    "ORDER BY case_id, suite_id LIMIT %s"
+)
+_CASE = "SELECT case_id, suite_id FROM projections.prompts WHERE prompt_id = %s"
+_EVALUATION = (
+    "SELECT r.run_number, p.case_id, e.model_key FROM projections.evaluations AS e "
+    "JOIN failproof.run_list AS r USING (run_id) LEFT JOIN projections.prompts AS p "
+    "USING (prompt_id) WHERE e.evaluation_id = %s"
+)
+_REACH = (
+    "SELECT count(*), min(position) FROM (SELECT position, sum(bytes) OVER "
+    "(ORDER BY position DESC ROWS UNBOUNDED PRECEDING) AS total FROM ("
+    "SELECT notification_id AS position, octet_length(state) AS bytes "
+    "FROM failproof.stored_events ORDER BY notification_id DESC LIMIT %s) AS newest) AS summed "
+    "WHERE total <= %s"
+)
+_ANSWERS_WITH = (
+    "SELECT notification_id FROM failproof.stored_events WHERE notification_id >= %s "
+    "AND topic IN ('ResponseReceived', 'ErrorRecorded') AND position(%s::bytea IN state) > 0 "
+    "ORDER BY notification_id DESC LIMIT %s"
+)
+_NEWEST_RUNS = "SELECT run_number, run_id FROM projections.runs ORDER BY run_number DESC LIMIT %s"
+_WORDS = (
+    "SELECT evaluation_id, model_key, prompt_id, total, "
+    "CASE WHEN strpos(lower(response::text), %(words)s) > 0 THEN response::text END "
+    "FROM (SELECT *, sum(pg_column_size(response)) OVER (ROWS UNBOUNDED PRECEDING) AS total "
+    "FROM (SELECT evaluation_id, model_key, prompt_id, response FROM projections.evaluations "
+    "WHERE run_id = %(run)s AND response IS NOT NULL LIMIT %(most)s) AS taken) AS summed "
+    "WHERE total <= %(bytes)s"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One thing that was found."""
+
+    kind: Kind
+    id: str
+    """A run's number, an event's position, or the stream of anything else."""
+    title: str
+    says: str
+    exact: bool
+    """Whether the whole query names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """How far was looked for what no index has."""
+
+    what: str
+    looked_at: int
+    """The newest so many."""
+    of: str
+    complete: bool
+    """Whether that was all there is."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a search found; those that it names exactly come first."""
+
+    hits: list[Hit] = field(default_factory=list)
+    looked: list[Looked] = field(default_factory=list)
+
+    @property
+    def only(self) -> Hit | None:
+        """The one thing that the whole query names, where it is one."""
+        exact = [hit for hit in self.hits if hit.exact]
+        return exact[0] if len(exact) == 1 else None
+
+
+def search(connection: Connection, text: str, *, projected: bool) -> Found:
+    """What the text names. `projected`: whether the projections can be read.
+
+    A kind before it chooses: `run 12`, `event 12`. Names of things are looked for first. Words in
+    answers are looked for where nothing has that name.
+    """
+    return _Search(connection, text, projected).found()
+
+
+class _Search:
+    def __init__(self, connection: Connection, text: str, projected: bool) -> None:
+        self._connection = connection
+        self._projected = projected
+        named = _NAMED_KIND.fullmatch(text.strip())
+        self._kinds = _KINDS if named is None else (named[1].lower(),)
+        self._text = text.strip() if named is None else named[2].strip()
+        self._whole = text.strip()
+        self._found = Found()
+
+    def found(self) -> Found:
+        text = self._text
+        if not text:
+            return self._found
+        number = text.lstrip("#")
+        if number.isascii() and number.isdigit() and len(number) < 19:
+            self._by_number(int(number))
+        if (stream := _uuid(text)) is not None:
+            self._by_stream(stream)
+        elif (digest := _DIGEST.fullmatch(text)) is not None:
+            self._by_digest(digest[1].lower())
+        if "\0" not in text:
+            self._by_name()
+            if not any(hit.exact for hit in self._found.hits):
+                self._by_request_id()
+                self._by_words()
+        self._found.hits.sort(key=lambda hit: not hit.exact)
+        return self._found
+
+    def _add(self, kind: Kind, key: object, title: str, says: str = "", exact: bool = True) -> None:
+        known = {(hit.kind, hit.id) for hit in self._found.hits}
+        if kind in self._kinds and (kind, str(key)) not in known:
+            self._found.hits.append(Hit(kind, str(key), title, says, exact))
+
+    # -- what has an index ---------------------------------------------------------------------
+
+    def _by_number(self, number: int) -> None:
+        self._run(_RUN_BY_NUMBER, number, "run number")
+        if (event := event_at(self._connection, number)) is not None:
+            self._add("event", number, f"event {number:,}", event.topic)
+
+    def _run(self, statement: LiteralString, value: object, by: str) -> bool:
+        row = self._connection.execute(statement, (value,)).fetchone()
+        if row is None:
+            return False
+        number, run_id = row
+        name = None
+        if self._projected:
+            name = self._connection.execute(_NAMES, ([run_id],)).fetchone()
+        self._add("run", number, f"run {number}", exact_text(name[1]) if name else by)
+        return True
+
+    def _by_stream(self, stream: UUID) -> None:
+        if self._run(_RUN_BY_ID, stream, "run id") and "run" in self._kinds:
+            return
+        if self._projected:
+            row = self._connection.execute(_EVALUATION, (stream,)).fetchone()
+            if row is not None and "evaluation" in self._kinds:
+                self._add("evaluation", stream, *_evaluation(*row))
+                return
+            row = self._connection.execute(_CASE, (stream,)).fetchone()
+            if row is not None and "case" in self._kinds:
+                self._add("case", stream, exact_text(row[0]), f"in suite {exact_text(row[1])}")
+                return
+        topics = stream_topics(self._connection, stream)
+        if topics:
+            kinds = {EVENTS[topic].stream for topic in topics if topic in EVENTS}
+            says = f"{' or '.join(sorted(kinds)) or 'unknown'} stream"
+            self._add("stream", stream, str(stream), says)
+
+    def _by_digest(self, digest: str) -> None:
+        stream = prompt_id(digest)
+        if stream_topics(self._connection, stream):
+            row = None
+            if self._projected:
+                row = self._connection.execute(_CASE, (stream,)).fetchone()
+            title = "a stored case" if row is None else exact_text(row[0])
+            self._add("case", stream, title, "digest of the case")
+        if self._projected:
+            asked = {"digest": digest, "most": MOST_OF_A_KIND}
+            rows = self._connection.execute(_RUNS_ASKED, asked).fetchall()
+            for number, name, of_configuration in rows:
+                by = "configuration" if of_configuration else "experiment"
+                title = f"run {number} {exact_text(name)}"
+                self._add("run", number, title, f"digest of its {by}", len(rows) == 1)
+        found = ledger.find_leaf(self._connection, bytes.fromhex(digest))
+        if found.position is not None:
+            self._add("event", found.position, f"event {found.position:,}", "its leaf hash")
+        self._found.looked.append(
+            Looked("leaf hashes", found.looked_at, "events in the tree", found.complete)
+        )
+
+    def _by_name(self) -> None:
+        text = self._text
+        self._run(_RUN_BY_ID, run_id_of(text), "run id")
+        if not self._projected:
+            return
+        most = MOST_OF_A_KIND
+        rows = self._connection.execute(_RUNS_NAMED, {"text": visible(text), "most": most})
+        runs = [(number, exact_text(name), status) for number, name, status in rows.fetchall()]
+        same = [number for number, name, _ in runs if name == text]
+        for number, name, status in runs:
+            alone = same == [number] and len(runs) < most
+            self._add("run", number, f"run {number} {name}", status, alone)
+        begin = visible(text)
+        cases = self._connection.execute(_CASES, (begin, most)).fetchall()
+        same_case = [each for each in cases if each[1] == begin]
+        for stream, case, suite in cases:
+            if case.startswith(begin):
+                exact = case == begin and len(same_case) == 1
+                self._add("case", stream, exact_text(case), f"in suite {exact_text(suite)}", exact)
+
+    # -- what has none -------------------------------------------------------------------------
+
+    def _by_request_id(self) -> None:
+        text = self._text
+        if len(text) < 6 or any(sign.isspace() for sign in text) or "event" not in self._kinds:
+            return
+        asked = (EVENTS_LOOKED_AT, _BYTES_LOOKED_AT)
+        looked_at, first = self._connection.execute(_REACH, asked).fetchone() or (0, None)
+        if first is None:
+            return
+        needle = orjson.dumps(text)
+        rows = self._connection.execute(_ANSWERS_WITH, (first, needle, MOST_OF_A_KIND)).fetchall()
+        events = read_positions(self._connection, [position for (position,) in rows])
+        named = [each for each in events if _request_id(each.upcast_payload) == text]
+        for each in named:
+            says = f"provider request id, {each.topic}"
+            self._add("event", each.position, f"event {each.position:,}", says, len(named) == 1)
+        oldest = self._connection.execute(
+            "SELECT min(notification_id) FROM failproof.stored_events"
+        ).fetchone()
+        complete = oldest == (first,)
+        self._found.looked.append(Looked("provider request ids", looked_at, "events", complete))
+
+    def _by_words(self) -> None:
+        if not self._projected or "evaluation" not in self._kinds or self._found.only is not None:
+            return
+        words = orjson.dumps(self._whole.lower()).decode()[1:-1]
+        runs = self._connection.execute(_NEWEST_RUNS, (_RUNS_LOOKED_AT + 1,)).fetchall()
+        left, room, hits, looked, cut = EVALUATIONS_LOOKED_AT, _ANSWER_BYTES_LOOKED_AT, 0, 0, False
+        for number, run_id in runs[:_RUNS_LOOKED_AT]:
+            if left <= 0 or room <= 0 or hits >= MOST_OF_A_KIND:
+                cut = True
+                break
+            asked = {"run": run_id, "words": words, "most": left + 1, "bytes": room}
+            rows = self._connection.execute(_WORDS, asked).fetchall()
+            cut = cut or len(rows) > left
+            for evaluation, model, _, _, response in rows[:left]:
+                if response is None:
+                    continue
+                if hits >= MOST_OF_A_KIND:
+                    cut = True  # there are more of them
+                    break
+                hits += 1
+                says = _snippet(json.loads(response), self._whole)
+                title = f"{exact_text(model)} in run {number}"
+                self._add("evaluation", evaluation, title, says, False)
+            looked += min(len(rows), left)
+            left -= len(rows)
+            room -= int(rows[-1][3]) if rows else 0
+        complete = not cut and len(runs) <= _RUNS_LOOKED_AT and room > 0
+        self._found.looked.append(Looked("words in answers", looked, "evaluations", complete))
+
+
+def _evaluation(number: int, case: str | None, model: str) -> tuple[str, str]:
+    """Its title, and what it is."""
+    named = "a case" if case is None else exact_text(case)
+    return f"{named} by {exact_text(model)}", f"evaluation of run {number}"
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text) if len(text) in (32, 36) else None
+    except ValueError:
+        return None
+
+
+def _request_id(read: Callable[[], dict[str, Any]]) -> object:
+    try:
+        told = read()
+    except UnreadableState:
+        return None
+    headers = told.get("headers") or {}
+    return told.get("provider_request_id") or headers.get("x-request-id")
+
+
+def _snippet(answer: str, words: str) -> str:
+    at = max(answer.lower().find(words.lower()), 0)
+    begin, end = max(at - _AROUND, 0), at + len(words) + _AROUND
+    return f"{'…' if begin else ''}{answer[begin:end]}{'…' if end < len(answer) else ''}"

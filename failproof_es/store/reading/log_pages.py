@@ -1,0 +1,168 @@
+"""Reads the log a page at a time: one event, what stands beside it, a stream by event type.
+
+What is archived is among it, without its payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import sql
+from psycopg.rows import tuple_row
+
+from failproof_es.events.line import line_of
+from failproof_es.store.errors import UnreadableState
+from failproof_es.store.mapper import upcast
+from failproof_es.store.reading.reader import Connection, RecordedEvent, lenient, read_positions
+
+MOST_TOLD = 1 << 16
+"""The bytes of a payload that is read to say in one line what the event says."""
+
+_AT = (
+    "CASE WHEN recorded_at BETWEEN '0001-01-02' AND '9999-12-30' THEN recorded_at END "
+    "AS recorded_at"
+)
+_PLACE = sql.SQL(
+    "notification_id AS position, originator_id AS stream_id, originator_version AS version, "
+    "topic, run_id, " + _AT
+)
+_STORED = sql.SQL(
+    "SELECT {}, octet_length(state)::bigint AS bytes, "
+    "CASE WHEN octet_length(state) <= {} THEN state END AS state, leaf_hash, false AS archived "
+    "FROM failproof.stored_events"
+).format(_PLACE, sql.Literal(MOST_TOLD))
+_ARCHIVED = sql.SQL(
+    "SELECT {}, NULL::bigint AS bytes, NULL::bytea AS state, leaf_hash, true AS archived "
+    "FROM failproof.archived_event_list"
+).format(_PLACE)
+_BOTH = sql.SQL(
+    "SELECT * FROM (({stored} WHERE {which} ORDER BY {order} LIMIT {limit}) "
+    "UNION ALL ({archived} WHERE {which} ORDER BY {order} LIMIT {limit})) AS listed "
+    "ORDER BY {listed} LIMIT {limit}"
+)
+_ORDERS = {
+    "version": (sql.SQL("originator_version"), sql.SQL("version")),
+    "before": (sql.SQL("notification_id DESC"), sql.SQL("position DESC")),
+    "after": (sql.SQL("notification_id"), sql.SQL("position")),
+    "earlier": (sql.SQL("originator_version DESC"), sql.SQL("version DESC")),
+}
+_OF_STREAM = sql.SQL(
+    "originator_id = %(stream)s AND originator_version > %(after)s::bigint "
+    "AND (%(topic)s::text IS NULL OR topic = %(topic)s)"
+)
+_BEFORE_IN_STREAM = sql.SQL(
+    "originator_id = %(stream)s AND originator_version < %(version)s::bigint "
+    "AND (%(topic)s::text IS NULL OR topic = %(topic)s)"
+)
+_TOPICS = (
+    "SELECT topic, count(*) FROM (SELECT topic FROM failproof.stored_events "
+    "WHERE originator_id = %(stream)s UNION ALL SELECT topic FROM failproof.archived_event_list "
+    "WHERE originator_id = %(stream)s) AS every GROUP BY topic ORDER BY topic"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEvent:
+    """An event as a list shows it: where it stands, and no more of it than fits in a line."""
+
+    position: int
+    stream_id: UUID
+    version: int
+    topic: str
+    run_id: UUID | None
+    recorded_at: datetime | None
+    bytes: int | None
+    """The length of its payload; `None` where it is archived."""
+    leaf_hash: str | None
+    """As its writer recorded it, in hexadecimal; `None` in events older than the ledger."""
+    archived: bool
+    says: str
+    """Empty where it says nothing in a line, is too long for one, damaged or archived."""
+
+
+def event_at(connection: Connection, position: int) -> RecordedEvent | ListedEvent | None:
+    """The event at a position: whole, or where it is archived without its payload."""
+    if found := read_positions(connection, [position]):
+        return found[0]
+    listed = _listed(
+        connection, sql.SQL("notification_id = %(at)s"), "after", {"at": position}, limit=1
+    )
+    return listed[0] if listed else None
+
+
+def stream_events(
+    connection: Connection,
+    stream_id: UUID,
+    *,
+    after: int = 0,
+    topic: str | None = None,
+    limit: int,
+) -> list[ListedEvent]:
+    """The events of a stream after a version, in order, at most `limit`; of one type if named."""
+    asked = {"stream": stream_id, "after": after, "topic": topic}
+    return _listed(connection, _OF_STREAM, "version", asked, limit=limit)
+
+
+def stream_topics(connection: Connection, stream_id: UUID) -> dict[str, int]:
+    """How many events of each type the stream has. Empty where there is no such stream."""
+    with lenient(connection.cursor(row_factory=tuple_row, binary=True)) as cursor:
+        return dict(cursor.execute(_TOPICS, {"stream": stream_id}).fetchall())
+
+
+def beside_in_stream(
+    connection: Connection, stream_id: UUID, version: int, topic: str | None = None
+) -> tuple[ListedEvent | None, ListedEvent | None]:
+    """The events before and after this version in its stream; the next ones of a type if named."""
+    asked = {"stream": stream_id, "version": version, "after": version, "topic": topic}
+    before = _listed(connection, _BEFORE_IN_STREAM, "earlier", asked, limit=1)
+    after = _listed(connection, _OF_STREAM, "version", asked, limit=1)
+    return next(iter(before), None), next(iter(after), None)
+
+
+def beside_in_log(
+    connection: Connection, position: int
+) -> tuple[ListedEvent | None, ListedEvent | None]:
+    """The events before and after this position in the log."""
+    asked = {"at": position}
+    before = _listed(connection, sql.SQL("notification_id < %(at)s"), "before", asked, limit=1)
+    after = _listed(connection, sql.SQL("notification_id > %(at)s"), "after", asked, limit=1)
+    return next(iter(before), None), next(iter(after), None)
+
+
+def _listed(
+    connection: Connection, which: sql.SQL, order: str, asked: dict[str, Any], *, limit: int
+) -> list[ListedEvent]:
+    inside, outside = _ORDERS[order]
+    if "\0" in str(asked.get("topic")):
+        return []  # no text of the database holds it
+    statement = _BOTH.format(
+        stored=_STORED,
+        archived=_ARCHIVED,
+        which=which,
+        order=inside,
+        listed=outside,
+        limit=sql.Literal(limit),
+    )
+    with lenient(connection.cursor(row_factory=tuple_row, binary=True)) as cursor:
+        return [_event(row) for row in cursor.execute(statement, asked).fetchall()]
+
+
+def _event(row: Sequence[Any]) -> ListedEvent:
+    position, stream, version, topic, run_id, recorded_at, length, state, leaf, archived = row
+    return ListedEvent(
+        position, stream, version, topic, run_id, recorded_at, length,
+        None if leaf is None else leaf.hex(), archived, _says(topic, state, stream, version),
+    )  # fmt: skip
+
+
+def _says(topic: str, state: bytes | None, stream: UUID, version: int) -> str:
+    if state is None:
+        return ""
+    try:
+        return line_of(topic, upcast(topic, state, stream, version)[1])
+    except UnreadableState:
+        return ""
