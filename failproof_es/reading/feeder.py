@@ -32,6 +32,10 @@ class RunInArchive(UnreadableRun):
     run: Run
 
 
+ID_PART = 8
+"""So many characters of a run's id find it. One or two would find runs that nobody means."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs are listed: those of which everything holds that is not `None`."""
@@ -41,7 +45,8 @@ class RunFilter:
     model: str | None = None
     """The key of a model that the run asks."""
     text: str | None = None
-    """A part of the name in any case, the beginning of the id, or the number."""
+    """A part of the name in any case, the beginning of the id, from `ID_PART` characters on, or the
+    number."""
 
     @property
     def chooses(self) -> bool:
@@ -59,7 +64,10 @@ class RunFilter:
             return True
         return (
             self.text.lower() in started.name.lower()
-            or str(started.originator_id).startswith(self.text.lower())
+            or (
+                len(self.text) >= ID_PART
+                and str(started.originator_id).startswith(self.text.lower())
+            )
             or self.text == str(started.run_number)
         )
 

@@ -37,7 +37,7 @@ from failproof_es.engine.history import UNREADABLE, read_chunk, with_prices
 from failproof_es.engine.reviews.people import review_status
 from failproof_es.events import ModelPrices
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.feeder import EVERY_RUN, RunFilter, UnreadableRun
+from failproof_es.reading.feeder import EVERY_RUN, ID_PART, RunFilter, UnreadableRun
 from failproof_es.reading.log import LogFeeder
 from failproof_es.store.reading.archives import RunIsArchived
 from failproof_es.store.reading.reader import Connection
@@ -72,7 +72,8 @@ _MATCHES = (
     "AND (%(model)s::text IS NULL OR EXISTS (SELECT FROM projections.run_asking AS a "
     "WHERE a.run_id = r.run_id AND a.model_key = %(model)s)) "
     "AND (%(text)s::text IS NULL OR strpos(lower(r.name), lower(%(text)s)) > 0 "
-    "OR starts_with(r.run_id::text, lower(%(text)s)) OR r.run_number::text = %(text)s)"
+    f"OR length(%(text)s) >= {ID_PART} AND starts_with(r.run_id::text, lower(%(text)s)) "
+    "OR r.run_number::text = %(text)s)"
 )
 _CHOSEN = (
     f"{_FROM_LIST} WHERE l.run_number < %(before)s AND r.run_id IS NOT NULL AND {_MATCHES} "

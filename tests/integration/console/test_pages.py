@@ -162,6 +162,16 @@ def test_a_filter_leaves_what_it_names_and_says_what_it_hides(
     assert [json.loads(line)["run_number"] for line in lines] == numbers
 
 
+def test_a_run_is_found_by_the_first_part_of_its_id(client: httpx.Client) -> None:
+    for row in client.get("/runs.json").json()["rows"]:
+        own = row["run"]["run_id"]
+        for part in (own, own[:9], own[:8].upper()):
+            (found,) = client.get(f"/runs.json?text={part}").json()["rows"]
+            assert found["run"]["run_id"] == own
+        few = client.get(f"/runs.json?text={own[:7]}").json()["rows"]
+        assert own not in {each["run"]["run_id"] for each in few}
+
+
 def test_pages_follow_each_other_and_miss_nothing(client: httpx.Client) -> None:
     seen: list[int] = []
     url = "/runs.json?limit=1&status=completed"
