@@ -169,7 +169,7 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
                 more=max(len(values) - _MOST_VALUES, 0),
             )
             for name, says in FACETS
-            if (values := facets.get(name, ()))
+            if any(each.value is not None for each in (values := facets.get(name, ())))
         ),
         counted=planned <= LARGE,
     )
