@@ -165,11 +165,11 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
             Facet(
                 name=name,
                 says=says,
-                values=values[:_MOST_VALUES],
-                more=max(len(values) - _MOST_VALUES, 0),
+                values=facets[name][:_MOST_VALUES],
+                more=max(len(facets[name]) - _MOST_VALUES, 0),
             )
             for name, says in FACETS
-            if any(each.value is not None for each in (values := facets.get(name, ())))
+            if any(each.value is not None for each in facets.get(name, ()))
         ),
         counted=planned <= LARGE,
     )
