@@ -13,7 +13,7 @@ from uuid import uuid4
 import httpx
 import orjson
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Dialog, sync_playwright
 
 from failproof_es.console.texts import MOST_CHARACTERS
 from failproof_es.store.embedded.server import EmbeddedServer
@@ -33,6 +33,7 @@ FOREIGN = (
     "+ (window.ran ? 1000 : 0)"
 )
 """How much stands in a page that the console never writes."""
+FORMULAS = ("=", "+", "@", "-", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 ANSWER = "() => [...document.querySelectorAll('.turn.answer pre')].pop()?.textContent"
 
 
@@ -65,14 +66,17 @@ def attacked(
                     "case_id": f"case-{n:03}",
                     "suite_id": "hostile",
                     "category": word.strip() or "none",
-                    "prompt": f"{text[:5_000]} {answering(text)}",
+                    "prompt": f"{text[:5_000]} {answering(text)}".replace("{{", "{ {"),
                     "expected_response": "nothing",
                 }
                 suite.write(orjson.dumps(case) + b"\n")
         write_configuration(folder, mock_url)
-        invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
+        said = invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
+        assert said.exit_code in (0, 1), said.output[:2000]
         with console(**settings_for(url)) as base:
-            rows = httpx.get(base + "/runs/1/results.json?limit=200", timeout=120).json()["rows"]
+            found = httpx.get(base + "/runs/1/results.json?limit=200", timeout=120)
+            assert found.status_code == 200, found.text
+            rows = found.json()["rows"]
             yield Hostile(base, texts, heard, rows)
     drop_database(postgres_server, name)
 
@@ -94,6 +98,7 @@ def test_every_text_was_answered(attacked: Hostile) -> None:
     assert len(attacked.texts) >= 60
     assert len(attacked.rows) == len(attacked.texts)
     for row in attacked.rows:
+        assert row["error_kind"] is None, (row, attacked.texts[number(row)][:100])
         assert row["answer"] == attacked.texts[number(row)][: len(row["answer"])]
         assert row["answer_cut"] == (len(row["answer"]) < len(attacked.texts[number(row)]))
 
@@ -104,7 +109,12 @@ def test_a_browser_runs_requests_and_reorders_nothing(attacked: Hostile, opened:
     asked: list[str] = []
     dialogs: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def dismissed(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismissed)
     paths = ["/runs", "/runs/1", "/runs/1/results?limit=200"]
     for path in paths:
         page.goto(attacked.url + path)
@@ -144,10 +154,9 @@ def test_downloads_are_attachments_and_hold_no_formula(attacked: Hostile) -> Non
     with httpx.Client(base_url=attacked.url, timeout=120) as client:
         found = client.get("/runs/1/results.csv")
         assert found.headers["content-disposition"].startswith("attachment;")
-        for row in csv.reader(io.StringIO(found.text)):
-            for cell in row:
-                assert not cell.startswith(("=", "+", "@", "\t", "\r", "\n", "\uff1d")), cell
-                assert not cell.startswith("-") or (cell[1:2].isdigit() and "+" not in cell), cell
+        for cells in csv.reader(io.StringIO(found.text)):
+            for cell in cells:
+                assert not cell.lstrip().startswith(FORMULAS), cell
         told = [json.loads(line) for line in client.get("/runs/1/results.jsonl").text.splitlines()]
         assert [each["answer"] for each in told] == [row["answer"] for row in attacked.rows]
         for row in attacked.rows:
