@@ -157,7 +157,9 @@ def test_downloads_are_attachments_and_hold_no_formula(attacked: Hostile) -> Non
         for cells in csv.reader(io.StringIO(found.text)):
             for cell in cells:
                 assert not cell.lstrip().startswith(FORMULAS), cell
-        told = [json.loads(line) for line in client.get("/runs/1/results.jsonl").text.splitlines()]
+        told = [
+            json.loads(line) for line in client.get("/runs/1/results.jsonl").content.splitlines()
+        ]
         assert [each["answer"] for each in told] == [row["answer"] for row in attacked.rows]
         for row in attacked.rows:
             text = attacked.texts[number(row)]
