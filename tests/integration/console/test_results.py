@@ -91,7 +91,7 @@ def test_each_facet_leaves_as_many_as_it_says(client: httpx.Client, console_log:
             shown = Text(client.get("/runs/1/results", params=by).text).text
             assert (f"{hidden} hidden by this filter" in shown) == bool(hidden)
     assert counted > 12
-    assert {"status", "model", "suite", "category", "primary", "error", "latency", "attempts"} <= {
+    assert {"status", "model", "suite", "primary", "error", "latency", "attempts"} <= {
         facet["name"] for facet in page["facets"]
     }
 
