@@ -36,6 +36,10 @@ class Here:
         """The same without these."""
         return self.with_(**dict.fromkeys(names))
 
+    def at(self, **changes: object) -> Here:
+        """The same page with these parameters in each of its links."""
+        return Here(self.path, self.query.model_copy(update=changes))
+
     def twin(self, extension: str) -> str:
         """The URL of the same as data: `json`, and of a list `jsonl` and `csv` of all its rows."""
         given = self._given()

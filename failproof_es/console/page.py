@@ -70,6 +70,26 @@ class Rows(Generic[Q]):
 
 
 @dataclass(frozen=True, slots=True)
+class Attached:
+    """A text or a body as it is on record: downloaded, never shown by a browser."""
+
+    filename: str
+    """Ours: ASCII, nothing that somebody else wrote."""
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Attachments:
+    """What a page cuts, whole."""
+
+    path: str
+    """Below the page's path: `/texts/{part}`."""
+    says: str
+    read: Callable[[Asked[Query]], Attached]
+    """Raises `NotFound` where there is no such part."""
+
+
+@dataclass(frozen=True, slots=True)
 class Page(Generic[Q, M]):
     """A page. Its template is `NAME.html`."""
 
@@ -83,3 +103,4 @@ class Page(Generic[Q, M]):
     read: Callable[[Asked[Q]], M]
     """Raises `NotFound` or `InvalidInput` where there is no such thing, and `BadParameter`."""
     rows: Rows[Q] | None = None
+    attachments: Attachments | None = None

@@ -78,7 +78,7 @@ def cursor(*parts: object) -> str:
     return _BETWEEN.join(quote(str(part), safe="").replace(_BETWEEN, "%7E") for part in parts)
 
 
-def read_cursor(text: str, *kinds: Callable[[str], T]) -> tuple[T, ...]:
+def read_cursor(text: str, *kinds: Callable[[str], Any]) -> tuple[Any, ...]:
     """The key in a cursor, each part by its kind: `int`, `str`, `UUID`. Raises `BadParameter`."""
     parts = text.split(_BETWEEN)
     try:

@@ -22,7 +22,7 @@ from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import ErrorPage, response_to
 from failproof_es.console.follower import Follower
 from failproof_es.console.links import Here
-from failproof_es.console.page import Asked, Page
+from failproof_es.console.page import Asked, Attachments, Page
 from failproof_es.console.paging import BadParameter, Query
 from failproof_es.console.rendering import render
 from failproof_es.reading.feeder import Feeder
@@ -121,8 +121,36 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
                 response_class=_of_type(kind),
                 responses=_errors_as_json(),
             )
+    if page.attachments is not None:
+        add_attachments(app, page, page.attachments, reading)
     add(".json", json, response_model=page.model)
     add("", html, response_class=HTMLResponse, include_in_schema=False)
+
+
+def add_attachments(
+    app: FastAPI, page: Page[Any, Any], attachments: Attachments, reading: Reading
+) -> None:
+    """Register the address of the page's parts. What they hold is bytes to whoever asks."""
+
+    def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
+        with reading.moment() as (connection, feeder, standing):
+            found = attachments.read(Asked(connection, feeder, standing, query, path))
+        return Response(
+            found.body,
+            media_type="application/octet-stream",
+            headers={"Content-Disposition": f'attachment; filename="{found.filename}"'},
+        )
+
+    beside = replace(page, path=page.path + attachments.path, query=Query)
+    app.add_api_route(
+        beside.path,
+        _endpoint(beside, answer),
+        methods=["GET"],
+        operation_id=f"{page.name}_part",
+        summary=attachments.says,
+        responses=_ERRORS,
+        response_class=_of_type("application/octet-stream"),
+    )
 
 
 def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable[..., Response]:

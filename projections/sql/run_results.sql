@@ -60,8 +60,16 @@ CREATE TABLE evaluations (
     first_position bigint NOT NULL,
     last_position bigint NOT NULL
 );
-CREATE INDEX evaluations_run_idx ON evaluations (run_id);
-CREATE INDEX evaluations_prompt_idx ON evaluations (prompt_id);
+-- Those that need attention first, then as they ended: reading.chosen_results has the same.
+CREATE INDEX evaluations_order_idx ON evaluations (
+    run_id,
+    (CASE WHEN NOT passed THEN 0 WHEN lost THEN 1 WHEN awaiting_review THEN 3
+        WHEN status = 'abandoned' THEN 2 WHEN status <> 'scored' THEN 6
+        WHEN passed IS NULL THEN 4 ELSE 5 END),
+    last_position,
+    evaluation_id
+);
+CREATE INDEX evaluations_prompt_idx ON evaluations (prompt_id, last_position);
 CREATE INDEX evaluations_source_idx ON evaluations (source_evaluation_id)
 WHERE source_evaluation_id IS NOT NULL;
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
@@ -16,8 +18,11 @@ from tests.browser import browser as chromium
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, record_runs, settings_for
 
+FIRST_RESULT = "/evaluations/FIRST"
+"""Stands for the first result of run 1."""
 PAGES = (
-    "/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99",
+    "/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99", "/runs/1/results",
+    "/runs/1/results?status=failed&model=mock", "/runs/1/results?status=running", FIRST_RESULT,
     "/events/60", "/events/60?topic=Scored", "/events/99999", "/streams/none", "/ledger",
     "/runs/1/cost", "/search", "/search?q=4", "/search?q=else", "/search?q=nothing-at-all",
 )  # fmt: skip
@@ -56,6 +61,16 @@ def opened(served: str) -> Iterator[Browser]:
         launched.close()
 
 
+@cache
+def first_result(served: str) -> str:
+    rows = httpx.get(served + "/runs/1/results.json", timeout=60).json()["rows"]
+    return f"/evaluations/{rows[0]['evaluation_id']}"
+
+
+def located(served: str, path: str) -> str:
+    return served + (first_result(served) if path == FIRST_RESULT else path)
+
+
 def serious(page: Page) -> list[str]:
     """What axe finds that is serious or critical."""
     with warnings.catch_warnings():
@@ -81,7 +96,7 @@ def test_a_page_is_accessible_and_asks_nobody_else(
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(served + path)
+    page.goto(located(served, path))
     assert all(url.startswith(served) for url in asked)
     assert serious(page) == []
     context.close()
@@ -97,7 +112,7 @@ def test_a_page_fits_a_small_window_and_breaks_no_rule_of_its_policy(
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(served + path)
+    page.goto(located(served, path))
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert page.locator("h1").count() == 1
     assert [each for each in said if "404" not in each] == []
@@ -117,6 +132,22 @@ def test_keys_alone_lead_from_the_list_to_a_run(opened: Browser, served: str) ->
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/4")
     assert page.locator("h1").inner_text().startswith("smoke")
+    context.close()
+
+
+def test_j_and_k_walk_the_results_of_a_filter(opened: Browser, served: str) -> None:
+    query = "status=failed&model=mock"
+    rows = httpx.get(served + f"/runs/1/results.json?{query}", timeout=60).json()["rows"]
+    context = opened.new_context()
+    page = context.new_page()
+    page.goto(served + f"/runs/1/results?{query}")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/evaluations/{rows[0]['evaluation_id']}?*")
+    page.keyboard.press("j")
+    page.wait_for_url(f"**/evaluations/{rows[1]['evaluation_id']}?*")
+    page.keyboard.press("k")
+    page.wait_for_url(f"**/evaluations/{rows[0]['evaluation_id']}?*")
     context.close()
 
 

@@ -68,3 +68,17 @@ def _within_word(text: str, position: int) -> bool:
     return all(
         each.isalnum() and each < _UNSPACED_FROM for each in text[position - 1 : position + 1]
     )
+
+
+def span_of(quotation: str, text: str) -> tuple[int, int] | None:
+    """Where the quotation stands in the text: its first character, and the one after its last.
+
+    `None` where it does not stand there as a whole, or where the text is in another normal form.
+    """
+    words = unicodedata.normalize("NFC", quotation).split()
+    if not words:
+        return None
+    for found in re.finditer(r"\s+".join(map(re.escape, words)), text):
+        if not _within_word(text, found.start()) and not _within_word(text, found.end()):
+            return found.span()
+    return None

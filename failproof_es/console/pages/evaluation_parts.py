@@ -1,0 +1,340 @@
+"""The parts of an evaluation's page, each made of its events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from failproof_es.console.links import to
+from failproof_es.console.page import (
+    Shown,
+)
+from failproof_es.console.texts import (
+    Quotation,
+    TextShown,
+    pretty,
+    text_shown,
+)
+from failproof_es.core.costs import Prices, answer_cost
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.reply_body import body_text
+from failproof_es.engine.history import UNREADABLE
+from failproof_es.events import (
+    Classified,
+    ErrorRecorded,
+    Judged,
+    RequestSent,
+    ResponseReceived,
+    Reviewed,
+    Scored,
+)
+from failproof_es.events.line import line_of
+from failproof_es.reading.exchanges import (
+    Exchange,
+    ReadEvent,
+    body_of,
+    digest_of_body,
+)
+from failproof_es.support.untrusted_text import shortened
+
+LINE = 300
+
+
+class CaseShown(Shown):
+    """What was asked for."""
+
+    case_id: str
+    suite_id: str
+    category: str | None
+    severity: str | None
+    label: str | None
+    tags: tuple[str, ...]
+    digest: str
+    prompt_id: UUID
+    position: int | None
+    """The event that stored it."""
+    document: TextShown
+    """The case as it stood in its file, as JSON."""
+
+
+class Verdict(Shown):
+    """How the evaluation ended."""
+
+    status: str
+    passed: bool | None
+    lost: bool
+    awaiting_review: bool
+    primary: str | None
+    reason: str
+    scores: dict[str, float]
+    error_kind: str | None
+    error_message: str | None
+    requests: int
+    retries: int
+    lost_attempts: int
+    latency_ms: float | None
+    first_token_ms: float | None
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    finish_reason: str | None
+    model_answered: str | None
+    source_run_id: UUID | None
+    source_evaluation_id: UUID | None
+    impossible: str | None
+
+
+class TurnShown(Shown):
+    """A turn of the conversation."""
+
+    number: int
+    role: str
+    text: TextShown
+
+
+class JudgeShown(Shown):
+    """What one judge said."""
+
+    judge: str
+    verdict: TextShown | None
+    problem: str | None
+    quotations: tuple[Quotation, ...]
+
+
+class Step(Shown):
+    """An event of the evaluation, and how long after the one before it came."""
+
+    position: int
+    version: int
+    topic: str
+    at: datetime
+    after_ms: float | None
+    says: str
+
+
+class Grader(Shown):
+    """Who graded, in which version."""
+
+    what: str
+    name: str
+    version: str
+    position: int
+
+
+class BodyShown(Shown):
+    """A request or a reply: raw, and pretty where it is JSON."""
+
+    position: int
+    raw: TextShown
+    pretty: TextShown | None
+    sha256: str | None
+    withheld: str | None
+    """Why not all of it is on record."""
+
+
+class AttemptShown(Shown):
+    """One request, and what came of it."""
+
+    number: int
+    purpose: str
+    judge: str | None
+    turn: int
+    attempt: int
+    at: datetime
+    model: str
+    endpoint: str
+    parameters: TextShown
+    request: BodyShown
+    outcome: str
+    """`answered`, `failed`, `lost` or `waiting`."""
+    status: int | None
+    error_kind: str | None
+    message: TextShown | None
+    response: BodyShown | None
+    headers: dict[str, str]
+    latency_ms: float | None
+    finish_reason: str | None
+    provider_request_id: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost_usd: float | None
+
+
+class ReviewShown(Shown):
+    """What a person said."""
+
+    reviewer: str
+    verdict: str
+    severity: str | None
+    items: dict[str, str]
+    tags: tuple[str, ...]
+    notes: TextShown
+    blind: bool
+    at: datetime
+
+
+def json_shown(value: Any, whole: str | None = None) -> TextShown:
+    """The value as indented JSON."""
+    return text_shown(dumped(value), whole)
+
+
+def dumped(value: Any) -> str:
+    """The value as indented JSON, whole."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def verdict_of(outcome: EvaluationOutcome) -> Verdict:
+    """How it ended."""
+    return Verdict(
+        status=outcome.status,
+        passed=outcome.passed,
+        lost=outcome.lost,
+        awaiting_review=outcome.awaiting_review,
+        primary=outcome.primary,
+        reason=shortened(outcome.reason, 2000),
+        scores=dict(outcome.scores),
+        error_kind=outcome.error_kind,
+        error_message=outcome.error_message and shortened(outcome.error_message, 2000),
+        requests=outcome.requests,
+        retries=outcome.retries,
+        lost_attempts=outcome.lost_attempts,
+        latency_ms=outcome.latency_ms,
+        first_token_ms=outcome.first_token_ms,
+        cost_usd=None if outcome.cost_usd is None else float(outcome.cost_usd),
+        input_tokens=outcome.input_tokens,
+        output_tokens=outcome.output_tokens,
+        finish_reason=outcome.finish_reason,
+        model_answered=outcome.model_answered,
+        source_run_id=outcome.source_run_id,
+        source_evaluation_id=outcome.source_evaluation_id,
+        impossible=outcome.impossible,
+    )
+
+
+def attempt_shown(number: int, each: Exchange, key: EvaluationKey, prices: Prices) -> AttemptShown:
+    """One request and what came of it."""
+    request = each.request
+    answer = each.answer.event if each.answer else None
+    error = each.error.event if each.error else None
+    assert answer is None or isinstance(answer, ResponseReceived)
+    assert error is None or isinstance(error, ErrorRecorded)
+    came = each.answer or each.error
+    back = answer or error
+    cost = None if answer is None else answer_cost(prices, answer)
+    message = None if error is None else error.message
+    return AttemptShown(
+        number=number,
+        purpose=request.purpose,
+        judge=request.judge,
+        turn=request.turn,
+        attempt=request.attempt,
+        at=request.timestamp,
+        model=request.model,
+        endpoint=request.endpoint,
+        parameters=json_shown(request.parameters),
+        request=_body(key, each.sent, request.body_sha256),
+        outcome="failed" if error else "answered" if answer else "lost" if each.lost else "waiting",
+        status=None if back is None else back.status,
+        error_kind=None if error is None else error.kind,
+        message=None
+        if message is None or each.error is None
+        else text_shown(message, _part(key, f"message-{each.error.row.position}")),
+        response=None
+        if came is None or back is None or back.body is None
+        else _body(key, came, digest_of_body(back)),
+        headers={} if back is None else back.headers,
+        latency_ms=None if back is None else back.latency_ms,
+        finish_reason=None if answer is None else answer.finish_reason,
+        provider_request_id=None if answer is None else answer.provider_request_id,
+        input_tokens=None if answer is None else answer.usage.input_tokens,
+        output_tokens=None if answer is None else answer.usage.output_tokens,
+        cost_usd=None if cost is None else float(cost),
+    )
+
+
+def _part(key: EvaluationKey, name: str) -> str:
+    return to("evaluations", key.evaluation_id, "texts", name)
+
+
+def _body(key: EvaluationKey, each: ReadEvent, sha256: str | None) -> BodyShown:
+    event = each.event
+    whole = _part(key, f"body-{each.row.position}")
+    body = body_of(event)
+    if isinstance(event, RequestSent):
+        raw, withheld = event.body, None
+    else:
+        assert isinstance(event, ResponseReceived | ErrorRecorded)
+        raw, withheld = body_text(event) or "", event.withheld
+    return BodyShown(
+        position=each.row.position,
+        raw=text_shown(raw, whole),
+        pretty=pretty(body, whole),
+        sha256=sha256,
+        withheld=withheld
+        and {
+            "long": f"Its beginning is on record, of {withheld.length:,} bytes.",
+            "secret": "A key of the run stands in it, so it is not on record.",
+            "unsearchable": "No key can be looked for in it, so it is not on record.",
+        }[withheld.why],
+    )
+
+
+def steps_of(history: Sequence[ReadEvent]) -> Iterator[Step]:
+    """Each event, and how long after the one before."""
+    before: datetime | None = None
+    for each in history:
+        row = each.row
+        at = row.recorded_at if each.event is None else each.event.timestamp
+        try:
+            says = line_of(row.topic, row.upcast_payload())
+        except UNREADABLE as error:
+            says = str(error)
+        yield Step(
+            position=row.position,
+            version=row.version,
+            topic=row.topic,
+            at=at,
+            after_ms=None if before is None else (at - before).total_seconds() * 1000,
+            says=shortened(says, LINE),
+        )
+        before = at
+
+
+def graders_of(history: Sequence[ReadEvent]) -> Iterator[Grader]:
+    """Who graded what, in which version."""
+    for each in history:
+        at = each.row.position
+        match each.event:
+            case Classified() as e:
+                yield Grader(
+                    what="class", name=e.classifier, version=e.classifier_version, position=at
+                )
+            case Judged() as e:
+                yield Grader(
+                    what=f"verdict of {e.judge}",
+                    name=e.grader,
+                    version=e.grader_version,
+                    position=at,
+                )
+            case Scored() as e:
+                yield Grader(what="score", name=e.scorer, version=e.scorer_version, position=at)
+                for name, version in e.graders.items():
+                    yield Grader(what="added score", name=name, version=version, position=at)
+
+
+def review_shown(review: Reviewed) -> ReviewShown:
+    """What a person said."""
+    return ReviewShown(
+        reviewer=review.reviewer,
+        verdict=review.verdict,
+        severity=review.severity,
+        items={each.item: each.verdict for each in review.items},
+        tags=review.tags,
+        notes=text_shown(review.notes, None),
+        blind=review.blind,
+        at=review.timestamp,
+    )

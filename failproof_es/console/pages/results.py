@@ -1,0 +1,227 @@
+"""`/runs/{run}/results`: which cases failed, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
+from failproof_es.console.paging import PagedQuery, Paging, Query, one_page, read_cursor
+from failproof_es.reading.chosen_results import (
+    LARGE,
+    FacetValue,
+    ListedResult,
+    ResultFilter,
+    ResultKey,
+    count_results,
+    facets_of,
+    list_results,
+)
+from failproof_es.reading.rows import RowFeeder
+from failproof_es.store.reading.reader import resolve_run
+
+_MOST_VALUES = 30
+"""How many values of one kind are offered."""
+FACETS = (
+    ("status", "Outcome"), ("model", "Model"), ("suite", "Suite"), ("category", "Category"),
+    ("severity", "Severity"), ("primary", "Class"), ("tag", "Tag"), ("error", "Error"),
+    ("latency", "Latency, ms"), ("cost", "Cost, $"), ("attempts", "Attempts"),
+)  # fmt: skip
+Word = Annotated[str | None, Field(max_length=2000)]
+
+
+class ChosenResults(Query):
+    """Which results are listed, and up to which event."""
+
+    status: Annotated[
+        Literal[
+            "failed", "lost", "unscored", "awaiting", "scored", "passed", "running", "abandoned"
+        ]
+        | None,
+        Field(description="How they ended; `abandoned` is all without a score."),
+    ] = None
+    model: Word = None
+    suite: Word = None
+    category: Word = None
+    severity: Word = None
+    primary: Annotated[Word, Field(description="The class of the answer.")] = None
+    tag: Word = None
+    error: Annotated[Word, Field(description="The kind of the error.")] = None
+    latency: Literal["0-500", "500-2000", "2000-10000", "10000-", "unknown"] | None = None
+    cost: Literal["0-0.001", "0.001-0.01", "0.01-0.1", "0.1-", "unknown"] | None = None
+    attempts: Literal["0-1", "2", "3-5", "6-"] | None = None
+    text: Annotated[
+        str | None,
+        Field(
+            max_length=300,
+            description="In the case's id, the answer, the reason or the error; or an id.",
+        ),
+    ] = None
+    up_to: Annotated[
+        int | None,
+        Field(ge=0, le=2**63 - 1, description="Only what had ended by this event of the log."),
+    ] = None
+
+    @property
+    def filter(self) -> ResultFilter:
+        """The same, without the position."""
+        return ResultFilter(
+            **{each.name: getattr(self, each.name) for each in fields(ResultFilter)}
+        )
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What links to single results keep."""
+        return self.model_dump(mode="json", exclude_defaults=True, exclude={"limit", "after"})
+
+
+class ResultsQuery(ChosenResults, PagedQuery):
+    """The parameters of the list."""
+
+
+class Facet(Shown):
+    """What results can be chosen by: its values, those that occur most first."""
+
+    name: str
+    says: str
+    values: tuple[FacetValue, ...]
+    more: int
+    """How many values are not offered here."""
+
+
+class Chosen(Shown):
+    """A part of the filter."""
+
+    name: str
+    says: str
+    value: str
+
+
+class ResultsPage(PageModel):
+    """The results of one page, those that failed first."""
+
+    run_id: UUID
+    run_number: int
+    run_name: str
+    run_status: str
+    planned: int
+    repetitions: bool
+    """Whether a case was asked more than once."""
+    up_to: int
+    """What ended up to this event is listed; a later page is of the same moment."""
+    running: int
+    newer: int
+    """Results that ended after it."""
+    chosen: tuple[Chosen, ...]
+    rows: tuple[ListedResult, ...]
+    paging: Paging
+    facets: tuple[Facet, ...]
+    counted: bool
+    """Whether every value has its count; of large runs those that rows alone could tell do not."""
+
+
+def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
+    """The page of results that begins after the cursor."""
+    query, connection = asked.query, asked.connection
+    run_id = _run(asked)
+    run = asked.feeder.run(run_id)
+    up_to = _up_to(asked)
+    after = (
+        None if query.after is None else ResultKey(*read_cursor(query.after, _small, _big, UUID))
+    )
+    found = list_results(
+        connection, run_id, query.filter, up_to=up_to, after=after, limit=query.limit + 1
+    )
+    rows, following = one_page(found, query.limit, lambda each: each.key)
+    numbers = count_results(connection, run_id, query.filter, up_to=up_to)
+    planned = run.started.planned_evaluations
+    facets = facets_of(connection, run_id, planned=planned)
+    return ResultsPage(
+        as_of=asked.standing,
+        run_id=run_id,
+        run_number=run.started.run_number,
+        run_name=run.started.name,
+        run_status=run.status,
+        planned=planned,
+        repetitions=any(each.repetition > 1 for each in rows),
+        up_to=up_to,
+        running=numbers.running,
+        newer=numbers.newer,
+        chosen=tuple(chosen_of(query)),
+        rows=rows,
+        paging=Paging(
+            limit=query.limit,
+            shown=len(rows),
+            matching=numbers.matching,
+            total=numbers.total if query.status != "running" else numbers.running + numbers.total,
+            first=query.after is None,
+            next=following,
+        ),
+        facets=tuple(
+            Facet(
+                name=name,
+                says=says,
+                values=facets[name][:_MOST_VALUES],
+                more=max(len(facets[name]) - _MOST_VALUES, 0),
+            )
+            for name, says in FACETS
+            if any(each.value is not None for each in facets.get(name, ()))
+        ),
+        counted=planned <= LARGE,
+    )
+
+
+def chosen_of(query: ChosenResults) -> Iterator[Chosen]:
+    """The parts of the filter, to be shown and taken away."""
+    for name, says in (*FACETS, ("text", "Words")):
+        if (value := getattr(query, name)) is not None:
+            yield Chosen(name=name, says=says.partition(",")[0], value=value)
+
+
+def every_result(asked: Asked[ResultsQuery]) -> Iterator[ListedResult]:
+    """All results of the filter, in the order of the list."""
+    yield from list_results(asked.connection, _run(asked), asked.query.filter, up_to=_up_to(asked))
+
+
+def _run(asked: Asked[ResultsQuery]) -> UUID:
+    run_id = resolve_run(asked.connection, asked.path["run"])
+    if not isinstance(asked.feeder, RowFeeder):
+        raise NotFound(
+            "Results are listed from the projections, and there are none to read now.",
+            "Build them: `failproof-es projections rebuild`. `failproof-es results` reads the log.",
+        )
+    return run_id
+
+
+def _up_to(asked: Asked[ResultsQuery]) -> int:
+    reached = asked.standing.events_up_to
+    return reached if asked.query.up_to is None else min(asked.query.up_to, reached)
+
+
+def _small(text: str) -> int:
+    return _within(text, 6)
+
+
+def _big(text: str) -> int:
+    return _within(text, 2**63 - 1)
+
+
+def _within(text: str, most: int) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
+        raise ValueError(text)
+    return int(text)
+
+
+PAGE = Page(
+    name="results",
+    path="/runs/{run}/results",
+    says="Which cases of a run failed: its results, those that need attention first.",
+    query=ResultsQuery,
+    model=ResultsPage,
+    read=read_results,
+    rows=Rows(ListedResult, every_result),
+)

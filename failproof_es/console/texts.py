@@ -1,0 +1,133 @@
+"""Texts that a page shows as far as it can, and says how much more there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+import orjson
+
+from failproof_es.console.page import Shown
+from failproof_es.dialects.kit.judging.quotation import span_of
+
+MOST_CHARACTERS = 6_000
+MOST_LINES = 200
+_SEARCHED = 500_000
+"""So many characters are looked through for quotations."""
+_PRETTY = 1_000_000
+
+
+class Piece(Shown):
+    """A part of a text, and the judges that quote it."""
+
+    text: str
+    quoted_by: tuple[str, ...] = ()
+
+
+class TextShown(Shown):
+    """The beginning of a text, how long it is, and where the whole is."""
+
+    pieces: tuple[Piece, ...]
+    characters: int
+    more_characters: int
+    """How many are not shown."""
+    more_lines: int
+    whole: str | None
+    """The URL of all of it, as a download."""
+
+
+class Quotation(Shown):
+    """What a judge quotes, and whether it was said."""
+
+    judge: str
+    quote: str
+    found: str
+    """`marked`, `beyond` what is shown, or `not found` in the last answer."""
+
+
+def text_shown(text: str, whole: str | None) -> TextShown:
+    """The text, cut where it is very long."""
+    return _shown(text, [(0, len(text), ())], whole)
+
+
+def pretty(body: bytes | None, whole: str | None) -> TextShown | None:
+    """The body as indented JSON; `None` where it is none, or longer than can be read anyway."""
+    if body is None or len(body) > _PRETTY:
+        return None
+    try:
+        told = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return text_shown(told, whole)
+
+
+def with_quotations(
+    text: str, quotes: Sequence[tuple[str, str]], whole: str | None
+) -> tuple[TextShown, tuple[Quotation, ...]]:
+    """The text with what judges quote marked. `quotes` are a judge and its words each."""
+    end = _end(text)
+    searched = text[:_SEARCHED]
+    spans: list[tuple[int, int, str]] = []
+    told = []
+    for judge, quote in quotes:
+        span = span_of(quote, searched)
+        if span is not None:
+            spans.append((*span, judge))
+        told.append(
+            Quotation(
+                judge=judge,
+                quote=quote,
+                found="not found" if span is None else "marked" if span[1] <= end else "beyond",
+            )
+        )
+    borders = sorted({0, len(text), *(at for span in spans for at in span[:2])})
+    parts = [
+        (begin, until, tuple(sorted({who for b, e, who in spans if b <= begin and until <= e})))
+        for begin, until in pairwise(borders)
+    ]
+    return _shown(text, parts or [(0, 0, ())], whole), tuple(told)
+
+
+def _end(text: str) -> int:
+    """Where the text is cut."""
+    at = -1
+    for _ in range(MOST_LINES):
+        at = text.find("\n", at + 1, MOST_CHARACTERS)
+        if at < 0:
+            return min(len(text), MOST_CHARACTERS)
+    return at
+
+
+def _shown(
+    text: str, parts: Sequence[tuple[int, int, tuple[str, ...]]], whole: str | None
+) -> TextShown:
+    end = _end(text)
+    return TextShown(
+        pieces=tuple(
+            Piece(text=text[begin : min(until, end)], quoted_by=who)
+            for begin, until, who in parts
+            if begin < end
+        ),
+        characters=len(text),
+        more_characters=len(text) - end,
+        more_lines=text.count("\n", end) if end < len(text) else 0,
+        whole=whole if end < len(text) else None,
+    )
+
+
+def quotes_in(judge: str, verdict: object, most: int = 100) -> list[tuple[str, str]]:
+    """What a judge's verdict quotes: texts under the names by which verdicts give quotations."""
+    found: list[tuple[str, str]] = []
+    waiting: list[object] = [verdict]
+    while waiting and len(found) < most:
+        each = waiting.pop(0)
+        if isinstance(each, dict):
+            for name, value in each.items():
+                if name in ("quote", "quotation", "quotes", "quotations"):
+                    said = value if isinstance(value, list) else [value]
+                    found += [(judge, one) for one in said if isinstance(one, str) and one.strip()]
+                else:
+                    waiting.append(value)
+        elif isinstance(each, list):
+            waiting.extend(each)
+    return list(islice(dict.fromkeys(found), most))

@@ -1,0 +1,110 @@
+"""What was sent for one evaluation, and what came back: each attempt, from its events."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from failproof_es.core.reply_body import raw_body
+from failproof_es.engine.history import UNREADABLE
+from failproof_es.events import (
+    AttemptLost,
+    CarriedOver,
+    ErrorRecorded,
+    EvaluationEvent,
+    Event,
+    RequestSent,
+    ResponseReceived,
+)
+from failproof_es.store.reading.reader import Connection, RecordedEvent, read_streams
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvent:
+    """A row of the log and its event; `None` where it cannot be read."""
+
+    row: RecordedEvent
+    event: Event | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One attempt. `None` where no such thing is on record."""
+
+    sent: ReadEvent
+    answer: ReadEvent | None = None
+    error: ReadEvent | None = None
+    """What went wrong; beside an answer, that another model gave it."""
+    lost: ReadEvent | None = None
+
+    @property
+    def request(self) -> RequestSent:
+        """What was asked."""
+        assert isinstance(self.sent.event, RequestSent)
+        return self.sent.event
+
+
+def read_history(connection: Connection, evaluation_id: UUID, up_to: int) -> list[ReadEvent]:
+    """The events of an evaluation up to a position, and those that it was carried over from."""
+    own = _read(connection, evaluation_id, up_to)
+    first = own[0].event if own else None
+    if isinstance(first, CarriedOver):
+        return [*_read(connection, first.source_evaluation_id, up_to), *own]
+    return own
+
+
+def exchanges_of(history: Sequence[ReadEvent]) -> Iterator[Exchange]:
+    """Each request that was sent, in order, with what came of it."""
+    sent: ReadEvent | None = None
+    found: dict[str, ReadEvent] = {}
+    for each in history:
+        match each.event:
+            case RequestSent():
+                if sent is not None:
+                    yield Exchange(sent, **found)
+                sent, found = each, {}
+            case ResponseReceived():
+                found["answer"] = each
+            case ErrorRecorded():
+                found["error"] = each
+            case AttemptLost():
+                found["lost"] = each
+    if sent is not None:
+        yield Exchange(sent, **found)
+
+
+def body_of(event: Event | None) -> bytes | None:
+    """The bytes of a request or a reply as far as they are on record."""
+    if isinstance(event, RequestSent):
+        return event.body.encode(errors="surrogatepass")
+    if isinstance(event, ResponseReceived | ErrorRecorded):
+        return raw_body(event)
+    return None
+
+
+def digest_of_body(event: ResponseReceived | ErrorRecorded) -> str | None:
+    """The SHA-256 of the body as it was received, in hexadecimal; `None` without a body."""
+    if event.withheld is not None:
+        return event.withheld.sha256
+    body = raw_body(event)
+    return None if body is None else hashlib.sha256(body).hexdigest()
+
+
+def _read(connection: Connection, stream: UUID, up_to: int) -> list[ReadEvent]:
+    found = []
+    for row in read_streams(connection, [stream]).get(stream, ()):
+        if row.position > up_to:
+            break
+        try:
+            event: Event | None = row.event()
+        except UNREADABLE:
+            event = None
+        found.append(ReadEvent(row, event))
+    return found
+
+
+def is_evaluation(history: Sequence[ReadEvent]) -> bool:
+    """Whether the stream is that of an evaluation."""
+    return bool(history) and isinstance(history[-1].event, EvaluationEvent)

@@ -1,0 +1,82 @@
+"""Every evaluation of one case, in whichever run and of whichever model it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from failproof_es.reading.chosen_results import PLACE, STATES, beginning, exact_name
+from failproof_es.store.reading.reader import Connection
+from projections.protocol import exact_text
+
+_SELECTED = (
+    f"SELECT e.evaluation_id, e.run_id, e.model_key, e.repetition, {PLACE}, e.primary_class, "
+    "left(e.response::text, 400), e.accuracy, e.latency_ms, e.cost_usd, e.finished_at "
+    "FROM projections.evaluations AS e WHERE e.prompt_id = %(prompt)s AND e.counted "
+    "AND e.evaluation_id <> %(own)s AND e.last_position <= %(up_to)s "
+)
+_IN_THE_RUN = (
+    f"{_SELECTED} AND e.run_id = %(run)s ORDER BY e.model_key, e.repetition LIMIT %(limit)s"
+)
+_ELSEWHERE = f"{_SELECTED} AND e.run_id <> %(run)s ORDER BY e.last_position DESC LIMIT %(limit)s"
+_NUMBERS = "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY (%s)"
+
+
+@dataclass(frozen=True, slots=True)
+class SameCase:
+    """Another evaluation of the case."""
+
+    evaluation_id: UUID
+    run_number: int
+    model_key: str
+    repetition: int
+    state: str
+    """One of `STATES` of `chosen_results`."""
+    primary: str | None
+    answer: str | None
+    """Its beginning."""
+    answer_cut: bool
+    accuracy: float | None
+    latency_ms: float | None
+    cost_usd: float | None
+    finished_at: datetime | None
+
+
+def same_case(
+    connection: Connection,
+    prompt_id: UUID,
+    *,
+    run_id: UUID,
+    own: UUID,
+    up_to: int,
+    in_run: bool,
+    limit: int,
+) -> list[SameCase]:
+    """Other evaluations of the case than `own`: of the run by model, or of others, newest first."""
+    rows = connection.execute(
+        _IN_THE_RUN if in_run else _ELSEWHERE,
+        {"prompt": prompt_id, "run": run_id, "own": own, "up_to": up_to, "limit": limit},
+    ).fetchall()
+    runs = list({row[1] for row in rows})
+    numbers = dict(connection.execute(_NUMBERS, (runs,)).fetchall())
+    found = []
+    for row in rows:
+        answer, cut = beginning(row[6])
+        found.append(
+            SameCase(
+                evaluation_id=row[0],
+                run_number=numbers[row[1]],
+                model_key=exact_text(row[2]),
+                repetition=row[3],
+                state=STATES[row[4]],
+                primary=exact_name(row[5]),
+                answer=answer,
+                answer_cut=cut,
+                accuracy=row[7],
+                latency_ms=row[8],
+                cost_usd=None if row[9] is None else float(row[9]),
+                finished_at=row[10],
+            )
+        )
+    return found
