@@ -12,4 +12,9 @@ class NavigationEntry(NamedTuple):
     path: str
 
 
-NAVIGATION = (NavigationEntry("Runs", "/runs"),)
+NAVIGATION = (
+    NavigationEntry("Runs", "/runs"),
+    NavigationEntry("Compare", "/compare"),
+    NavigationEntry("Suites", "/suites"),
+    NavigationEntry("Review", "/review"),
+)
