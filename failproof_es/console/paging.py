@@ -23,7 +23,10 @@ class BadParameter(ValueError):
 
 
 class Query(BaseModel):
-    """The parameters of a page. One that is empty, as forms send it, is none."""
+    """The parameters of a page. An optional one that is empty, as forms send it, is none.
+
+    Its published type has to allow that: a pattern, or a list of values, has the empty text, too.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,17 +35,18 @@ class Query(BaseModel):
     def _leave_out_empty_ones(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        return {name: value for name, value in given.items() if value not in ("", None)}
+        optional = {name for name, each in cls.model_fields.items() if each.default is None}
+        return {name: value for name, value in given.items() if value != "" or name not in optional}
+
+
+CURSOR_SAYS = "Where the page begins: `next` of the page before."
 
 
 class PagedQuery(Query):
-    """The parameters of a list."""
+    """The parameters of a list. Each list says the form of its cursor by a pattern of `after`."""
 
     limit: Annotated[int, Field(ge=1, le=MOST, description="Rows of a page.")] = 50
-    after: Annotated[
-        str | None,
-        Field(max_length=500, description="Where the page begins: `next` of the page before."),
-    ] = None
+    after: Annotated[str | None, Field(max_length=500, description=CURSOR_SAYS)] = None
 
 
 class Paging(BaseModel):

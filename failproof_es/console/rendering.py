@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -9,7 +10,6 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from failproof_es.console import drawing, links
@@ -66,13 +66,13 @@ def _environment() -> Environment:
         "usd": _usd,
         "percent": lambda share: "–" if share is None else wording.percent(share),
         "permille": lambda share: round(share * 1000),
-        "share": _share,
+        "share": in_thousandths,
         "ms": lambda value: "–" if value is None else f"{value:,.0f} ms",
         "moment": _moment,
         "iso": lambda value: value.astimezone(UTC).isoformat(timespec="milliseconds"),
         "quoted": quoted,
         "cut": shortened,
-        "json": lambda value: orjson.dumps(value, option=orjson.OPT_INDENT_2).decode(),
+        "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
         "gates": GATES.__getitem__,
     }
     environment.globals |= {
@@ -106,7 +106,7 @@ def _moment(value: datetime) -> str:
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _share(part: int, whole: int) -> int:
+def in_thousandths(part: int, whole: int) -> int:
     """A part of a whole, in thousandths; a part that is not nothing is at least one."""
     if not whole or not part:
         return 0

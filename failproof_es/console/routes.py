@@ -44,6 +44,21 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     )
 }
 
+_PATH = r"^[^\x00-\x1f\x7f/\\]+$"
+"""What a part of a path may hold: the guards let nothing else through."""
+
+
+def _errors_as_json() -> dict[int | str, dict[str, Any]]:
+    """The same for an address of another type: what goes wrong is JSON there, too."""
+    schema = {"$ref": f"#/components/schemas/{ErrorPage.__name__}"}
+    return {
+        status: {
+            "description": told["description"],
+            "content": {"application/json": {"schema": schema}},
+        }
+        for status, told in _ERRORS.items()
+    }
+
 
 class Reading:
     """Opens one moment of the database for each request."""
@@ -90,8 +105,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
             methods=["GET"],
             operation_id=page.name + extension.replace(".", "_"),
             summary=page.says,
-            responses=_ERRORS,
-            **told,
+            **({"responses": _ERRORS} | told),
         )
 
     if page.rows is not None:
@@ -103,6 +117,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
                 extension,
                 _download(page, reading, write, extension, kind),
                 response_class=_of_type(kind),
+                responses=_errors_as_json(),
             )
     add(".json", json, response_model=page.model)
     add("", html, response_class=HTMLResponse, include_in_schema=False)
@@ -127,7 +142,9 @@ def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable
             Parameter("request", only, annotation=Request),
             Parameter("query", only, annotation=Annotated[page.query, FromQuery()]),
             *(
-                Parameter(name, only, annotation=Annotated[str, Path(min_length=1, max_length=300)])
+                Parameter(
+                    name, only, annotation=Annotated[str, Path(max_length=300, pattern=_PATH)]
+                )
                 for name in named
             ),
         ],

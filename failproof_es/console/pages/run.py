@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from failproof_es.assurance.protection_status import ProtectionStatus, protection_status
+from failproof_es.assurance.protection_status import protection_status
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Shown
+from failproof_es.console.page import Asked, NotFound, Page
+from failproof_es.console.pages.run_model import (
+    Counts,
+    ErrorGroup,
+    GateShown,
+    Happening,
+    LimitNow,
+    LostGroup,
+    Manifest,
+    ModelProgress,
+    RunFacts,
+    RunPage,
+    Spending,
+    SuiteProgress,
+    ValidationShown,
+)
 from failproof_es.console.paging import Query
 from failproof_es.console.shown import RateShown, rate_of_group, rate_shown
 from failproof_es.core.run import Run
 from failproof_es.core.spend import ceiling_of
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine.related_runs.attempts import Attempts, attempts_of
-from failproof_es.engine.workers.presence import KnownShare, list_holders, list_shares
-from failproof_es.events import Finding, LimitChanged, ModelSnapshot, RunStarted, SuiteSnapshot
+from failproof_es.engine.related_runs.attempts import attempts_of
+from failproof_es.engine.workers.presence import list_holders, list_shares
+from failproof_es.events import LimitChanged, ModelSnapshot, RunStarted
 from failproof_es.events.line import line_of
 from failproof_es.gates import describe_gate
+from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.standing import Standing
 from failproof_es.reading.summary_rows import CLASSES
-from failproof_es.reading.workers import RunWorker, workers_of
+from failproof_es.reading.workers import workers_of
 from failproof_es.store.reading.reader import Connection, find, read_event, resolve_run
 
 _NEWEST = 20
@@ -34,192 +51,12 @@ _LIFE = (
 """What happened to the run, as its page tells it."""
 
 
-class RunFacts(Shown):
-    """Who asked what, when and with which version."""
-
-    run_id: UUID
-    run_number: int
-    name: str
-    status: str
-    reason: str | None
-    started_at: datetime
-    ended_at: datetime | None
-    who: str
-    where: str
-    code_version: str
-    dialect: str
-    configuration_digest: str
-    branched_from: int | None
-    """The number of the run that it was branched from."""
-    skipped_defects: int
-
-
-class Counts(Shown):
-    """How the planned evaluations stand, and what was sent for them."""
-
-    planned: int
-    finished: int
-    scored: int
-    passed: int
-    failed: int
-    abandoned: int
-    lost: int
-    awaiting_review: int
-    carried_over: int
-    in_flight: int
-    requests: int
-    answers: int
-    retries: int
-    failed_attempts: int
-    lost_attempts: int
-
-
-class ModelProgress(Shown):
-    """One model under test."""
-
-    model: str
-    provider: str
-    version: str | None
-    counts: Counts
-    passed: RateShown
-    classes: dict[str, int]
-    cost_usd: float | None
-    """Of its answers and its judges'; `None` where one is not known."""
-
-
-class SuiteProgress(Shown):
-    """One suite, as one model stands in it."""
-
-    model: str
-    suite: str
-    cases: int
-    finished: int
-    abandoned: int
-    passed: RateShown
-    accuracy: float | None
-
-
-class ErrorGroup(Shown):
-    """Failed attempts that said the same."""
-
-    asked: str
-    """The model or judge that was asked."""
-    kind: str
-    message: str
-    attempts: int
-
-
-class LostGroup(Shown):
-    """Evaluations that ended because no usable answer came, for one reason."""
-
-    model: str
-    kind: str
-    reason: str
-    evaluations: int
-
-
-class LimitNow(Shown):
-    """The last change of a server's limit."""
-
-    server: str
-    models: tuple[str, ...]
-    limit_before: int
-    limit: int
-    reason: str
-    held_until: datetime | None
-    at: datetime
-
-
-class GateShown(Shown):
-    """A gate: its limit, what was measured, whether it is met."""
-
-    name: str
-    says: str
-    met: bool
-
-
-class Happening(Shown):
-    """An event of the run's own stream."""
-
-    position: int
-    topic: str
-    at: datetime
-    says: str
-
-
-class ValidationShown(Shown):
-    """What checking the ended run found."""
-
-    passed: bool
-    checked: dict[str, int]
-    findings: tuple[Finding, ...]
-    more: dict[str, int]
-
-
-class Spending(Shown):
-    """What the run cost, as far as that is known."""
-
-    cost_usd: float | None
-    """`None` where one answer's cost is not known."""
-    known_usd: float
-    unpriced_answers: int
-    unpriced: tuple[str, ...]
-    """The models and judges that lack a price, or have an answer of unknown cost."""
-    max_spend_usd: float | None
-    input_tokens: int | None
-    output_tokens: int | None
-
-
-class Manifest(Shown):
-    """What is needed to repeat the run."""
-
-    models: tuple[ModelSnapshot, ...]
-    judges: tuple[ModelSnapshot, ...]
-    suites: tuple[SuiteSnapshot, ...]
-    seeds: dict[str, int]
-    packages: dict[str, str]
-    price_sources: dict[str, str]
-    configuration: dict[str, Any]
-
-
-class RunPage(PageModel):
-    """Everything that is known of how a run stands."""
-
-    run: RunFacts
-    counts: Counts
-    passed: RateShown
-    models: tuple[ModelProgress, ...]
-    classes: tuple[str, ...]
-    """Those that occur, in the order of tables."""
-    suites: tuple[SuiteProgress, ...]
-    errors: tuple[ErrorGroup, ...]
-    """The most frequent first."""
-    lost: tuple[LostGroup, ...]
-    gates: tuple[GateShown, ...]
-    spending: Spending
-    latency_p50_ms: float | None
-    latency_p95_ms: float | None
-    limits: tuple[LimitNow, ...]
-    shares: tuple[KnownShare, ...]
-    """Who has which share of a provider key's limits now, of the servers of this run."""
-    holders: tuple[str, ...]
-    """Who drives it now."""
-    workers: tuple[RunWorker, ...]
-    reviews: dict[str, int]
-    history: tuple[Happening, ...]
-    attempts: Attempts
-    validation: ValidationShown | None
-    protection: ProtectionStatus
-    contradictions: int
-    """Evaluations whose record cannot be true or be read."""
-    manifest: Manifest
-
-
 def read_run(asked: Asked[Query]) -> RunPage:
     """The run that the path names: by its number, its id, or as `latest`."""
     connection, up_to = asked.connection, asked.standing.events_up_to
     run_id = resolve_run(connection, asked.path["run"])
-    recorded = RecordedRun(connection, _begun(asked, run_id), asked.feeder)
+    found = begun(connection, asked.feeder, asked.standing, run_id)
+    recorded = RecordedRun(connection, found, asked.feeder)
     summary, run = recorded.summary, recorded.run
     validation = run.validation
     limits = tuple(map(_limit, run.limits.values()))
@@ -231,7 +68,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
         run=_facts(recorded, history),
         counts=_counts(summary),
         passed=_passed(summary),
-        models=tuple(_model(summary, each) for each in run.started.models),
+        models=tuple(model_progress(summary, each) for each in run.started.models),
         classes=(
             *(name for name in CLASSES if classes.get(name)),
             *sorted(name for name, n in classes.items() if n and name not in CLASSES),
@@ -267,19 +104,33 @@ def read_run(asked: Asked[Query]) -> RunPage:
         protection=protection_status(connection, sealed=run.sealed),
         contradictions=summary.counts.impossible,
         manifest=_manifest(run),
+        shape=shape_of(summary),
     )
 
 
-def _begun(asked: Asked[Query], run_id: UUID) -> Run:
+def begun(connection: Connection, feeder: Feeder, standing: Standing, run_id: UUID) -> Run:
     """The run. Raises `NotFound` where it began after what is counted so far."""
-    first = read_event(asked.connection, run_id, 1)
-    if first is not None and first.position > asked.standing.events_up_to:
+    first = read_event(connection, run_id, 1)
+    if first is not None and first.position > standing.events_up_to:
         raise NotFound(
             f"The run began with event {first.position:,}. The projections, which pages are made "
-            f"of, have read {asked.standing.events_up_to:,} so far.",
+            f"of, have read {standing.events_up_to:,} so far.",
             "Load the page again in a moment.",
         )
-    return asked.feeder.run(run_id)
+    return feeder.run(run_id)
+
+
+def shape_of(summary: RunSummary) -> str:
+    """Changes where a run's page gets other rows or columns; numbers alone leave it."""
+    told = (
+        summary.run.version,
+        sorted(name for name, count in summary.total.classes.items() if count),
+        len(summary.messages()),
+        [key for key, count in sorted(summary.counts.lost.items()) if count],
+        sorted(key[:2] for key in summary.counts.groups),
+        [model for model in summary.models if summary.group(model=model).pass_rate is None],
+    )
+    return sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
@@ -335,7 +186,8 @@ def _passed(summary: RunSummary) -> RateShown:
     return rate_shown(total.passed, total.failed, -(-total.cases // several))
 
 
-def _model(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
+def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
+    """How one model under test stands."""
     group = summary.group(model=model.key)
     spent = summary.counts.spending.get(model.key)
     known = model.key not in summary.unpriced

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
-from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
+from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.console.shown import RateShown, rate_of_group
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.reading.feeder import RunFilter
@@ -19,8 +19,9 @@ from failproof_es.reading.rows import RowFeeder
 class RunsQuery(PagedQuery):
     """Which runs are listed."""
 
+    after: Annotated[str | None, Field(pattern=r"^[0-9]{0,18}$", description=CURSOR_SAYS)] = None
     status: Annotated[
-        Literal["running", "paused", "completed", "failed"] | None,
+        Literal["", "running", "paused", "completed", "failed"] | None,
         Field(description="Only runs of this status."),
     ] = None
     model: Annotated[
@@ -37,7 +38,7 @@ class RunsQuery(PagedQuery):
     @property
     def filter(self) -> RunFilter:
         """The same, without the page."""
-        return RunFilter(self.status, self.model, self.text)
+        return RunFilter(self.status or None, self.model, self.text)
 
 
 class ModelOfRun(Shown):

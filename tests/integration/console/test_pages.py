@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
+from psycopg import sql
 
 from failproof_es.console import links, paging
 from failproof_es.console.links import Here
@@ -261,8 +262,26 @@ def test_a_log_that_nobody_may_follow_is_read_itself_and_said_to_be(
         assert httpx.get(url + "/runs/1", timeout=60).status_code == 200
 
 
+def take_back(administrator: psycopg.Connection[Any], reached: int) -> None:
+    """The projections as they were before run 2."""
+    tables = administrator.execute(
+        "SELECT c.table_name FROM information_schema.columns AS c "
+        "JOIN information_schema.tables AS t USING (table_schema, table_name) "
+        "WHERE table_schema = 'projections' AND column_name = 'run_id' "
+        "AND table_type = 'BASE TABLE'"
+    ).fetchall()
+    for (name,) in tables:
+        administrator.execute(
+            sql.SQL(
+                "DELETE FROM projections.{} WHERE run_id = "
+                "(SELECT run_id FROM failproof.run_list WHERE run_number = 2)"
+            ).format(sql.Identifier(name))
+        )
+    administrator.execute("UPDATE projections.positions SET position = %s", (reached,))
+
+
 def test_rows_that_are_behind_are_shown_as_of_their_position(
-    store: Store, mock_runs: None, tmp_path: Path
+    store: Store, mock_runs: None, tmp_path: Path, administrator: psycopg.Connection[Any]
 ) -> None:
     with store.connect() as connection:
         assert catch_up_problem(connection) is None
@@ -270,6 +289,7 @@ def test_rows_that_are_behind_are_shown_as_of_their_position(
     with mock_server(latency_ms=0) as mock_url:
         write_configuration(tmp_path, mock_url, test_run={"name": "later"})
         invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    take_back(administrator, reached)
     nobody_follows = settings_for(store.url) | {"follower_url": None}
     with console(**nobody_follows) as url:
         page = httpx.get(url + "/runs.json", timeout=60).json()

@@ -320,7 +320,8 @@ def test_one_lives_through_a_queue_that_is_dropped_and_made_anew(
         await asyncio.to_thread(plan, store, tmp_path, server.url, 20)
         async with Working(store, drain=True) as working:
             await until(lambda: count(store, "Scored") >= 2)
-            administrator.execute("DROP SCHEMA failproof_queue CASCADE")
+            # In a thread: it waits for transactions that only this loop can end.
+            await asyncio.to_thread(administrator.execute, "DROP SCHEMA failproof_queue CASCADE")
             await asyncio.sleep(5)
             await asyncio.to_thread(install, administrator, logins=True)
             await working.left()

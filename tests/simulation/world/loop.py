@@ -12,18 +12,19 @@ import asyncio
 import contextlib
 import heapq
 import sys
-import warnings
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
+from types import CoroutineType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 _MOST_STEPS = 50_000
 _STEPS_AT_ONCE = 8
+_MOST_CLOSINGS = 500
 
 
 class Stuck(Exception):
@@ -180,9 +181,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._over = True
         self._ready.clear()
         self._timers.clear()
-        with warnings.catch_warnings():
-            # Their cleanup would wait for coroutines that nobody carries on any more.
-            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+        # What their cleanup begins is begun in this loop, and closed with it. Without a running
+        # loop asyncio would keep it in a real one, from which it warns when that is collected.
+        asyncio._set_running_loop(self)
+        try:
             for process in processes:
                 for task in process.tasks:
                     if not task.done():
@@ -191,6 +193,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 process.held.clear()
             while self._cleanup:
                 _close(self._cleanup.pop())
+        finally:
+            asyncio._set_running_loop(None)
 
     # -- the loop --------------------------------------------------------------------------
 
@@ -334,14 +338,19 @@ def _settle(done: asyncio.Future[Any], result: Any, error: BaseException | None)
 
 def _close(task: asyncio.Task[Any]) -> None:
     """Unwind the coroutine of a task that will not go on. Its cleanup may wait: it is not waited
-    for."""
+    for.
+
+    The innermost coroutine comes first, each until it has ended. If the outermost was closed and
+    one within waited, all around it would end and leave that one, to warn when it is collected.
+    """
     task._log_destroy_pending = False  # type: ignore[attr-defined]
-    coroutine = task.get_coro()
-    assert coroutine is not None
-    for _ in range(50):
-        try:
-            coroutine.close()
+    outermost = task.get_coro()
+    assert isinstance(outermost, CoroutineType)
+    for _ in range(_MOST_CLOSINGS):
+        if outermost.cr_frame is None:
             return
-        except BaseException:
-            with contextlib.suppress(BaseException):
-                continue
+        innermost = outermost
+        while isinstance(within := innermost.cr_await, CoroutineType) and within.cr_frame:
+            innermost = within
+        with contextlib.suppress(BaseException):
+            innermost.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -80,7 +81,8 @@ def console(
             say("in a browser add ?token=TOKEN once; programs send `Authorization: Bearer TOKEN`")
         if open_it:
             click.launch(url)
-        make_server(settings).run([listening])
+        with suppress(KeyboardInterrupt):  # which is how one ends it
+            make_server(settings).run([listening])
 
 
 def _token_in(path: Path) -> str:

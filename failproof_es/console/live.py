@@ -1,0 +1,169 @@
+"""Live numbers of a run, as server-sent events: the id of each is a position of the log.
+
+However many look at one run, it is read at most twice a second; each polls once a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import FastAPI, Query
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from failproof_es.console.errors import response_to
+from failproof_es.console.page import Shown
+from failproof_es.console.pages.run import begun, model_progress, shape_of
+from failproof_es.console.pages.run_model import ModelProgress
+from failproof_es.console.rendering import in_thousandths
+from failproof_es.console.routes import Reading
+from failproof_es.console.security.methods import IS_HEAD
+from failproof_es.report.data.wording import percent, usd
+from failproof_es.store.reading.reader import resolve_run
+from failproof_es.support import clock
+
+POLL_S = 1.0
+LEAST_AGE_S = 0.5
+"""What was read so lately is sent again."""
+KEEP_ALIVE_S = 15.0
+MOST_VIEWERS = 64
+KEPT = 100
+"""The runs whose last numbers are kept."""
+_TYPE = "text/event-stream"
+
+
+class LiveNumbers(Shown):
+    """The numbers of a run's page that change while it goes, as the page writes them."""
+
+    position: int
+    """Up to which event they count."""
+    lag: int
+    shape: str
+    """Another one than the page's: it has other rows or columns by now, and is loaded again."""
+    ended: bool
+    texts: dict[str, str]
+    """By the key of the element that shows it."""
+    paths: dict[str, str]
+    """Lines of drawings, by key."""
+
+
+@dataclass(slots=True)
+class _Last:
+    """What was read of a run last. One at a time reads it."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    numbers: LiveNumbers | None = None
+    read_at: float = 0.0
+
+
+class LiveRuns:
+    """Reads the live numbers of runs for all who look at them. Belongs to one event loop."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._last: dict[str, _Last] = {}
+        self.viewers = 0
+
+    async def latest(self, run: str) -> LiveNumbers:
+        """The numbers of the run, at most half a second old."""
+        last = self._last.setdefault(run, _Last())
+        async with last.lock:
+            if last.numbers is None or clock.monotonic_s() - last.read_at >= LEAST_AGE_S:
+                last.numbers = await run_in_threadpool(self._read, run)
+                last.read_at = clock.monotonic_s()
+        while len(self._last) > KEPT:
+            self._last.pop(next(iter(self._last)))
+        return last.numbers
+
+    async def events(self, run: str, after: int) -> AsyncIterator[str]:
+        """An event each time the log has moved on; the last one says that the run has ended."""
+        self.viewers += 1
+        sent_at = clock.monotonic_s()
+        try:
+            while True:
+                numbers = await self.latest(run)
+                if numbers.position > after:
+                    after, sent_at = numbers.position, clock.monotonic_s()
+                    yield f"id: {after}\ndata: {numbers.model_dump_json()}\n\n"
+                if numbers.ended and not numbers.lag:
+                    yield f"id: {after}\nevent: end\ndata: {numbers.shape}\n\n"
+                    return
+                if clock.monotonic_s() - sent_at >= KEEP_ALIVE_S:
+                    sent_at = clock.monotonic_s()
+                    yield ": nothing new\n\n"
+                await asyncio.sleep(POLL_S)
+        finally:
+            self.viewers -= 1
+
+    def _read(self, run: str) -> LiveNumbers:
+        with self._reading.moment() as (connection, feeder, standing):
+            found = begun(connection, feeder, standing, resolve_run(connection, run))
+            summary = feeder.summary(found)
+        texts: dict[str, str] = {}
+        paths: dict[str, str] = {}
+        finished, planned = summary.total.finished, summary.planned
+        _put_progress(texts, paths, "all", finished, planned)
+        for at, model in enumerate(summary.run.started.models):
+            _put_model(texts, paths, f"model-{at}", model_progress(summary, model))
+        texts["cost"] = usd(None if summary.cost_usd is None else float(summary.cost_usd))
+        return LiveNumbers(
+            position=standing.events_up_to,
+            lag=standing.lag,
+            shape=shape_of(summary),
+            ended=summary.run.ended,
+            texts=texts | {"events-up-to": f"{standing.events_up_to:,}"},
+            paths=paths,
+        )
+
+
+def add_live(app: FastAPI, reading: Reading) -> None:
+    """Register `/runs/{run}/live`."""
+    runs = LiveRuns(reading)
+
+    async def live(
+        request: Request, run: str, after: Annotated[int, Query(ge=0, le=2**63 - 1)] = 0
+    ) -> Response:
+        if request.scope.get(IS_HEAD):
+            return Response(media_type=_TYPE)
+        if runs.viewers >= MOST_VIEWERS:
+            return Response(status_code=503, headers={"Retry-After": "10"})
+        try:
+            await runs.latest(run)
+        except Exception as error:
+            return response_to(request, error)
+        last = request.headers.get("last-event-id", "")
+        begin = max(after, int(last)) if last.isascii() and last.isdigit() else after
+        return StreamingResponse(runs.events(run, begin), media_type=_TYPE)
+
+    app.add_api_route("/runs/{run}/live", live, include_in_schema=False, response_model=None)
+
+
+def _put_model(
+    texts: dict[str, str], paths: dict[str, str], key: str, model: ModelProgress
+) -> None:
+    counts, passed = model.counts, model.passed
+    _put_progress(texts, paths, key, counts.finished, counts.planned)
+    for name in ("abandoned", "lost", "in_flight", "requests", "retries", "failed_attempts"):
+        texts[f"{key}-{name}"] = f"{getattr(counts, name):,}"
+    for name, count in model.classes.items():
+        texts[f"{key}-class-{name}"] = f"{count:,}"
+    if passed.rate is None:
+        return
+    texts[f"{key}-of"] = f"{passed.passed:,}/{passed.total:,}"
+    texts[f"{key}-rate"] = percent(passed.rate)
+    at = round(passed.rate * 1000)
+    paths[f"{key}-point"] = f"M{at} 10V110"
+    if passed.low is not None and passed.high is not None:
+        paths[f"{key}-range"] = f"M{round(passed.low * 1000)} 60H{round(passed.high * 1000)}"
+
+
+def _put_progress(
+    texts: dict[str, str], paths: dict[str, str], key: str, done: int, whole: int
+) -> None:
+    texts[f"{key}-done"] = f"{done:,}/{whole:,}"
+    if done:
+        paths[f"{key}-gauge"] = f"M0 5H{in_thousandths(done, whole)}"

@@ -1,0 +1,198 @@
+"""What the page of a run shows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from failproof_es.assurance.protection_status import ProtectionStatus
+from failproof_es.console.page import PageModel, Shown
+from failproof_es.console.shown import RateShown
+from failproof_es.engine.related_runs.attempts import Attempts
+from failproof_es.engine.workers.presence import KnownShare
+from failproof_es.events import Finding, ModelSnapshot, SuiteSnapshot
+from failproof_es.reading.workers import RunWorker
+
+
+class RunFacts(Shown):
+    """Who asked what, when and with which version."""
+
+    run_id: UUID
+    run_number: int
+    name: str
+    status: str
+    reason: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    who: str
+    where: str
+    code_version: str
+    dialect: str
+    configuration_digest: str
+    branched_from: int | None
+    """The number of the run that it was branched from."""
+    skipped_defects: int
+
+
+class Counts(Shown):
+    """How the planned evaluations stand, and what was sent for them."""
+
+    planned: int
+    finished: int
+    scored: int
+    passed: int
+    failed: int
+    abandoned: int
+    lost: int
+    awaiting_review: int
+    carried_over: int
+    in_flight: int
+    requests: int
+    answers: int
+    retries: int
+    failed_attempts: int
+    lost_attempts: int
+
+
+class ModelProgress(Shown):
+    """One model under test."""
+
+    model: str
+    provider: str
+    version: str | None
+    counts: Counts
+    passed: RateShown
+    classes: dict[str, int]
+    cost_usd: float | None
+    """Of its answers and its judges'; `None` where one is not known."""
+
+
+class SuiteProgress(Shown):
+    """One suite, as one model stands in it."""
+
+    model: str
+    suite: str
+    cases: int
+    finished: int
+    abandoned: int
+    passed: RateShown
+    accuracy: float | None
+
+
+class ErrorGroup(Shown):
+    """Failed attempts that said the same."""
+
+    asked: str
+    """The model or judge that was asked."""
+    kind: str
+    message: str
+    attempts: int
+
+
+class LostGroup(Shown):
+    """Evaluations that ended because no usable answer came, for one reason."""
+
+    model: str
+    kind: str
+    reason: str
+    evaluations: int
+
+
+class LimitNow(Shown):
+    """The last change of a server's limit."""
+
+    server: str
+    models: tuple[str, ...]
+    limit_before: int
+    limit: int
+    reason: str
+    held_until: datetime | None
+    at: datetime
+
+
+class GateShown(Shown):
+    """A gate: its limit, what was measured, whether it is met."""
+
+    name: str
+    says: str
+    met: bool
+
+
+class Happening(Shown):
+    """An event of the run's own stream."""
+
+    position: int
+    topic: str
+    at: datetime
+    says: str
+
+
+class ValidationShown(Shown):
+    """What checking the ended run found."""
+
+    passed: bool
+    checked: dict[str, int]
+    findings: tuple[Finding, ...]
+    more: dict[str, int]
+
+
+class Spending(Shown):
+    """What the run cost, as far as that is known."""
+
+    cost_usd: float | None
+    """`None` where one answer's cost is not known."""
+    known_usd: float
+    unpriced_answers: int
+    unpriced: tuple[str, ...]
+    """The models and judges that lack a price, or have an answer of unknown cost."""
+    max_spend_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+class Manifest(Shown):
+    """What is needed to repeat the run."""
+
+    models: tuple[ModelSnapshot, ...]
+    judges: tuple[ModelSnapshot, ...]
+    suites: tuple[SuiteSnapshot, ...]
+    seeds: dict[str, int]
+    packages: dict[str, str]
+    price_sources: dict[str, str]
+    configuration: dict[str, Any]
+
+
+class RunPage(PageModel):
+    """Everything that is known of how a run stands."""
+
+    run: RunFacts
+    counts: Counts
+    passed: RateShown
+    models: tuple[ModelProgress, ...]
+    classes: tuple[str, ...]
+    """Those that occur, in the order of tables."""
+    suites: tuple[SuiteProgress, ...]
+    errors: tuple[ErrorGroup, ...]
+    """The most frequent first."""
+    lost: tuple[LostGroup, ...]
+    gates: tuple[GateShown, ...]
+    spending: Spending
+    latency_p50_ms: float | None
+    latency_p95_ms: float | None
+    limits: tuple[LimitNow, ...]
+    shares: tuple[KnownShare, ...]
+    """Who has which share of a provider key's limits now, of the servers of this run."""
+    holders: tuple[str, ...]
+    """Who drives it now."""
+    workers: tuple[RunWorker, ...]
+    reviews: dict[str, int]
+    history: tuple[Happening, ...]
+    attempts: Attempts
+    validation: ValidationShown | None
+    protection: ProtectionStatus
+    contradictions: int
+    """Evaluations whose record cannot be true or be read."""
+    manifest: Manifest
+    shape: str
+    """Changes where the page gets other rows or columns; numbers alone leave it."""

@@ -1,0 +1,105 @@
+"""`failproof-es console` as a person starts it, and what it refuses before it listens."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.acceptance.commands import PROGRAM, environment, invoke
+from tests.acceptance.conftest import RecordedLog
+
+TOKEN = "a-token-of-32-characters-0123456"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def served(log: RecordedLog, *arguments: str, **more: str) -> Iterator[tuple[str, str]]:
+    """The program serving; yields its base URL and the line that it said. It ends by Ctrl-C."""
+    port = free_port()
+    process = subprocess.Popen(
+        [*PROGRAM, "console", "--port", str(port), *arguments],
+        env=environment(log.url, **more),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    with process.stderr:
+        said = process.stderr.readline()
+        try:
+            yield f"http://127.0.0.1:{port}", said
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_it_says_where_it_is_and_ends_by_ctrl_c_and_adds_no_event(
+    recorded_log: RecordedLog,
+) -> None:
+    before = recorded_log.fingerprint()
+    with served(recorded_log) as (url, said):
+        assert said == f"the console is at {url}/runs (stop it with Ctrl-C)\n"
+        page = httpx.get(f"{url}/runs/1.json", timeout=60).json()
+        assert page["run"]["name"] == "acceptance"
+        assert httpx.get(f"{url}/runs", timeout=60).status_code == 200
+    assert recorded_log.fingerprint() == before
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_token_is_read_from_a_file_or_the_environment(
+    recorded_log: RecordedLog, tmp_path: Path, from_file: bool
+) -> None:
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    arguments = ("--token-file", str(tmp_path / "token")) if from_file else ()
+    more = {} if from_file else {"FAILPROOF_ES_CONSOLE_TOKEN": TOKEN}
+    with served(recorded_log, *arguments, **more) as (url, said):
+        assert TOKEN not in said
+        assert httpx.get(f"{url}/runs", timeout=60).status_code == 401
+        opened = httpx.get(f"{url}/runs", timeout=60, headers={"Authorization": f"Bearer {TOKEN}"})
+        assert opened.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--host", "0.0.0.0"), "without a token"),
+        (("--host", "0.0.0.0", "--token-file", "token"), "--trusted-host"),
+        (("--token-file", "none"), "cannot be read"),
+        (("--token-file", "."), "cannot be read"),
+        (("--token-file", "short"), "shorter than"),
+        (("--trusted-host", "a/b"), "no host name"),
+        (("--host", "256.1.1.1", "--token-file", "token", "--trusted-host", "a"), "cannot listen"),
+        (("--port", "0"), "--port"),
+    ],
+)
+def test_what_is_wrong_is_told_before_it_listens(
+    recorded_log: RecordedLog, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "short").write_text("short")
+    done = invoke(recorded_log.url, "console", *arguments, cwd=tmp_path)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_port_that_is_in_use_is_told(recorded_log: RecordedLog, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = invoke(recorded_log.url, "console", "--port", port, cwd=tmp_path)
+    assert done.exit_code == 2
+    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr

@@ -1,0 +1,72 @@
+"""What models and servers wrote changes no page: same elements, nothing hidden, nothing asked."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import httpx
+import pytest
+
+from failproof_es.console.links import Here
+from failproof_es.console.pages.run_model import RunPage
+from failproof_es.console.paging import Query
+from failproof_es.console.rendering import render
+from failproof_es.support.untrusted_text import lines
+from tests.harmless_html import HOSTILE
+
+
+class Elements(HTMLParser):
+    """The elements of a page with the names of their attributes, and where its links lead."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, tuple[str, ...]]] = []
+        self.links: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        # a long text is cut, and whole in a title
+        named = tuple(name for name, _ in attrs if name != "title")
+        self.found.append((tag, named))
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+
+
+def rendered(page: RunPage) -> str:
+    return render("run.html", page=page, as_of=page.as_of, here=Here("/runs/1", Query()))
+
+
+def with_text(page: dict[str, Any], text: str) -> RunPage:
+    """The page, as if everybody but this program had written that text."""
+    said = {**page, "run": {**page["run"]}}
+    for name in ("name", "reason", "who", "where", "code_version", "dialect"):
+        said["run"][name] = text
+    said["errors"] = [{**each, "message": text, "kind": text} for each in page["errors"]]
+    said["lost"] = [{**each, "reason": text, "kind": text} for each in page["lost"]]
+    said["suites"] = [{**each, "suite": text} for each in page["suites"]]
+    said["gates"] = [{**each, "says": text} for each in page["gates"]]
+    said["history"] = [{**each, "says": text} for each in page["history"]]
+    said["models"] = [
+        {**each, "model": text, "provider": text, "version": text} for each in page["models"]
+    ]
+    manifest = page["manifest"]
+    said["manifest"] = {
+        **manifest,
+        "suites": [{**each, "path": text} for each in manifest["suites"]],
+        "price_sources": {"a": text},
+        "configuration": {"said": text},
+    }
+    return RunPage.model_validate(said)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_text_is_text(client: httpx.Client, name: str) -> None:
+    told = client.get("/runs/1.json").json()
+    text = HOSTILE[name].replace("{port}", "9")
+    plain = rendered(with_text(told, "plain" if len(text) < 1_000 else "y" * len(text)))
+    page = rendered(with_text(told, text))
+    assert [each for each in Elements(page).found if each[0] != "mark"] == (
+        Elements(plain).found
+    ), name
+    assert set(Elements(page).links) == set(Elements(plain).links)
+    assert lines(page) == page

@@ -1,0 +1,110 @@
+"""Live numbers: what the stream sends, where it goes on, when it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import (
+    begin,
+    mock_server,
+    write_configuration,
+    write_suite,
+)
+from tests.console import console, settings_for
+
+
+def events(url: str, **settings: Any) -> Iterator[dict[str, str]]:
+    """The events of a stream until it ends, each by its fields."""
+    with httpx.stream("GET", url, timeout=60, **settings) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        told: dict[str, str] = {}
+        for line in answer.iter_lines():
+            if line:
+                name, _, value = line.partition(": ")
+                told[name] = value
+            elif told:
+                yield told
+                told = {}
+
+
+def test_a_run_that_has_ended_is_told_once_and_then_the_end(
+    client: httpx.Client, console_url: str
+) -> None:
+    page = client.get("/runs/1.json").json()
+    numbers, end = list(events(f"{console_url}/runs/1/live"))
+    told = json.loads(numbers["data"])
+    assert int(numbers["id"]) == told["position"] == page["as_of"]["events_up_to"]
+    assert told["texts"]["model-0-of"] == "15/21"
+    assert told["texts"]["model-0-rate"] == "71.4 %"
+    assert told["texts"]["all-done"] == "48/48"
+    assert told["shape"] == page["shape"]
+    assert end["event"] == "end"
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_it_goes_on_after_the_position_that_was_seen_last(
+    client: httpx.Client, console_url: str, header: bool
+) -> None:
+    seen = client.get("/runs/1.json").json()["as_of"]["events_up_to"]
+    url = f"{console_url}/runs/1/live"
+    found = list(
+        events(url, headers={"Last-Event-ID": str(seen)})
+        if header
+        else events(f"{url}?after={seen}")
+    )
+    assert [each.get("event") for each in found] == ["end"]
+
+
+def test_what_is_no_run_or_no_position_is_refused(client: httpx.Client) -> None:
+    assert client.get("/runs/99/live").status_code == 404
+    assert client.get("/runs/1/live?after=x").status_code == 422
+    head = client.head("/runs/1/live")
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_the_numbers_of_a_run_that_goes_on_grow_until_it_ends(store: Store, tmp_path: Path) -> None:
+    write_suite(tmp_path, 40)
+    with mock_server(latency_ms=150) as mock_url, console(**settings_for(store.url)) as url:
+        write_configuration(tmp_path, mock_url, execution={"parallel_workers": 2})
+        going = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        try:
+            while httpx.get(f"{url}/runs/1.json", timeout=60).status_code != 200:
+                assert going.poll() is None
+            page = httpx.get(f"{url}/runs/1", timeout=60).text
+            found = [
+                json.loads(each["data"])
+                for each in events(f"{url}/runs/1/live")
+                if "event" not in each
+            ]
+        finally:
+            assert going.wait(60) == 0
+            assert going.stderr is not None
+            going.stderr.close()
+        assert 'data-live="/runs/' in page
+        done = [int(each["texts"]["all-done"].partition("/")[0]) for each in found]
+        assert done == sorted(done) and done[-1] == 40 and len(set(done)) > 2
+        positions = [each["position"] for each in found]
+        assert positions == sorted(set(positions))
+        assert found[-1]["ended"]
+        assert "data-live" not in httpx.get(f"{url}/runs/1", timeout=60).text
+
+
+def test_what_the_stream_writes_is_what_the_page_writes(
+    client: httpx.Client, console_url: str
+) -> None:
+    told = json.loads(next(events(f"{console_url}/runs/1/live"))["data"])
+    page = client.get("/runs/1").text
+    for key, text in told["texts"].items():
+        if f'data-text="{key}"' in page:
+            assert f'data-text="{key}">{text}<' in page
+    assert page.count("data-text=") > 15
+    for key, line in told["paths"].items():
+        assert f'data-path="{key}" d="{line}"' in page
