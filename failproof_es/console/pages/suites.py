@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Q, Rows
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.reading.overviews.asked_cases import AskedSuite, count_suites, list_suites
 from projections.protocol import visible
@@ -41,7 +41,7 @@ def every_suite(asked: Asked[PagedQuery]) -> Iterator[AskedSuite]:
     yield from list_suites(asked.connection)
 
 
-def need_rows(asked: Asked[PagedQuery]) -> None:
+def need_rows(asked: Asked[Q]) -> None:
     """Raise `NotFound` where there are no projections: cases are read from nothing else."""
     if asked.standing.source == "log":
         raise NotFound(

@@ -281,7 +281,7 @@ class ComparedRuns:
             "repetition": repetition, "id": last, "limit": limit,
         }  # fmt: skip
         with self._connection.cursor("compared_pairs") as rows:
-            rows.execute(f"{_LIST} LIMIT %(limit)s", wanted)  # type: ignore[arg-type]
+            rows.execute(f"{_LIST} LIMIT %(limit)s", wanted)
             for row in rows:
                 yield _pair(row)
 
