@@ -16,7 +16,10 @@ from tests.browser import browser as chromium
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, record_runs, settings_for
 
-PAGES = ("/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99")
+PAGES = (
+    "/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99", "/compare",
+    "/compare?base=1&other=4&show=all", "/suites", "/cases", "/cases?text=none", "/review", "/runs/1/charts",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
