@@ -18,7 +18,8 @@ from tests.console import console, record_runs, settings_for
 
 PAGES = (
     "/runs", "/runs?status=failed", "/runs/1", "/runs/4", "/runs/99", "/compare",
-    "/compare?base=1&other=4&show=all", "/suites", "/cases", "/cases?text=none", "/review", "/runs/1/charts",
+    "/compare?base=1&other=4&show=all", "/suites", "/cases", "/cases?text=none", "/review",
+    "/runs/1/charts",
 )  # fmt: skip
 
 

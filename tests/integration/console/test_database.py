@@ -10,6 +10,7 @@ import pytest
 
 from failproof_es.console import database
 from failproof_es.console.database import ConsoleBusy, DatabaseAway, ReadOnlyDatabase
+from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.conftest import as_administrator
@@ -44,6 +45,32 @@ def reader(url: str, **settings: float) -> ReadOnlyDatabase:
 def test_nothing_can_be_written(store: Store, statement: str, user: str) -> None:
     opened = reader(store.url.replace(f"//{WRITER}@", f"//{user}@"))
     with pytest.raises(psycopg.Error), opened.snapshot() as connection:
+        connection.execute(statement)
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM failproof.run_numbers",
+        "CREATE TABLE public.x (n int)",
+        "DELETE FROM projections.positions",
+        "TRUNCATE failproof.leases",
+    ],
+)
+def test_not_even_a_superuser_who_is_no_auditor_can_write(
+    store: Store, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.connect() as connection:
+        assert catch_up_problem(connection) is None
+    monkeypatch.setattr(database, "_MAY_BE_AUDITOR", "SELECT false AND %(role)s::text IS NULL")
+    opened = reader(as_administrator(store.url))
+    with opened.snapshot() as connection:
+        assert connection.execute("SELECT current_user").fetchone() == ("postgres",)
+    with (
+        pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
+        opened.snapshot() as connection,
+    ):
         connection.execute(statement)
     opened.close()
 
