@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
@@ -21,7 +21,7 @@ from failproof_es.reading.overviews.asked_cases import (
     trend_of,
     versions_of,
 )
-from failproof_es.store.reading.reader import read_streams
+from failproof_es.store.reading.reader import RecordedEvent, read_streams
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BIGGEST = 2**63 - 1
@@ -60,12 +60,7 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
     """The case that the path names, by its id or its digest."""
     need_rows(asked)
     query, connection = asked.query, asked.connection
-    prompt = _prompt(asked)
-    events = read_streams(connection, [prompt]).get(prompt)
-    if not events or events[0].position > asked.standing.events_up_to:
-        raise NotFound(
-            "There is no such case.", "Find it in the list of its suite: /suites, or /cases?text="
-        )
+    prompt, events = _stored(asked)
     case = stored_case({prompt: events}, prompt)
     before = None if query.after is None else read_cursor(query.after, _number, str, _number)
     found = list_asked(
@@ -115,7 +110,19 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
 def every_time(asked: Asked[PagedQuery]) -> Iterator[AskedEvaluation]:
     """Every time that the case was asked."""
     need_rows(asked)
-    yield from list_asked(asked.connection, _prompt(asked))
+    prompt, _ = _stored(asked)
+    return list_asked(asked.connection, prompt)
+
+
+def _stored(asked: Asked[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
+    """The case's stream, and what is in it. Raises `NotFound` where there is none."""
+    prompt = _prompt(asked)
+    events = read_streams(asked.connection, [prompt]).get(prompt)
+    if not events or events[0].position > asked.standing.events_up_to:
+        raise NotFound(
+            "There is no such case.", "Find it in the list of its suite: /suites, or /cases?text="
+        )
+    return prompt, events
 
 
 def _prompt(asked: Asked[PagedQuery]) -> UUID:

@@ -219,11 +219,12 @@ def every_pair(asked: Asked[CompareQuery]) -> Iterator[ComparedPair]:
     """All pairs of the filter, the discordant ones first, without their answers."""
     runs = _runs(asked)
     if runs is None:
-        return
+        return iter(())
     sides, _ = _sides(asked.query, *runs)
+    if not sides:
+        return iter(())
     compared = ComparedRuns(asked.connection, *map(_id, runs))
-    for base, other in sides[:1]:
-        yield from compared.pairs(base, other, asked.query.show)
+    return compared.pairs(*sides[0], asked.query.show)
 
 
 def _runs(asked: Asked[CompareQuery]) -> tuple[Run, Run] | None:

@@ -121,7 +121,7 @@ def every_one(asked: Asked[ReviewQuery]) -> Iterator[LeftToPeople]:
     """All evaluations of the filter."""
     need_rows(asked)
     query = asked.query
-    yield from list_left_to_people(asked.connection, query.states, run_number=query.run)
+    return list_left_to_people(asked.connection, query.states, run_number=query.run)
 
 
 PAGE = Page(

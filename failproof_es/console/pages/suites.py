@@ -38,7 +38,7 @@ def read_suites(asked: Asked[PagedQuery]) -> SuitesPage:
 def every_suite(asked: Asked[PagedQuery]) -> Iterator[AskedSuite]:
     """All suites."""
     need_rows(asked)
-    yield from list_suites(asked.connection)
+    return list_suites(asked.connection)
 
 
 def need_rows(asked: Asked[Q]) -> None:

@@ -255,8 +255,12 @@ def test_what_is_wrong_says_so(asking: httpx.Client, path: str, status: int) -> 
     found = asking.get(path)
     assert found.status_code == status, found.text
     assert "went wrong" not in found.text and "Traceback" not in found.text
-    data = path.replace("?", ".json?", 1) if "?" in path else path + ".json"
-    assert asking.get(data).json()["remedy"]
+    name, question, parameters = path.partition("?")
+    assert asking.get(f"{name}.json{question}{parameters}").json()["remedy"]
+    if "after" not in path and "limit" not in path and "charts" not in path:
+        for extension in (".csv", ".jsonl"):
+            found = asking.get(f"{name}{extension}{question}{parameters}")
+            assert found.status_code == status and found.json()["remedy"]
 
 
 def test_suites_and_cases_are_those_of_the_log(asking: httpx.Client, compared_log: str) -> None:
