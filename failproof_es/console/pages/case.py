@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
-from failproof_es.console.pages.suites import need_rows
+from failproof_es.console.pages.suites import need_rows, word
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.console.shown import RateShown, rate_shown
 from failproof_es.core.case import Case, prompt_id
@@ -62,7 +62,7 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
     query, connection = asked.query, asked.connection
     prompt, events = _stored(asked)
     case = stored_case({prompt: events}, prompt)
-    before = None if query.after is None else read_cursor(query.after, _number, str, _number)
+    before = None if query.after is None else read_cursor(query.after, _number, word, _number)
     found = list_asked(
         connection,
         prompt,

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.console.page import Asked, Page, PageModel, Rows
-from failproof_es.console.pages.suites import need_rows
+from failproof_es.console.pages.suites import need_rows, word
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.reading.overviews.asked_cases import StoredCase, count_cases, list_cases
 from projections.protocol import visible
@@ -41,7 +41,7 @@ def read_cases(asked: Asked[CasesQuery]) -> CasesPage:
     """The page of cases that begins after the cursor."""
     need_rows(asked)
     query, connection = asked.query, asked.connection
-    after = None if query.after is None else read_cursor(query.after, str, str, UUID)
+    after = None if query.after is None else read_cursor(query.after, word, word, UUID)
     found = list_cases(
         connection,
         suite=query.suite,

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
+from failproof_es.console.pages.suites import word
 from failproof_es.console.paging import BadParameter, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.console.shown import RateShown, rate_shown
 from failproof_es.core.pairing import Unpaired
@@ -301,7 +302,7 @@ def _listed(
     query = asked.query
     after = None
     if query.after is not None:
-        after = read_cursor(query.after, _int32, str, str, _int32, UUID)
+        after = read_cursor(query.after, _int32, word, word, _int32, UUID)
     if not sides:
         return (), None
     found = compared.pairs(

@@ -21,7 +21,7 @@ def read_suites(asked: Asked[PagedQuery]) -> SuitesPage:
     """The page of suites that begins after the cursor."""
     need_rows(asked)
     query = asked.query
-    after = None if query.after is None else str(read_cursor(query.after, str)[0])
+    after = None if query.after is None else str(read_cursor(query.after, word)[0])
     found = list_suites(asked.connection, after=after, limit=query.limit + 1)
     listed, following = one_page(found, query.limit, lambda each: (visible(each.suite),))
     total = count_suites(asked.connection)
@@ -39,6 +39,13 @@ def every_suite(asked: Asked[PagedQuery]) -> Iterator[AskedSuite]:
     """All suites."""
     need_rows(asked)
     return list_suites(asked.connection)
+
+
+def word(text: str) -> str:
+    """A part of a cursor that stands in a text column, which holds no NUL."""
+    if "\x00" in text or (not text.isprintable() and any("\ud800" <= c <= "\udfff" for c in text)):
+        raise ValueError
+    return text
 
 
 def need_rows(asked: Asked[Q]) -> None:

@@ -240,6 +240,8 @@ def test_without_a_base_it_is_the_attempt_before(asking: httpx.Client) -> None:
         ("/compare?base=1&other=2&limit=51", 422),
         ("/compare?base=1&other=2&what=1", 422),
         ("/suites?after=a~b", 422),
+        ("/suites?after=%00", 422),
+        ("/cases?after=%00~a~00000000-0000-4000-8000-000000000000", 422),
         ("/cases?after=a", 422),
         ("/cases?suite=" + "x" * 1001, 422),
         ("/cases/none", 404),
