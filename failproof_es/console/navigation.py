@@ -12,4 +12,10 @@ class NavigationEntry(NamedTuple):
     path: str
 
 
-NAVIGATION = (NavigationEntry("Runs", "/runs"), NavigationEntry("Ledger", "/ledger"))
+NAVIGATION = (
+    NavigationEntry("Runs", "/runs"),
+    NavigationEntry("Compare", "/compare"),
+    NavigationEntry("Suites", "/suites"),
+    NavigationEntry("Review", "/review"),
+    NavigationEntry("Ledger", "/ledger"),
+)

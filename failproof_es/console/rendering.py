@@ -11,9 +11,8 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from failproof_es.console import links
+from failproof_es.console import drawing, links
 from failproof_es.console.navigation import NAVIGATION
 from failproof_es.console.pages import all_pages
 from failproof_es.engine.related_runs.attempts import GATES
@@ -24,6 +23,7 @@ from failproof_es.support.untrusted_text import shortened
 
 STATIC: Mapping[str, str] = {
     "tokens.css": "text/css",
+    "charts.css": "text/css",
     "console.css": "text/css",
     "console.js": "text/javascript",
     "icon.svg": "image/svg+xml",
@@ -40,7 +40,7 @@ def render(template: str, **context: Any) -> str:
 @cache
 def static_file(name: str) -> bytes:
     """A file of `STATIC`."""
-    if name == "tokens.css":
+    if name in ("tokens.css", "charts.css"):
         return stylesheet(name)  # the report's own
     return files(__package__).joinpath("static", name).read_bytes()
 
@@ -79,6 +79,8 @@ def _environment() -> Environment:
         "navigation": NAVIGATION,
         "has_page": _has_page,
         "to": links.to,
+        "drawn": drawing.drawn,
+        "tupled": tuple,
         "static": _static,
         "plural": plural,
     }
@@ -109,8 +111,3 @@ def in_thousandths(part: int, whole: int) -> int:
     if not whole or not part:
         return 0
     return max(min(part * 1000 // whole, 1000), 1)
-
-
-def marked(html: str) -> Markup:
-    """Markup that we made ourselves: charts of the report."""
-    return Markup(html)  # noqa: S704 - ours

@@ -12,7 +12,8 @@ CREATE TABLE prompts (
     position bigint NOT NULL,
     spoiled boolean NOT NULL DEFAULT false
 );
-CREATE INDEX prompts_case_idx ON prompts (case_id, suite_id);
+CREATE INDEX prompts_case_idx ON prompts (case_id, suite_id, prompt_id);
+CREATE INDEX prompts_suite_idx ON prompts (suite_id, case_id, prompt_id);
 
 -- Every field of an outcome. Numbers are as they were reckoned: nothing is rounded here.
 CREATE TABLE evaluations (
@@ -72,6 +73,7 @@ CREATE INDEX evaluations_order_idx ON evaluations (
 CREATE INDEX evaluations_prompt_idx ON evaluations (prompt_id, last_position);
 CREATE INDEX evaluations_source_idx ON evaluations (source_evaluation_id)
 WHERE source_evaluation_id IS NOT NULL;
+CREATE INDEX evaluations_awaiting_idx ON evaluations (last_position) WHERE awaiting_review;
 
 CREATE VIEW run_results AS
 SELECT

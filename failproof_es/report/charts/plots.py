@@ -167,8 +167,17 @@ def heat_map(cells: Sequence[HeatCell], *, label: str) -> Markup:
     )
 
 
-def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
-    """What fraction was answered within how many milliseconds, one stepped line a series."""
+def latency_curves(
+    curves: Sequence[Curve],
+    *,
+    label: str,
+    axis: str = "milliseconds",
+    share: str = "answered within",
+) -> Markup:
+    """What fraction was answered within how many milliseconds, one stepped line a series.
+
+    `axis` and `share` name what else is drawn: costs, or what was finished after how long.
+    """
     series = names_of(curve.series for curve in curves)
     values = [
         {"series": series[curve.series], "ms": ms, "fraction": fraction, "order": order}
@@ -184,7 +193,7 @@ def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
         .encode(
             x=alt.X(
                 "ms:Q",
-                title="milliseconds" + (" (logarithmic)" if apart else ""),
+                title=axis + (" (logarithmic)" if apart else ""),
                 scale=alt.Scale(type="log", domain=[steps[0], steps[-1]])
                 if steps
                 else alt.Scale(zero=True),
@@ -192,7 +201,7 @@ def latency_curves(curves: Sequence[Curve], *, label: str) -> Markup:
             ),
             y=alt.Y(
                 "fraction:Q",
-                title="answered within",
+                title=share,
                 scale=alt.Scale(domain=[0, 1]),
                 axis=alt.Axis(format=".0%", tickCount=5),
             ),

@@ -22,7 +22,7 @@ from failproof_es.support.untrusted_text import marked_lines, one_line
 
 def pieces(page: Page) -> Iterator[bytes]:
     """The file's bytes, UTF-8, in pieces: a page is never whole in memory."""
-    style = stylesheet("tokens.css").decode() + "\n" + stylesheet("style.css").decode()
+    style = "\n".join(stylesheet(f"{name}.css").decode() for name in ("tokens", "charts", "style"))
     digest = b64encode(sha256(style.encode()).digest()).decode()
     template = _environment().get_template("page.html.j2")
     written = template.generate(
@@ -36,7 +36,7 @@ def pieces(page: Page) -> Iterator[bytes]:
 
 
 def stylesheet(name: str) -> bytes:
-    """A style sheet: `tokens.css` has the colours, which other pages of ours share."""
+    """A style sheet. `tokens.css` has the colours, `charts.css` what charts are drawn in."""
     return files(__package__).joinpath("templates", name).read_bytes()
 
 

@@ -25,6 +25,8 @@ PAGES = (
     "/runs/1/results?status=failed&model=mock", "/runs/1/results?status=running", FIRST_RESULT,
     "/events/60", "/events/60?topic=Scored", "/events/99999", "/streams/none", "/ledger",
     "/runs/1/cost", "/search", "/search?q=4", "/search?q=else", "/search?q=nothing-at-all",
+    "/compare", "/compare?base=1&other=4&show=all", "/suites", "/cases", "/cases?text=none",
+    "/review", "/runs/1/charts",
 )  # fmt: skip
 
 

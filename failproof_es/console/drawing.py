@@ -1,0 +1,113 @@
+"""Draws a page's numbers with the report's charts. What was drawn once is not drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from markupsafe import Markup
+
+from failproof_es.console.pages.charts import CostOf, FailedWhere, RateOf
+from failproof_es.reading.overviews.distributions import STEPS, FinishedOverTime, Spread
+from failproof_es.report.data.wording import judge_named, usd
+from failproof_es.report.page.tables import MOST_ROWS_DRAWN
+
+KEPT = 200
+"""How many drawings are kept."""
+
+
+@lru_cache(maxsize=KEPT)
+def drawn(what: str, of: tuple[Any, ...], label: str) -> Markup | None:
+    """A chart as inline SVG; `None` where there is nothing to draw, or too much to be read.
+
+    `what` is a name of `_CHARTS`, `of` the rows of the page, `label` what the chart says in words.
+    """
+    return _CHARTS[what](of, label)
+
+
+def _rates(of: tuple[RateOf, ...], label: str) -> Markup | None:
+    from failproof_es.report.charts import plots  # takes longer to load than any page
+
+    rows = [
+        plots.Interval(
+            each.suite, each.model, rate.rate, rate.low, rate.high, rate.passed, rate.total
+        )
+        for each in of
+        if (rate := each.passed).rate is not None and rate.low is not None and rate.high is not None
+    ]
+    if not 0 < len(rows) <= MOST_ROWS_DRAWN:
+        return None
+    return plots.interval_dots(rows, label=label, axis="passed")
+
+
+def _failures(of: tuple[FailedWhere, ...], label: str) -> Markup | None:
+    from failproof_es.report.charts import plots
+
+    severities = {each.severity for each in of}
+    if not any(each.failed for each in of) or len(of) > MOST_ROWS_DRAWN or len(severities) > 8:
+        return None
+    cells = [plots.HeatCell(each.category, each.severity, each.failed, each.total) for each in of]
+    return plots.heat_map(cells, label=label)
+
+
+def _latencies(of: tuple[Spread, ...], label: str) -> Markup | None:
+    return _curves([(each.model, each.latency_ms) for each in of], label, "milliseconds",
+                   "answered within")  # fmt: skip
+
+
+def _costs_of_answers(of: tuple[Spread, ...], label: str) -> Markup | None:
+    return _curves(
+        [(each.model, each.cost_usd) for each in of], label, "US dollars", "cost at most"
+    )
+
+
+def _curves(
+    of: list[tuple[str, tuple[float, ...]]], label: str, axis: str, share: str
+) -> Markup | None:
+    from failproof_es.report.charts import plots
+
+    curves = [
+        plots.Curve(model, tuple((value, step / STEPS) for step, value in enumerate(values)))
+        for model, values in of
+        if values
+    ]
+    if not any(point for curve in curves for point, _ in curve.points):
+        return None
+    return plots.latency_curves(curves, label=label, axis=axis, share=share)
+
+
+def _progress(of: tuple[FinishedOverTime, ...], label: str) -> Markup | None:
+    from failproof_es.report.charts import plots
+
+    curves = [
+        plots.Curve(each.model, tuple((s, done / each.points[-1][1]) for s, done in each.points))
+        for each in of
+        if each.points[-1][1]
+    ]
+    if not curves:
+        return None
+    return plots.latency_curves(
+        curves, label=label, axis="seconds since the start", share="finished"
+    )
+
+
+def _costs(of: tuple[CostOf, ...], label: str) -> Markup | None:
+    from failproof_es.report.charts import plots
+
+    bars = [
+        plots.Bar(judge_named(each.asked), each.cost_usd, usd(each.cost_usd))
+        for each in of
+        if each.cost_usd
+    ]
+    return plots.bars(bars, label=label, axis="US dollars") if bars else None
+
+
+_CHARTS: dict[str, Callable[[Any, str], Markup | None]] = {
+    "rates": _rates,
+    "failures": _failures,
+    "latencies": _latencies,
+    "costs of answers": _costs_of_answers,
+    "costs": _costs,
+    "progress": _progress,
+}

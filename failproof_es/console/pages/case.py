@@ -1,0 +1,160 @@
+"""`/cases/{case}`: one case, and every run that asked it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
+from failproof_es.console.pages.suites import need_rows, word
+from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
+from failproof_es.console.shown import RateShown, rate_shown
+from failproof_es.core.case import Case, prompt_id
+from failproof_es.engine.history import stored_case
+from failproof_es.reading.listed_runs import TrendPoint
+from failproof_es.reading.overviews.asked_cases import (
+    AskedEvaluation,
+    StoredCase,
+    list_asked,
+    rates_of,
+    trend_of,
+    versions_of,
+)
+from failproof_es.store.reading.reader import RecordedEvent, read_streams
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_BIGGEST = 2**63 - 1
+
+
+class ModelOnCase(Shown):
+    """How one model does on the case."""
+
+    model: str
+    runs: int
+    evaluations: int
+    abandoned: int
+    passed: RateShown
+    """Over all runs; its interval is of this case alone, asked again and again."""
+    trend: tuple[TrendPoint, ...]
+    """The newest runs, oldest first; `attempt` counts them from 1."""
+
+
+class CasePage(PageModel):
+    """A case as it is stored, and what became of it."""
+
+    prompt_id: UUID
+    digest: str
+    """SHA-256 of the case as canonical JSON."""
+    position: int
+    """The event that stored it."""
+    case: Case
+    versions: tuple[StoredCase, ...]
+    """Other cases of the same name."""
+    models: tuple[ModelOnCase, ...]
+    rows: tuple[AskedEvaluation, ...]
+    paging: Paging
+
+
+def read_case(asked: Asked[PagedQuery]) -> CasePage:
+    """The case that the path names, by its id or its digest."""
+    need_rows(asked)
+    query, connection = asked.query, asked.connection
+    prompt, events = _stored(asked)
+    case = stored_case({prompt: events}, prompt)
+    before = None if query.after is None else read_cursor(query.after, _number, word, _number)
+    found = list_asked(
+        connection,
+        prompt,
+        before=before,  # type: ignore[arg-type]
+        limit=query.limit + 1,
+    )
+    listed, following = one_page(found, query.limit, lambda each: each.key)
+    rates = rates_of(connection, prompt)
+    trends = trend_of(connection, prompt)
+    total = sum(each.evaluations for each in rates)
+    position = events[0].position
+    named = StoredCase(
+        prompt, case.suite_id, case.case_id, case.category, case.label, case.severity, position
+    )
+    return CasePage(
+        as_of=asked.standing,
+        prompt_id=prompt,
+        digest=case.digest(),
+        position=position,
+        case=case,
+        versions=versions_of(connection, named),
+        models=tuple(
+            ModelOnCase(
+                model=each.model,
+                runs=each.runs,
+                evaluations=each.evaluations,
+                abandoned=each.abandoned,
+                passed=rate_shown(each.passed, each.failed, None),
+                trend=tuple(
+                    TrendPoint(point.run_number, place, point.passed, point.failed,
+                               _rate(point.passed, point.failed))
+                    for place, point in enumerate(trends.get(each.model, ()), 1)
+                ),
+            )
+            for each in rates
+        ),
+        rows=listed,
+        paging=Paging(
+            limit=query.limit, shown=len(listed), matching=total, total=total,
+            first=query.after is None, next=following,
+        ),
+    )  # fmt: skip
+
+
+def every_time(asked: Asked[PagedQuery]) -> Iterator[AskedEvaluation]:
+    """Every time that the case was asked."""
+    need_rows(asked)
+    prompt, _ = _stored(asked)
+    return list_asked(asked.connection, prompt)
+
+
+def _stored(asked: Asked[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
+    """The case's stream, and what is in it. Raises `NotFound` where there is none."""
+    prompt = _prompt(asked)
+    events = read_streams(asked.connection, [prompt]).get(prompt)
+    if not events or events[0].position > asked.standing.events_up_to:
+        raise NotFound(
+            "There is no such case.", "Find it in the list of its suite: /suites, or /cases?text="
+        )
+    return prompt, events
+
+
+def _prompt(asked: Asked[PagedQuery]) -> UUID:
+    named = asked.path["case"]
+    if _DIGEST.fullmatch(named):
+        return prompt_id(named)
+    try:
+        return UUID(named)
+    except ValueError:
+        raise NotFound(
+            "A case is named by its id or by its digest, and this is neither.",
+            "Find it in the list of its suite: /suites, or /cases?text=",
+        ) from None
+
+
+def _rate(passed: int, failed: int) -> float | None:
+    return passed / (passed + failed) if passed + failed else None
+
+
+def _number(text: str) -> int:
+    found = int(text)
+    if not 0 <= found <= _BIGGEST:
+        raise ValueError
+    return found
+
+
+PAGE = Page(
+    name="case",
+    path="/cases/{case}",
+    says="A case, its digest, every run that asked it, and its pass rate over time.",
+    query=PagedQuery,
+    model=CasePage,
+    read=read_case,
+    rows=Rows(AskedEvaluation, every_time),
+)

@@ -1,0 +1,135 @@
+"""`/runs/{run}/charts`: one run in pictures, each with the numbers it is drawn from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Shown
+from failproof_es.console.paging import Query
+from failproof_es.console.shown import RateShown, rate_of_group
+from failproof_es.core.summary import RunSummary
+from failproof_es.reading.overviews.distributions import (
+    FinishedOverTime,
+    Spread,
+    finished_over_time,
+    spreads_of,
+)
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.report.data.analysis import NO_SEVERITY
+from failproof_es.store.reading.reader import read_event, resolve_run
+
+
+class RateOf(Shown):
+    """The pass rate of one model in one suite, or over all of them."""
+
+    model: str
+    suite: str
+    passed: RateShown
+
+
+class FailedWhere(Shown):
+    """How many failed where a category and a severity meet."""
+
+    model: str
+    category: str
+    severity: str
+    failed: int
+    total: int
+
+
+class CostOf(Shown):
+    """What the answers of one model or judge cost; `None` where that of one is not known."""
+
+    asked: str
+    answers: int
+    unpriced: int
+    cost_usd: float | None
+
+
+class ChartsPage(PageModel):
+    """Everything that is drawn of a run."""
+
+    run_number: int
+    name: str
+    planned_of_a_model: int
+    overall: tuple[RateOf, ...]
+    suites: tuple[RateOf, ...]
+    failures: tuple[FailedWhere, ...]
+    spreads: tuple[Spread, ...]
+    costs: tuple[CostOf, ...]
+    progress: tuple[FinishedOverTime, ...]
+
+
+def read_charts(asked: Asked[Query]) -> ChartsPage:
+    """The charts of the run that the path names."""
+    connection = asked.connection
+    if asked.standing.source == "log":
+        raise NotFound(
+            "Charts are drawn from the projections, and those are not there.",
+            "Build them: `failproof-es projections rebuild`, or `failproof-es report`.",
+        )
+    run_id = resolve_run(connection, asked.path["run"])
+    first = read_event(connection, run_id, 1)
+    if first is not None and first.position > asked.standing.events_up_to:
+        raise NotFound("The run began a moment ago.", "Load the page again in a moment.")
+    recorded = RecordedRun(connection, asked.feeder.run(run_id), asked.feeder)
+    summary, started = recorded.summary, recorded.started
+    repetitions = repetitions_of(started)
+    return ChartsPage(
+        as_of=asked.standing,
+        run_number=started.run_number,
+        name=started.name,
+        planned_of_a_model=summary.planned // max(len(summary.models), 1),
+        overall=tuple(
+            RateOf(
+                model=model,
+                suite="all suites",
+                passed=rate_of_group(summary.group(model=model), repetitions),
+            )
+            for model in summary.models
+        ),
+        suites=tuple(
+            RateOf(model=model, suite=suite, passed=rate_of_group(group, repetitions))
+            for (model, suite), group in sorted(
+                summary.by_suite().items(), key=lambda each: (each[0][1], each[0][0])
+            )
+        ),
+        failures=tuple(_failures(summary)),
+        spreads=spreads_of(connection, run_id),
+        costs=tuple(
+            CostOf(
+                asked=key,
+                answers=spent.answers,
+                unpriced=spent.unpriced,
+                cost_usd=None
+                if key in summary.unpriced or spent.unpriced
+                else float(spent.known_usd),
+            )
+            for key, spent in summary.counts.spending.items()
+        ),
+        progress=finished_over_time(connection, run_id, started.timestamp),
+    )
+
+
+def _failures(summary: RunSummary) -> Iterator[FailedWhere]:
+    cells: defaultdict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for key, group in summary.counts.groups.items():
+        cell = cells[key.model_key, key.category or key.suite_id, key.severity or NO_SEVERITY]
+        cell[0] += group.failed
+        cell[1] += group.passed + group.failed
+    for (model, category, severity), (failed, total) in sorted(cells.items()):
+        yield FailedWhere(
+            model=model, category=category, severity=severity, failed=failed, total=total
+        )
+
+
+PAGE = Page(
+    name="charts",
+    path="/runs/{run}/charts",
+    says="A run in pictures, each with the numbers it is drawn from.",
+    query=Query,
+    model=ChartsPage,
+    read=read_charts,
+)

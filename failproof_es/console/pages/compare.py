@@ -1,0 +1,466 @@
+"""`/compare`: two runs, or two models, on what both were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import orjson
+from pydantic import Field
+
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
+from failproof_es.console.pages.suites import word
+from failproof_es.console.paging import BadParameter, PagedQuery, Paging, one_page, read_cursor
+from failproof_es.console.shown import RateShown, rate_shown
+from failproof_es.core.pairing import Unpaired
+from failproof_es.core.run import Run
+from failproof_es.engine.related_runs.attempts import attempts_of
+from failproof_es.engine.related_runs.differences import (
+    Absent,
+    CaseDifferences,
+    Value,
+    case_differences,
+    differing,
+    model_differences,
+)
+from failproof_es.reading.overviews.compared_runs import (
+    ClassChange,
+    ComparedCounts,
+    ComparedGroup,
+    ComparedPair,
+    ComparedRuns,
+    Side,
+    Which,
+)
+from failproof_es.store.reading.reader import read_event, resolve_run
+from failproof_es.support.statistics import benjamini_hochberg
+from failproof_es.support.text_differences import DiffLine, text_difference
+
+MOST_OF_AN_ANSWER = 20_000
+"""Characters of an answer, as JSON, that are compared."""
+_MOST_VALUES = 200
+_LONGEST_VALUE = 600
+_MOST_CASES = 100
+
+
+class CompareQuery(PagedQuery):
+    """Which runs, which model of each, and which of the pairs are listed."""
+
+    limit: Annotated[int, Field(ge=1, le=50, description="Rows of a page.")] = 10
+    base: Annotated[
+        str | None,
+        Field(
+            max_length=300,
+            description="The run that is compared with: number, id or `latest`. The attempt "
+            "before, where it is left out.",
+        ),
+    ] = None
+    other: Annotated[str | None, Field(max_length=300, description="The run that is judged.")] = (
+        None
+    )
+    model: Annotated[
+        str | None, Field(max_length=300, description="A model of `other`; its first without.")
+    ] = None
+    base_model: Annotated[
+        str | None,
+        Field(max_length=300, description="The model of `base`; that of the same key without."),
+    ] = None
+    show: Annotated[
+        Which,
+        Field(
+            description="The pairs that are listed. `worse`: passed in the base alone; `better`: "
+            "in the other alone; `discordant`: both of these."
+        ),
+    ] = "discordant"
+
+
+class ComparedRun(Shown):
+    """One of the two runs."""
+
+    run_id: UUID
+    run_number: int
+    name: str
+    status: str
+    started_at: datetime
+    code_version: str
+    dialect: str
+    models: tuple[str, ...]
+
+
+class ModelsCompared(Shown):
+    """A model of each run, and how the pairs of both stand."""
+
+    base_model: str
+    other_model: str
+    both_passed: int
+    both_failed: int
+    worse: int
+    better: int
+    base: RateShown
+    """Of the pairs, as the next is: what has no partner is in neither."""
+    other: RateShown
+    difference: float
+    """Rate of `other` less rate of `base`, over the pairs."""
+    low: float | None
+    high: float | None
+    method: str | None
+    test: str
+    p: float
+    adjusted_p: float
+    """For the number of models on this page (Benjamini and Hochberg)."""
+    clusters: int
+    smallest_effect: float | None
+    unpaired: tuple[Unpaired, ...]
+    not_looked_into: int
+
+    @property
+    def pairs(self) -> int:
+        """How many evaluations have a partner."""
+        return self.both_passed + self.both_failed + self.worse + self.better
+
+
+class PairShown(Shown):
+    """A question in both runs, with what differs between the answers."""
+
+    pair: ComparedPair
+    base_reason: str
+    other_reason: str
+    same_answer: bool
+    lines: tuple[DiffLine, ...]
+    cut: bool
+    """Whether either answer is longer than what was compared."""
+
+
+class ValueShown(Shown):
+    """A value that differs, as JSON; `None` where a side has none."""
+
+    path: str
+    base: str | None
+    other: str | None
+
+
+class ComparePage(PageModel):
+    """Two runs and how they differ. Without runs: what to choose from."""
+
+    base: ComparedRun | None
+    other: ComparedRun | None
+    same_experiment: bool
+    same_cases: int
+    only_base_cases: int
+    only_other_cases: int
+    models: tuple[ModelsCompared, ...]
+    without_counterpart: tuple[str, ...]
+    """Models of `other` that `base` did not ask."""
+    chosen: ModelsCompared | None
+    """The one of which pairs are listed."""
+    groups: tuple[ComparedGroup, ...]
+    classes: tuple[ClassChange, ...]
+    rows: tuple[PairShown, ...]
+    paging: Paging
+    configuration: tuple[ValueShown, ...]
+    model_settings: tuple[ValueShown, ...]
+    more_values: int
+    """Values that differ and are not shown."""
+    cases: CaseDifferences | None
+    """`None` where they are too many to be read."""
+
+
+def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
+    """The comparison that the URL names."""
+    runs = _runs(asked)
+    if runs is None:
+        return _nothing_chosen(asked)
+    one, two = runs
+    compared = ComparedRuns(asked.connection, _id(one), _id(two))
+    sides, alone = _sides(asked.query, one, two)
+    counts = [compared.counts(*pair) for pair in sides]
+    adjusted = benjamini_hochberg([each.paired.p for each in counts])
+    models = tuple(map(_models, sides, counts, adjusted))
+    listed, following = _listed(asked, compared, sides)
+    chosen = models[0] if models else None
+    settings, model_settings = (
+        tuple(map(_value, differing(one.started.configuration, two.started.configuration))),
+        tuple(map(_value, model_differences(one, two))),
+    )
+    shown = {"discordant", "worse", "better"} & {asked.query.show}
+    return ComparePage(
+        as_of=asked.standing,
+        base=_run(one),
+        other=_run(two),
+        same_experiment=_digest(one) is not None and _digest(one) == _digest(two),
+        same_cases=compared.same_cases,
+        only_base_cases=compared.only_base,
+        only_other_cases=compared.only_other,
+        models=models,
+        without_counterpart=alone,
+        chosen=chosen,
+        groups=compared.groups(*sides[0]) if sides else (),
+        classes=compared.classes(*sides[0]) if sides and shown else (),
+        rows=listed,
+        paging=Paging(
+            limit=asked.query.limit,
+            shown=len(listed),
+            matching=None if chosen is None else _matching(chosen, asked.query.show),
+            total=None if chosen is None else chosen.pairs,
+            first=asked.query.after is None,
+            next=following,
+        ),
+        configuration=settings[:_MOST_VALUES],
+        model_settings=model_settings[:_MOST_VALUES],
+        more_values=sum(max(len(each) - _MOST_VALUES, 0) for each in (settings, model_settings)),
+        cases=_cases(asked, compared, one, two),
+    )
+
+
+def every_pair(asked: Asked[CompareQuery]) -> Iterator[ComparedPair]:
+    """All pairs of the filter, the discordant ones first, without their answers."""
+    runs = _runs(asked)
+    if runs is None:
+        return iter(())
+    sides, _ = _sides(asked.query, *runs)
+    if not sides:
+        return iter(())
+    compared = ComparedRuns(asked.connection, *map(_id, runs))
+    return compared.pairs(*sides[0], asked.query.show)
+
+
+def _runs(asked: Asked[CompareQuery]) -> tuple[Run, Run] | None:
+    """The base and the other; `None` where nothing was chosen."""
+    if asked.standing.source == "log":
+        raise NotFound(
+            "Comparisons are read from the projections, and those are not there.",
+            "Build them: `failproof-es projections rebuild`. Without them: `failproof-es diff`.",
+        )
+    base, other = asked.query.base, asked.query.other
+    if other is None:
+        if base is not None:
+            raise BadParameter("other", "it is missing: the run that is judged")
+        return None
+    judged = _begun(asked, resolve_run(asked.connection, other))
+    if base is not None:
+        return _begun(asked, resolve_run(asked.connection, base)), judged
+    found = attempts_of(asked.connection, _id(judged), 20)
+    number = judged.started.run_number
+    for before in (found.others, found.overlapping):
+        if earlier := [each for each in before if each.run_number < number]:
+            return _begun(asked, earlier[-1].run_id), judged
+    raise NotFound(
+        f"No run before run {number:,} asked much of the same.",
+        "Say which one to compare with: /compare?base=RUN&other=RUN",
+    )
+
+
+def _begun(asked: Asked[CompareQuery], run_id: UUID) -> Run:
+    first = read_event(asked.connection, run_id, 1)
+    if first is not None and first.position > asked.standing.events_up_to:
+        raise NotFound(
+            f"The run began with event {first.position:,}, and pages are up to event "
+            f"{asked.standing.events_up_to:,} so far.",
+            "Load the page again in a moment.",
+        )
+    return asked.feeder.run(run_id)
+
+
+def _sides(
+    query: CompareQuery, one: Run, two: Run
+) -> tuple[list[tuple[Side, Side]], tuple[str, ...]]:
+    """Which models are compared, the one that is listed first; and those without a counterpart."""
+    bases, others = (tuple(each.key for each in run.started.models) for run in (one, two))
+    for name, key, known in (
+        ("model", query.model, others),
+        ("base_model", query.base_model, bases),
+    ):
+        if key is not None and key not in known:
+            raise BadParameter(name, f"the run asked no such model; it asked {', '.join(known)}")
+    if query.base_model is not None:
+        pairs = [(query.base_model, query.model or others[0])]
+    elif len(bases) == len(others) == 1:
+        pairs = [(bases[0], others[0])]
+    else:
+        pairs = [(key, key) for key in others if key in bases]
+        pairs.sort(key=lambda each: each[1] != query.model)
+        if query.model is not None and query.model not in bases:
+            raise BadParameter(
+                "base_model", "the base did not ask this model; choose one of its own"
+            )
+    alone = tuple(key for key in others if key not in {pair[1] for pair in pairs})
+    return [
+        (Side(_id(one), base, repetitions_of(one.started)),
+         Side(_id(two), other, repetitions_of(two.started)))
+        for base, other in pairs
+    ], alone  # fmt: skip
+
+
+def _listed(
+    asked: Asked[CompareQuery], compared: ComparedRuns, sides: list[tuple[Side, Side]]
+) -> tuple[tuple[PairShown, ...], str | None]:
+    """The pairs of this page with their answers."""
+    query = asked.query
+    after = None
+    if query.after is not None:
+        after = read_cursor(query.after, _int32, word, word, _int32, UUID)
+    if not sides:
+        return (), None
+    found = compared.pairs(
+        *sides[0],
+        query.show,
+        after=after,  # type: ignore[arg-type]
+        limit=query.limit + 1,
+    )
+    pairs, following = one_page(found, query.limit, lambda each: each.key)
+    ids = [each for pair in pairs for each in (pair.base_evaluation_id, pair.other_evaluation_id)]
+    answers = compared.answers(ids, MOST_OF_AN_ANSWER)
+    shown = []
+    for pair in pairs:
+        one, two = answers[pair.base_evaluation_id], answers[pair.other_evaluation_id]
+        found_differences = text_difference(one.answer, two.answer)
+        cut = one.answer_cut or two.answer_cut or bool(found_differences.lines_left_out)
+        shown.append(
+            PairShown(
+                pair=pair,
+                base_reason=one.reason,
+                other_reason=two.reason,
+                same_answer=found_differences.same,
+                lines=found_differences.lines,
+                cut=cut,
+            )
+        )
+    return tuple(shown), following
+
+
+def _int32(text: str) -> int:
+    found = int(text)
+    if not -(2**31) <= found < 2**31:
+        raise ValueError
+    return found
+
+
+def _models(sides: tuple[Side, Side], counts: ComparedCounts, adjusted: float) -> ModelsCompared:
+    base, other = sides
+    paired, interval = counts.paired, counts.paired.interval
+    repeated = paired.clusters if paired.clusters < counts.pairs else None
+    return ModelsCompared(
+        base_model=base.model,
+        other_model=other.model,
+        both_passed=counts.both_passed,
+        both_failed=counts.both_failed,
+        worse=counts.worse,
+        better=counts.better,
+        base=rate_shown(
+            counts.both_passed + counts.worse, counts.both_failed + counts.better, repeated
+        ),
+        other=rate_shown(
+            counts.both_passed + counts.better, counts.both_failed + counts.worse, repeated
+        ),
+        difference=paired.difference,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        method=None if interval is None else interval.method,
+        test=paired.test,
+        p=paired.p,
+        adjusted_p=adjusted,
+        clusters=paired.clusters,
+        smallest_effect=paired.smallest_effect,
+        unpaired=counts.unpaired,
+        not_looked_into=counts.not_looked_into,
+    )
+
+
+def _matching(chosen: ModelsCompared, show: Which) -> int:
+    return {
+        "discordant": chosen.worse + chosen.better,
+        "worse": chosen.worse,
+        "better": chosen.better,
+        "both_failed": chosen.both_failed,
+        "both_passed": chosen.both_passed,
+        "all": chosen.pairs,
+    }[show]
+
+
+def _cases(
+    asked: Asked[CompareQuery], compared: ComparedRuns, one: Run, two: Run
+) -> CaseDifferences | None:
+    if not compared.only_base and not compared.only_other:
+        return CaseDifferences(compared.same_cases, (), (), ())
+    if not compared.looked_into:
+        return None
+    found = case_differences(asked.connection, one, two)
+    return replace(
+        found,
+        only_left=found.only_left[:_MOST_CASES],
+        only_right=found.only_right[:_MOST_CASES],
+        changed=found.changed[:_MOST_CASES],
+    )
+
+
+def _value(value: Value) -> ValueShown:
+    return ValueShown(path=value.path, base=_json(value.left), other=_json(value.right))
+
+
+def _json(value: object) -> str | None:
+    if isinstance(value, Absent):
+        return None
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
+
+
+def _id(run: Run) -> UUID:
+    return run.started.originator_id
+
+
+def _digest(run: Run) -> str | None:
+    return None if run.started.experiment is None else run.started.experiment.digest
+
+
+def _run(run: Run) -> ComparedRun:
+    started = run.started
+    return ComparedRun(
+        run_id=started.originator_id,
+        run_number=started.run_number,
+        name=started.name,
+        status=run.status,
+        started_at=started.timestamp,
+        code_version=started.code_version,
+        dialect=started.dialect,
+        models=tuple(each.key for each in started.models),
+    )
+
+
+def _nothing_chosen(asked: Asked[CompareQuery]) -> ComparePage:
+    return ComparePage(
+        as_of=asked.standing,
+        base=None,
+        other=None,
+        same_experiment=False,
+        same_cases=0,
+        only_base_cases=0,
+        only_other_cases=0,
+        models=(),
+        without_counterpart=(),
+        chosen=None,
+        groups=(),
+        classes=(),
+        rows=(),
+        paging=Paging(
+            limit=asked.query.limit, shown=0, matching=None, total=None, first=True, next=None
+        ),
+        configuration=(),
+        model_settings=(),
+        more_values=0,
+        cases=None,
+    )
+
+
+PAGE = Page(
+    name="compare",
+    path="/compare",
+    says="Better or worse: two runs on what both were asked, the pairs that differ first.",
+    query=CompareQuery,
+    model=ComparePage,
+    read=read_compare,
+    rows=Rows(ComparedPair, every_pair),
+)

@@ -1,0 +1,135 @@
+"""`/review`: what needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
+from failproof_es.console.pages.suites import need_rows
+from failproof_es.console.paging import (
+    BadParameter,
+    PagedQuery,
+    Paging,
+    one_page,
+    read_cursor,
+)
+from failproof_es.reading.overviews.review_queue import (
+    OPEN,
+    LeftToPeople,
+    RunReviews,
+    State,
+    list_left_to_people,
+    reviews_by_run,
+)
+
+_EVERY: tuple[State, ...] = ("awaiting", "disputed", "unclear", "pass", "fail")
+_BIGGEST = 2**63 - 1
+_MOST_RUNS = 50
+
+
+class ReviewQuery(PagedQuery):
+    """Which evaluations that were left to people are listed."""
+
+    state: Annotated[
+        Literal["open", "awaiting", "disputed", "unclear", "pass", "fail", "all"],
+        Field(description="`open`: awaiting, disputed and unclear."),
+    ] = "open"
+    run: Annotated[
+        int | None, Field(ge=1, le=_BIGGEST, description="Of the run with this number.")
+    ] = None
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The states of the filter."""
+        if self.state == "open":
+            return OPEN
+        return _EVERY if self.state == "all" else (self.state,)
+
+
+class StateCount(Shown):
+    """How many evaluations stand so, of the runs that are chosen."""
+
+    state: str
+    evaluations: int
+
+
+class RunQueue(Shown):
+    """A run that left something to people, and the command that answers it."""
+
+    reviews: RunReviews
+    open: int
+    command: str
+
+
+class ReviewPage(PageModel):
+    """What was left to people, the longest waiting first."""
+
+    rows: tuple[LeftToPeople, ...]
+    paging: Paging
+    states: tuple[StateCount, ...]
+    runs: tuple[RunQueue, ...]
+    """The newest runs in which something is open."""
+    more_runs: int
+
+
+def read_review(asked: Asked[ReviewQuery]) -> ReviewPage:
+    """The page of the queue that begins after the cursor."""
+    need_rows(asked)
+    query, connection = asked.query, asked.connection
+    after = 0 if query.after is None else read_cursor(query.after, int)[0]
+    if not 0 <= after <= _BIGGEST:
+        raise BadParameter("after", "it is no cursor of this list")
+    found = list_left_to_people(
+        connection, query.states, run_number=query.run, after=after, limit=query.limit + 1
+    )
+    listed, following = one_page(found, query.limit, lambda each: (each.position,))
+    runs = reviews_by_run(connection)
+    chosen = [each for each in runs if query.run in (None, each.run_number)]
+    counts = {state: sum(each.states.get(state, 0) for each in chosen) for state in _EVERY}
+    waiting = [each for each in runs if each.open]
+    return ReviewPage(
+        as_of=asked.standing,
+        rows=listed,
+        paging=Paging(
+            limit=query.limit,
+            shown=len(listed),
+            matching=sum(counts[state] for state in query.states),
+            total=sum(sum(each.states.values()) for each in runs),
+            first=query.after is None,
+            next=following,
+        ),
+        states=(
+            StateCount(state="open", evaluations=sum(counts[state] for state in OPEN)),
+            *(StateCount(state=state, evaluations=count) for state, count in counts.items()),
+        ),
+        runs=tuple(
+            RunQueue(
+                reviews=each,
+                open=each.open,
+                command=f"failproof-es review {each.run_number} --only unscored",
+            )
+            for each in waiting[:_MOST_RUNS]
+        ),
+        more_runs=max(len(waiting) - _MOST_RUNS, 0),
+    )
+
+
+def every_one(asked: Asked[ReviewQuery]) -> Iterator[LeftToPeople]:
+    """All evaluations of the filter."""
+    need_rows(asked)
+    query = asked.query
+    return list_left_to_people(asked.connection, query.states, run_number=query.run)
+
+
+PAGE = Page(
+    name="review",
+    path="/review",
+    says="What needs a person: evaluations that only people can judge, and the command for it.",
+    query=ReviewQuery,
+    model=ReviewPage,
+    read=read_review,
+    rows=Rows(LeftToPeople, every_one),
+)

@@ -1,0 +1,68 @@
+"""`/suites`: what we ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Q, Rows
+from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
+from failproof_es.reading.overviews.asked_cases import AskedSuite, count_suites, list_suites
+from projections.protocol import visible
+
+
+class SuitesPage(PageModel):
+    """The suites of one page, by name."""
+
+    rows: tuple[AskedSuite, ...]
+    paging: Paging
+
+
+def read_suites(asked: Asked[PagedQuery]) -> SuitesPage:
+    """The page of suites that begins after the cursor."""
+    need_rows(asked)
+    query = asked.query
+    after = None if query.after is None else str(read_cursor(query.after, word)[0])
+    found = list_suites(asked.connection, after=after, limit=query.limit + 1)
+    listed, following = one_page(found, query.limit, lambda each: (visible(each.suite),))
+    total = count_suites(asked.connection)
+    return SuitesPage(
+        as_of=asked.standing,
+        rows=listed,
+        paging=Paging(
+            limit=query.limit, shown=len(listed), matching=total, total=total,
+            first=query.after is None, next=following,
+        ),
+    )  # fmt: skip
+
+
+def every_suite(asked: Asked[PagedQuery]) -> Iterator[AskedSuite]:
+    """All suites."""
+    need_rows(asked)
+    return list_suites(asked.connection)
+
+
+def word(text: str) -> str:
+    """A part of a cursor that stands in a text column, which holds no NUL."""
+    if "\x00" in text or (not text.isprintable() and any("\ud800" <= c <= "\udfff" for c in text)):
+        raise ValueError
+    return text
+
+
+def need_rows(asked: Asked[Q]) -> None:
+    """Raise `NotFound` where there are no projections: cases are read from nothing else."""
+    if asked.standing.source == "log":
+        raise NotFound(
+            "This page is read from the projections, and those are not there.",
+            "Build them: `failproof-es projections rebuild`.",
+        )
+
+
+PAGE = Page(
+    name="suites",
+    path="/suites",
+    says="What we ask: the suites, how many cases each has and which runs asked it.",
+    query=PagedQuery,
+    model=SuitesPage,
+    read=read_suites,
+    rows=Rows(AskedSuite, every_suite),
+)

@@ -1,0 +1,82 @@
+"""Line-by-line differences of two texts, what is alike or repeated folded. Pure.
+
+Texts may be hostile: only their first lines are compared, each cut, so that time and space are
+bounded whatever they hold. What is left out is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import Literal
+
+from failproof_es.support.untrusted_text import shortened
+
+MOST_LINES = 200
+LONGEST_LINE = 1_000
+CONTEXT = 2
+"""How many equal lines stay on either side of a difference."""
+
+Kind = Literal["same", "base", "other", "folded"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of both texts (`same`) or of one; or `folded`: `times` equal lines, not shown."""
+
+    kind: Kind
+    text: str
+    times: int
+    """How often the line stands there in a row; of `folded` how many lines are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDifference:
+    """How two texts differ, as far as they were compared."""
+
+    same: bool
+    """Whether they are equal as far as they were compared."""
+    lines: tuple[DiffLine, ...]
+    lines_left_out: int
+    """Lines of either text that come after those compared, a row of equal ones counted once."""
+
+
+def text_difference(base: str, other: str) -> TextDifference:
+    """The differences of `base` and `other`, in the order of the texts."""
+    one, more_one = _rows(base)
+    two, more_two = _rows(other)
+    matcher = SequenceMatcher(None, one, two, autojunk=False)
+    found: list[DiffLine] = []
+    blocks = matcher.get_opcodes()
+    for at, (what, a, b, c, d) in enumerate(blocks):
+        if what == "equal":
+            found += _equal(one[a:b], first=at == 0, last=at == len(blocks) - 1)
+        else:
+            found += [DiffLine("base", text, times) for text, times in one[a:b]]
+            found += [DiffLine("other", text, times) for text, times in two[c:d]]
+    same = all(what == "equal" for what, *_ in blocks)
+    return TextDifference(same, tuple(found), more_one + more_two)
+
+
+def _rows(text: str) -> tuple[list[tuple[str, int]], int]:
+    """The first lines, equal ones in a row as one with their number; how many more there are."""
+    rows = [
+        (shortened(line, LONGEST_LINE), sum(1 for _ in same))
+        for line, same in groupby(text.split("\n") if text else ())
+    ]
+    return rows[:MOST_LINES], max(len(rows) - MOST_LINES, 0)
+
+
+def _equal(rows: Sequence[tuple[str, int]], *, first: bool, last: bool) -> Iterator[DiffLine]:
+    """Equal lines, with those in the middle folded."""
+    before = 0 if first else CONTEXT
+    after = 0 if last else CONTEXT
+    if len(rows) <= before + after + 1:
+        yield from (DiffLine("same", text, times) for text, times in rows)
+        return
+    end = len(rows) - after
+    yield from (DiffLine("same", text, times) for text, times in rows[:before])
+    yield DiffLine("folded", "", sum(times for _, times in rows[before:end]))
+    yield from (DiffLine("same", text, times) for text, times in rows[end:])

@@ -1,0 +1,47 @@
+"""The queue of what needs a person is that of `review`, run by run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke
+from tests.acceptance.dialects.test_redteam import judging_server, written_case
+from tests.acceptance.reading.test_people_judge import FAIL, PASS, facts, write
+from tests.console import console, settings_for
+
+
+def test_the_queue_is_what_is_left_to_people(store: Store, tmp_path: Path) -> None:
+    with judging_server() as server:
+        write(tmp_path, server, written_case(1), written_case(2), written_case(4))
+        assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    ann = ("review", "latest", "--reviewer", "ann")
+    assert invoke(store.url, *ann, cwd=tmp_path, answers=PASS + FAIL + "quit\n").exit_code == 0
+    bob = ("review", "latest", "--reviewer", "bob")
+    invoke(store.url, *bob, cwd=tmp_path, answers=FAIL + "quit\n")
+    told = facts(store, tmp_path)["reviews"]
+    with console(**settings_for(store.url)) as url:
+        page = httpx.get(url + "/review.json?state=all", timeout=60).json()
+        states = {each["state"]: each["evaluations"] for each in page["states"]}
+        assert {name: states[name] for name in told} == told
+        assert states["open"] == told["awaiting"] + told["disputed"] + told["unclear"] == 2
+        assert sorted(each["state"] for each in page["rows"]) == ["awaiting", "disputed", "fail"]
+        positions = [each["position"] for each in page["rows"]]
+        assert positions == sorted(positions)
+        opened = httpx.get(url + "/review.json", timeout=60).json()
+        assert sorted(each["state"] for each in opened["rows"]) == ["awaiting", "disputed"]
+        assert (opened["paging"]["matching"], opened["paging"]["total"]) == (2, 3)
+        (run,) = opened["runs"]
+        assert (run["open"], run["command"]) == (2, "failproof-es review 1 --only unscored")
+        text = httpx.get(url + "/review", timeout=60).text
+        assert run["command"] in text and "1 hidden by this filter" in text
+        first = httpx.get(url + "/review.json?limit=1", timeout=60).json()
+        after = first["paging"]["next"]
+        second = httpx.get(url + f"/review.json?limit=1&after={after}", timeout=60).json()
+        assert first["rows"] + second["rows"] == opened["rows"]
+        lines = httpx.get(url + "/review.jsonl?state=fail", timeout=60).text.splitlines()
+        assert [json.loads(line)["reviewers"] for line in lines] == [1]
+        assert httpx.get(url + "/review.json?run=2", timeout=60).json()["rows"] == []
