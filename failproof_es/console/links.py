@@ -14,7 +14,10 @@ CURSOR = "after"
 
 def to(*path: object, **parameters: object) -> str:
     """The URL of another page: `to("runs", run_id)`. Every part is quoted; `None` is left out."""
-    return _url("/" + "/".join(quote(str(part), safe="") for part in path), parameters.items())
+    return _url(
+        "/" + "/".join(quote(str(part), safe="", errors="surrogatepass") for part in path),
+        parameters.items(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +57,4 @@ class Here:
 
 def _url(path: str, parameters: Iterable[tuple[str, object]]) -> str:
     said = [(name, str(value)) for name, value in parameters if value is not None]
-    return f"{path}?{urlencode(said)}" if said else path
+    return f"{path}?{urlencode(said, errors='surrogatepass')}" if said else path

@@ -75,7 +75,9 @@ class Paging(BaseModel):
 
 def cursor(*parts: object) -> str:
     """The cursor after a row with this key: readable, and safe in a URL."""
-    return _BETWEEN.join(quote(str(part), safe="").replace(_BETWEEN, "%7E") for part in parts)
+    return _BETWEEN.join(
+        quote(str(part), safe="", errors="surrogatepass").replace(_BETWEEN, "%7E") for part in parts
+    )
 
 
 def read_cursor(text: str, *kinds: Callable[[str], Any]) -> tuple[Any, ...]:

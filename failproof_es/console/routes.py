@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import Parameter, Signature
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -38,6 +38,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     for status, said in (
         (400, "The URL is odd."),
         (404, "There is no such thing."),
+        (414, "The URL is too long."),
         (422, "A parameter is wrong, or there is no such parameter."),
         (503, "The database cannot be reached, or is busy."),
         (504, "The database took too long."),
@@ -51,11 +52,12 @@ _PATH = r"^[^\x00-\x1f\x7f/\\]+$"
 def _errors_as_json() -> dict[int | str, dict[str, Any]]:
     """The same for an address of another type: what goes wrong is JSON there, too."""
     schema = {"$ref": f"#/components/schemas/{ErrorPage.__name__}"}
+    return _errors_as("application/json", {"schema": schema})
+
+
+def _errors_as(kind: str, content: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
     return {
-        status: {
-            "description": told["description"],
-            "content": {"application/json": {"schema": schema}},
-        }
+        status: {"description": told["description"], "content": {kind: content}}
         for status, told in _ERRORS.items()
     }
 
@@ -148,7 +150,7 @@ def add_attachments(
         methods=["GET"],
         operation_id=f"{page.name}_part",
         summary=attachments.says,
-        responses=_ERRORS,
+        responses=_errors_as("text/html", {"schema": {"type": "string"}}),
         response_class=_of_type("application/octet-stream"),
     )
 
@@ -201,8 +203,9 @@ def _download(
 
     def pieces(query: Query, path: dict[str, str]) -> Iterator[str]:
         with reading.moment() as (connection, feeder, standing):
-            found = rows.read(Asked(connection, feeder, standing, query, path))
-            yield from write(rows.row, found)
+            found = iter(rows.read(Asked(connection, feeder, standing, query, path)))
+            begin = list(islice(found, 1))  # before the first line is written
+            yield from write(rows.row, chain(begin, found))
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
         told = pieces(query, path)

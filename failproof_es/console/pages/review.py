@@ -38,7 +38,8 @@ class ReviewQuery(PagedQuery):
         Field(description="`open`: awaiting, disputed and unclear."),
     ] = "open"
     run: Annotated[
-        int | None, Field(ge=1, le=_BIGGEST, description="Of the run with this number.")
+        Annotated[int, Field(ge=1, le=_BIGGEST)] | Literal[""] | None,
+        Field(description="Of the run with this number."),
     ] = None
 
     @property
@@ -83,11 +84,11 @@ def read_review(asked: Asked[ReviewQuery]) -> ReviewPage:
     if not 0 <= after <= _BIGGEST:
         raise BadParameter("after", "it is no cursor of this list")
     found = list_left_to_people(
-        connection, query.states, run_number=query.run, after=after, limit=query.limit + 1
+        connection, query.states, run_number=query.run or None, after=after, limit=query.limit + 1
     )
     listed, following = one_page(found, query.limit, lambda each: (each.position,))
     runs = reviews_by_run(connection)
-    chosen = [each for each in runs if query.run in (None, each.run_number)]
+    chosen = [each for each in runs if (query.run or None) in (None, each.run_number)]
     counts = {state: sum(each.states.get(state, 0) for each in chosen) for state in _EVERY}
     waiting = [each for each in runs if each.open]
     return ReviewPage(
@@ -121,7 +122,7 @@ def every_one(asked: Asked[ReviewQuery]) -> Iterator[LeftToPeople]:
     """All evaluations of the filter."""
     need_rows(asked)
     query = asked.query
-    return list_left_to_people(asked.connection, query.states, run_number=query.run)
+    return list_left_to_people(asked.connection, query.states, run_number=query.run or None)
 
 
 PAGE = Page(

@@ -47,7 +47,8 @@ def append(store: Store, decide: Decide) -> list[Event]:
     """
     for tries in range(MOST_TRIES):
         deciding = partial(_decided, store, decide)
-        events = store.outage.retry(deciding)
+        # That it may not write is no outage: deciding only reads.
+        events = store.outage.retry(deciding, CONNECTION_ERRORS)
         if not events:
             return []
         try:

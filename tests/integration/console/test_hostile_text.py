@@ -68,5 +68,6 @@ def test_hostile_text_is_text(client: httpx.Client, name: str) -> None:
     assert [each for each in Elements(page).found if each[0] != "mark"] == (
         Elements(plain).found
     ), name
-    assert set(Elements(page).links) == set(Elements(plain).links)
+    addresses = [{each.partition("?")[0] for each in Elements(it).links} for it in (page, plain)]
+    assert addresses[0] == addresses[1]  # what a filter says is no part of where it leads
     assert lines(page) == page

@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 
+CONFIGURATION = """
+[checks]
+positive_data_acceptance.expected-statuses = [200, 401, 403, 404, 414, 422]
+negative_data_rejection.expected-statuses = [400, 401, 403, 404, 405, 406, 414, 422]
+"""
+"""A URL may be too long although each of its parameters is not. A cursor of another list is
+refused, and a comparison without a run: what they say is wrong, not their form."""
+
 
 @pytest.mark.slow
 def test_schemathesis_finds_no_violation(console_url: str, tmp_path: Path) -> None:
+    (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
     done = subprocess.run(
         [
             sys.executable, "-m", "schemathesis.cli", "run", f"{console_url}/openapi.json",
@@ -25,4 +34,4 @@ def test_schemathesis_finds_no_violation(console_url: str, tmp_path: Path) -> No
         cwd=tmp_path,
         env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-60000:] + done.stderr[-2000:]
