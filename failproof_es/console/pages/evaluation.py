@@ -15,7 +15,9 @@ from failproof_es.console.page import (
     Page,
     PageModel,
 )
-from failproof_es.console.pages.evaluation_parts import (
+from failproof_es.console.pages.results import Chosen, ChosenResults, chosen_of
+from failproof_es.console.paging import Query
+from failproof_es.console.parts.evaluation import (
     LINE,
     AttemptShown,
     CaseShown,
@@ -33,8 +35,6 @@ from failproof_es.console.pages.evaluation_parts import (
     steps_of,
     verdict_of,
 )
-from failproof_es.console.pages.results import Chosen, ChosenResults, chosen_of
-from failproof_es.console.paging import Query
 from failproof_es.console.texts import (
     Quotation,
     quotes_in,

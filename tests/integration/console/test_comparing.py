@@ -402,8 +402,16 @@ def test_why_a_model_failed_more_is_found_in_six_clicks(asking: httpx.Client) ->
     worse = asking.get("/compare?other=2&show=worse")
     cases = [link for link in Text(worse.text).links if link.startswith("/cases/")]
     assert cases and "again" in worse.text  # what it said instead stands there
-    assert asking.get(cases[0]).status_code == 200
-    assert len(clicks) + 1 <= 6
+    asked = asking.get(cases[0])
+    assert asked.status_code == 200
+    told = asking.get(f"{cases[0]}.json").json()
+    (failed,) = (each for each in told["rows"] if each["run_number"] == 2)
+    assert not failed["passed"]
+    last = f"/evaluations/{failed['evaluation_id']}"
+    assert last in Text(worse.text).links and last in Text(asked.text).links
+    said = Text(asking.get(last).text).text  # the question, and all that was answered
+    assert told["case"]["turns"][-1]["content"] in said and "again" in said
+    assert len(clicks) + 2 <= 6
 
 
 def test_an_empty_log_says_how_to_begin(store: Store) -> None:
