@@ -19,6 +19,7 @@ from eventsourcing.persistence import StoredEvent
 from failproof_es.events import Event
 from failproof_es.store.errors import ReadOnlyLog, StreamConflict
 from failproof_es.store.mapper import LogEntry
+from failproof_es.store.outage import AWAY
 from failproof_es.store.reading.reader import Connection, existing_streams, stream_versions
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, to_events
@@ -31,6 +32,8 @@ MOST_TRIES = 100
 """The number of tries before an append gives up, because others appended first each time."""
 _LONGEST_PAUSE_S = 0.05
 _STANDBY = psycopg.errors.ReadOnlySqlTransaction
+_GONE = tuple(each for each in AWAY if each is not _STANDBY)
+"""An outage while it is decided: deciding only reads, and may not write in any database."""
 _READ_ONLY = (psycopg.errors.InsufficientPrivilege, _STANDBY)
 
 
@@ -47,8 +50,7 @@ def append(store: Store, decide: Decide) -> list[Event]:
     """
     for tries in range(MOST_TRIES):
         deciding = partial(_decided, store, decide)
-        # That it may not write is no outage: deciding only reads.
-        events = store.outage.retry(deciding, CONNECTION_ERRORS)
+        events = store.outage.retry(deciding, _GONE)
         if not events:
             return []
         try:
