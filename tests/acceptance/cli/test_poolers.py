@@ -93,7 +93,7 @@ def pgbouncer(server: EmbeddedServer, mode: str) -> Iterator[str]:
             f"[databases]\n* = host={conninfo_to_dict(server.url)['host']}\n"
             f"[pgbouncer]\npool_mode = {mode}\nauth_type = trust\n"
             f"auth_file = {folder / 'users'}\nunix_socket_dir = {folder}\nlisten_port = 5432\n"
-            "default_pool_size = 60\nserver_round_robin = 1\n"
+            "default_pool_size = 48\nserver_round_robin = 1\n"
         )
         account.own(folder)
         process = subprocess.Popen(
