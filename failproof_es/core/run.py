@@ -255,13 +255,15 @@ def place_in_plan(
 
 
 def _limits(before: Mapping[str, LimitChanged], event: LimitChanged) -> dict[str, LimitChanged]:
-    """A server has a limit for each key that it is asked with: those of other models stay. A change
-    that names no models is of the whole server."""
+    """A server has a limit for each key that it is asked with: those of other models stay.
+
+    One that names no model is the limit of its whole server, and replaces all others there.
+    """
     others = {
         name: each
         for name, each in before.items()
         if each.server != event.server
-        or (each.models and event.models and set(each.models).isdisjoint(event.models))
+        or (event.models and set(each.models).isdisjoint(event.models))
     }
     name = event.server if event.server not in others else " ".join([event.server, *event.models])
     return {**others, name: event}

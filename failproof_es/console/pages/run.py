@@ -32,7 +32,7 @@ from failproof_es.core.spend import ceiling_of
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.workers.presence import list_holders, list_shares
-from failproof_es.events import LimitChanged, ModelSnapshot, RunStarted, topics
+from failproof_es.events import EVENTS, LimitChanged, ModelSnapshot, RunStarted
 from failproof_es.events.line import line_of
 from failproof_es.gates import describe_gate
 from failproof_es.reading.feeder import Feeder
@@ -44,11 +44,10 @@ from failproof_es.store.reading.reader import Connection, find, read_event, reso
 
 _NEWEST = 20
 """The number of other attempts, and of overlapping runs, that are listed."""
-_LIFE = tuple(
-    topic
-    for topic in topics("run")
-    if topic not in ("CasesPlanned", "PricesRecorded", "LimitChanged")
-)
+_LIFE = (
+    *(name for name, kind in EVENTS.items() if kind.run_status),
+    "SpendCeilingChanged", "RunValidated", "RunSealed",
+)  # fmt: skip
 """What happened to the run, as its page tells it."""
 
 

@@ -217,3 +217,25 @@ def test_a_review_is_of_its_own_evaluation() -> None:
     ):
         with pytest.raises(ImpossibleHistory):
             next_review_version(0, review.model_copy(update=change), RUN, KEY.evaluation_id)
+
+
+@pytest.mark.parametrize(
+    ("models", "limits"),
+    [
+        ([("a",), ("a",)], [("a",)]),
+        ([("a",), ("b",)], [("a",), ("b",)]),
+        ([(), ()], [()]),
+        ([("a",), ("b",), ()], [()]),
+    ],
+)
+def test_limits_of_other_models_stay_and_one_without_models_is_the_servers(
+    models: list[tuple[str, ...]], limits: list[tuple[str, ...]]
+) -> None:
+    events = run_stream(*PLAN, *["LimitChanged"] * len(models))
+    changed = [
+        event.model_copy(update={"models": named})
+        for event, named in zip(events[len(PLAN) :], models, strict=True)
+    ]
+    run = fold_run([*events[: len(PLAN)], *changed])
+    assert run is not None
+    assert [each.models for each in run.limits.values()] == limits
