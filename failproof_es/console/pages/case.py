@@ -66,7 +66,7 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
     found = list_asked(
         connection,
         prompt,
-        before=before,  # type: ignore[arg-type]
+        before=before,
         limit=query.limit + 1,
     )
     listed, following = one_page(found, query.limit, lambda each: each.key)

@@ -46,7 +46,7 @@ def read_cases(asked: Asked[CasesQuery]) -> CasesPage:
         connection,
         suite=query.suite,
         text=query.text,
-        after=after,  # type: ignore[arg-type]
+        after=after,
         limit=query.limit + 1,
     )
     listed, following = one_page(

@@ -308,7 +308,7 @@ def _listed(
     found = compared.pairs(
         *sides[0],
         query.show,
-        after=after,  # type: ignore[arg-type]
+        after=after,
         limit=query.limit + 1,
     )
     pairs, following = one_page(found, query.limit, lambda each: each.key)
