@@ -21,6 +21,11 @@ from failproof_es.engine.finish.live_checks import CheckedPart, LiveChecks
 from failproof_es.engine.identity import code_version
 
 _SUFFIX = ".checks"
+_DAMAGED = (
+    pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What reading a file may raise that was cut short, or written by other code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class SharedChecks:
             if not self._is_private():
                 return
             for file in sorted(self.folder.glob(f"{run_id}-*{_SUFFIX}")):
-                with suppress(EOFError, pickle.UnpicklingError):
+                with suppress(*_DAMAGED):
                     version, part = pickle.loads(file.read_bytes())  # noqa: S301
                     if version == code_version() and isinstance(part, CheckedPart):
                         yield part

@@ -133,7 +133,7 @@ class CeilingAgain:
                 set_ceiling(state, lease, lowest, _FOR_NOW)
                 count_spending(state, lease, counted)
 
-        await asyncio.to_thread(self.store.outage.retry, tell)
+        await asyncio.to_thread(tell)
 
     async def record(self, stream: RunStream, lease: ShardLease) -> None:
         """Record the new ceiling, if there is one, then let workers spend it."""
@@ -148,7 +148,7 @@ class CeilingAgain:
             with closing(SharedState(self.store.url, self.store.outage)) as state:
                 set_ceiling(state, lease, new, _RECORDED)
 
-        await asyncio.to_thread(self.store.outage.retry, tell)
+        await asyncio.to_thread(tell)
 
 
 def _spending_by_shard(connection: Connection, run: Run) -> dict[int, Spending]:

@@ -260,7 +260,7 @@ class Worker:
             await self._coordinator.close(run.run_id)
         elif run.step == "finish":
             driven = self._driven.get(run.run_id)
-            # Read in a thread: what this process still adds to, or left in the folder, is not.
+            # A thread reads them, so nothing may be driven here. What is shared is in its folder.
             checks = None
             if driven is not None and not driven.active and self._options.shared is None:
                 checks = driven.checks
