@@ -37,6 +37,12 @@ _PAUSE_S = 3.0
 """From the begin of one batch to that of the next, unless as much waits as a batch may hold. An
 evaluation that is under way at the end of a batch is read again with the next one: the fewer
 batches, the less of that. Readers do not wait: they catch up themselves."""
+_BUSY_PAUSE_S = 10.0
+_BUSY_EVENTS = 50_000
+"""The same where all cores are busy: recording comes before views. So many events are one or two
+seconds for a reader that catches up."""
+_SPARE_CORES = 0.25
+"""So much of a core must be idle, or all of them are busy."""
 _CUT_OFF = (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout)
 _NICENESS = 5
 _DRAIN_S = 60.0
@@ -122,6 +128,26 @@ class Follower:
         self.stop()
 
 
+class SpareCores:
+    """Whether this machine has processor time to spare, since this was made."""
+
+    def __init__(self) -> None:
+        self._began, self._idle_s = time.monotonic(), _idle_s()
+
+    def are_idle(self) -> bool:
+        """Whether enough of a core was idle, on average. Ask after some tenths of a second."""
+        passed_s = max(time.monotonic() - self._began, 1e-3)
+        return (_idle_s() - self._idle_s) / passed_s >= _SPARE_CORES
+
+
+def _idle_s() -> float:
+    """How long the cores of this machine have had nothing to do, all together, in seconds."""
+    import psutil  # only the process that follows needs it
+
+    times = psutil.cpu_times()
+    return float(times.idle + getattr(times, "iowait", 0.0))
+
+
 def _caught_up(url: str, stopping: threading.Event) -> bool:
     """Follow to the end of the log in this process; whether that went well, and in time."""
     done = threading.Event()
@@ -161,7 +187,7 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
             if taken:
                 all_taken = reached(connection, PROJECTIONS) >= head
                 if all_taken and not last_round:
-                    _await_batch(connection, began + _PAUSE_S, stopping)
+                    _await_batch(connection, began, stopping)
             elif last_round:
                 return
             else:
@@ -170,15 +196,20 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
 
 
 def _await_batch(
-    connection: psycopg.Connection[Any], until: float, stopping: threading.Event
+    connection: psycopg.Connection[Any], began: float, stopping: threading.Event
 ) -> None:
-    """Wait until a batch would be full, until this moment (`time.monotonic`), or until the end.
+    """Wait until the next batch is due, or until the end. `began` is when the last one did, by
+    `time.monotonic`.
 
     What waits is cheaper to apply together, and most of all where the machine is busy.
     """
-    full = reached(connection, PROJECTIONS) + BATCH_EVENTS
-    while max_position(connection) < full and (left_s := until - time.monotonic()) > 0:
-        if stopping.wait(min(left_s, _POLL_S)):
+    taken = reached(connection, PROJECTIONS)
+    cores = SpareCores()
+    while not stopping.wait(_POLL_S):
+        spare = cores.are_idle()
+        pause_s, full = (_PAUSE_S, BATCH_EVENTS) if spare else (_BUSY_PAUSE_S, _BUSY_EVENTS)
+        waited_s = time.monotonic() - began
+        if waited_s >= pause_s or max_position(connection) - taken >= full:
             return
 
 

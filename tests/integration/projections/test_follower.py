@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import time
@@ -132,6 +133,12 @@ def caught_up(store: Store, within_s: float = 60.0) -> bool:
     return behind(store) == {0}
 
 
+def machine_is(monkeypatch: pytest.MonkeyPatch, *, idle: bool) -> None:
+    """Let a core be idle, or none."""
+    moment = time.monotonic()
+    monkeypatch.setattr(module, "_idle_s", lambda: (time.monotonic() - moment) * idle)
+
+
 def test_what_one_batch_could_not_hold_follows_at_once(
     store: Store, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +154,7 @@ def test_a_full_batch_does_not_wait_and_the_end_does_not_either(
 ) -> None:
     monkeypatch.setattr(module, "_PAUSE_S", 3600.0)
     monkeypatch.setattr(module, "BATCH_EVENTS", 5)
+    machine_is(monkeypatch, idle=True)
     first, few, many = 10, 12, len(world.events)
     record(store, world.events[:first])
     with following(store):
@@ -157,3 +165,40 @@ def test_a_full_batch_does_not_wait_and_the_end_does_not_either(
         assert caught_up(store)
         record(store, world.events[many - 2 :])
     assert caught_up(store, 0.0)
+
+
+def test_while_all_cores_are_busy_more_waits_but_not_for_long(
+    store: Store, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(module, "BATCH_EVENTS", 1)
+    monkeypatch.setattr(module, "_BUSY_PAUSE_S", 3600.0)
+    monkeypatch.setattr(module, "_BUSY_EVENTS", 5)
+    machine_is(monkeypatch, idle=False)
+    first, few, many = 10, 12, len(world.events)
+    record(store, world.events[:first])
+    with following(store):
+        assert caught_up(store), "the first batch is due at once"
+        record(store, world.events[first:few])
+        assert not caught_up(store, 1.5), "recording comes before views"
+        record(store, world.events[few:many])
+        assert caught_up(store), "not more than so many events wait"
+
+
+def test_while_all_cores_are_busy_nothing_waits_longer_than_a_while(
+    store: Store, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BUSY_PAUSE_S", 1.0)
+    machine_is(monkeypatch, idle=False)
+    record(store, world.events[:10])
+    with following(store):
+        assert caught_up(store)
+        record(store, world.events[10:])
+        assert caught_up(store, 30.0)
+
+
+def test_the_machine_tells_how_long_its_cores_were_idle() -> None:
+    before, began = module._idle_s(), time.monotonic()
+    time.sleep(0.3)
+    passed_s = time.monotonic() - began
+    assert 0.0 <= module._idle_s() - before <= (passed_s + 0.1) * (os.cpu_count() or 1)
