@@ -179,6 +179,7 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
         prepare(connection)
         guests = list(usable_of_others())
         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
+        _await_batch(connection, time.monotonic() - _PAUSE_S, stopping)
         while True:
             last_round = stopping.is_set()
             began, head = time.monotonic(), max_position(connection)
@@ -199,7 +200,7 @@ def _await_batch(
     connection: psycopg.Connection[Any], began: float, stopping: threading.Event
 ) -> None:
     """Wait until the next batch is due, or until the end. `began` is when the last one did, by
-    `time.monotonic`.
+    `time.monotonic`; before the first one so that it is due now if there is a core for it.
 
     What waits is cheaper to apply together, and most of all where the machine is busy.
     """

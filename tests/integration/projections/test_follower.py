@@ -178,7 +178,7 @@ def test_while_all_cores_are_busy_more_waits_but_not_for_long(
     first, few, many = 10, 12, len(world.events)
     record(store, world.events[:first])
     with following(store):
-        assert caught_up(store), "the first batch is due at once"
+        assert caught_up(store), "more than so many events wait from the begin"
         record(store, world.events[first:few])
         assert not caught_up(store, 1.5), "recording comes before views"
         record(store, world.events[few:many])
@@ -190,11 +190,24 @@ def test_while_all_cores_are_busy_nothing_waits_longer_than_a_while(
 ) -> None:
     monkeypatch.setattr(module, "_BUSY_PAUSE_S", 1.0)
     machine_is(monkeypatch, idle=False)
+    monkeypatch.setattr(module, "_PAUSE_S", 0.0)
     record(store, world.events[:10])
     with following(store):
-        assert caught_up(store)
+        assert caught_up(store, 30.0), "the first batch waits no longer, either"
         record(store, world.events[10:])
         assert caught_up(store, 30.0)
+
+
+def test_the_first_batch_waits_while_all_cores_are_busy_and_else_does_not(
+    store: Store, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BUSY_PAUSE_S", 3600.0)
+    machine_is(monkeypatch, idle=False)
+    record(store, world.events)
+    with following(store):
+        assert not caught_up(store, 2.0)
+        machine_is(monkeypatch, idle=True)
+        assert caught_up(store)
 
 
 def test_the_machine_tells_how_long_its_cores_were_idle() -> None:
