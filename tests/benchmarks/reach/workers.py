@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import psutil
 
 from tests.acceptance.commands import mock_server
 from tests.benchmarks.installation import installation
@@ -55,6 +58,8 @@ class Driven:
     told: Facts
     began: float
     ran: tuple[Ran, ...]
+    stolen: float
+    """The part of this machine's cores that others on its host had meanwhile."""
 
     @property
     def cpu_s(self) -> float:
@@ -96,7 +101,8 @@ def _rates(python: str, cases: int) -> Iterator[Taken]:
         yield Taken(
             f"workers-{count}", one.wall_s / several.wall_s, several.wall_s, several.cpu_s,
             f"{cases / several.wall_s:,.0f} evaluations/s; until the last score "
-            f"{one.asking_s / several.asking_s:.2f} times",
+            f"{one.asking_s / several.asking_s:.2f} times; others on the host had "
+            f"{several.stolen:.0%} of the cores, and {one.stolen:.0%} with one worker",
         )  # fmt: skip
 
 
@@ -129,10 +135,18 @@ def drive(python: str, cases: int, commands: tuple[tuple[str, ...], ...]) -> Dri
         installation(python) as one,
     ):
         write_run(folder, base_url, cases, CONNECTIONS)
+        before, began = _stolen_s(), time.monotonic()
         ran = tuple(run_command(one, folder, *command) for command in commands)
+        cores_s = (time.monotonic() - began) * (psutil.cpu_count() or 1)
+        stolen = (_stolen_s() - before) / cores_s
         told = facts(one)
     assert told.scored == cases
-    return Driven(told, ran[0].began, ran)
+    return Driven(told, ran[0].began, ran, stolen)
+
+
+def _stolen_s() -> float:
+    """Seconds in which a core had work and the host gave it to others; 0 where that is not told."""
+    return float(getattr(psutil.cpu_times(), "steal", 0.0))
 
 
 BENCHMARKS = (
