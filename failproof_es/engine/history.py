@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -140,21 +140,25 @@ def read_evaluations(
     *,
     up_to: int | None = None,
     read: ReadStreams = read_streams,
+    begun: Collection[EvaluationKey] | None = None,
 ) -> list[RecordedEvaluation]:
     """These evaluations in the order given, with their events up to a position.
 
     A carried-over evaluation has the history that it refers to. `read` reads each stream once.
+    `begun` are those of them that may have events, `None` for all: only their streams are read.
     """
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
     cases = {prompt: stored_case(prompts, prompt) for prompt in {key.prompt_id for key in keys}}
-    rows = read(connection, [key.evaluation_id for key in keys])
+    wanted = [key.evaluation_id for key in keys if begun is None or key in begun]
+    rows = read(connection, wanted) if wanted else {}
     histories = {stream: _history(found, up_to) for stream, found in rows.items()}
     references = {
         stream: first
         for stream, (history, _) in histories.items()
         if history and isinstance(first := history[0], CarriedOver)
     }
-    sources = read_streams(connection, [each.source_evaluation_id for each in references.values()])
+    elsewhere = [each.source_evaluation_id for each in references.values()]
+    sources = read_streams(connection, elsewhere) if elsewhere else {}
     for stream, reference in references.items():
         histories[stream] = _followed(histories[stream], reference, sources)
     return [
@@ -202,17 +206,24 @@ def _followed(
 
 
 def split_by_size(
-    connection: Connection, keys: Sequence[EvaluationKey]
+    connection: Connection,
+    keys: Sequence[EvaluationKey],
+    begun: Collection[EvaluationKey] | None = None,
 ) -> Iterator[list[EvaluationKey]]:
-    """The keys in order, in batches that `read_evaluations` can read in little memory."""
+    """The keys in order, in batches that `read_evaluations` can read in little memory.
+
+    `begun` are those of them that may have events, `None` for all.
+    """
     by_id = {key.evaluation_id: key for key in keys}
     beside = {key.evaluation_id: [key.prompt_id] for key in keys}
-    for row in read_beginnings(connection, list(by_id), CarriedOver.__name__):
+    absent = {stream for stream, key in by_id.items() if begun is not None and key not in begun}
+    wanted = [stream for stream in by_id if stream not in absent]
+    for row in read_beginnings(connection, wanted, CarriedOver.__name__) if wanted else ():
         with suppress(UnreadableState):  # reading it says what is wrong
             event = row.event()
             assert isinstance(event, CarriedOver)
             beside[row.stream_id].append(event.source_evaluation_id)
-    for streams in portions(connection, list(by_id), beside):
+    for streams in portions(connection, list(by_id), beside, absent):
         yield [by_id[stream] for stream in streams]
 
 
@@ -237,6 +248,8 @@ class Unfinished(NamedTuple):
     abandoned: int
     keys: list[EvaluationKey]
     """In plan order."""
+    begun: frozenset[EvaluationKey] = frozenset()
+    """Those of them that had an event already: of the others nothing needs to be read."""
 
 
 def read_unfinished(
@@ -251,14 +264,15 @@ def read_unfinished(
     scored = abandoned = 0
     chunk, last = first_chunk, min(first_chunk + _CHUNKS_AT_ONCE, run.chunks)
     left: list[EvaluationKey] = []
+    begun: frozenset[EvaluationKey] = frozenset()
     while chunk < last and not left:
         digests = read_chunk(connection, run_id, chunk)
         chunk += 1
         planned = planned_names(digests, models, range(1, repetitions_of(run.started) + 1))
         found = _unfinished_of(connection, run, planned)
         scored, abandoned = scored + found[0], abandoned + found[1]
-        left += found[2]
-    return Unfinished(chunk, scored, abandoned, left)
+        left, begun = left + found[2], begun | found[3]
+    return Unfinished(chunk, scored, abandoned, left, begun)
 
 
 def read_unfinished_part(
@@ -270,8 +284,7 @@ def read_unfinished_part(
     otherwise than plans are, or shorter.
     """
     planned = _planned_part(connection, run, part, models)
-    scored, abandoned, left = _unfinished_of(connection, run, planned)
-    return Unfinished(run.chunks, scored, abandoned, left)
+    return Unfinished(run.chunks, *_unfinished_of(connection, run, planned))
 
 
 def read_planned_streams(connection: Connection, run: Run, part: PlanPart) -> Iterator[list[str]]:
@@ -307,22 +320,30 @@ def _digests(connection: Connection, run: Run, cases: range) -> list[str]:
 
 def _unfinished_of(
     connection: Connection, run: Run, named: Iterable[PlannedEvaluation]
-) -> tuple[int, int, list[EvaluationKey]]:
-    """How many of these have ended, with a score and without, and the others in plan order."""
+) -> tuple[int, int, list[EvaluationKey], frozenset[EvaluationKey]]:
+    """How many of these have ended, with a score and without; the others in plan order, and those
+    among them that have begun."""
     run_id, final = run.started.originator_id, list(_FINAL)
     scored = abandoned = 0
     left: list[EvaluationKey] = []
+    begun: set[EvaluationKey] = set()
     for planned in _batches(named):
         streams = planned_streams(run_id, planned)
         [found] = connection.execute(
             query("finished_streams"), {"streams": streams, "final": final}
         ).fetchall()
         scored, abandoned = scored + found[0], abandoned + found[1]
-        left += [
-            EvaluationKey(run_id, prompt_id(digest), model, repetition)
-            for digest, model, repetition in (planned[place - 1] for place in found[2])
-        ]
-    return scored, abandoned, left
+        keys = {place: _key_of(run_id, planned[place - 1]) for place in found[2]}
+        left += keys.values()
+        begun.update(keys[place] for place in found[3])
+    if len(set(left)) < len(left):  # one that is planned twice may begin before it comes again
+        begun.update(left)
+    return scored, abandoned, left, frozenset(begun)
+
+
+def _key_of(run_id: UUID, planned: PlannedEvaluation) -> EvaluationKey:
+    digest, model, repetition = planned
+    return EvaluationKey(run_id, prompt_id(digest), model, repetition)
 
 
 def _batches(named: Iterable[PlannedEvaluation]) -> Iterator[list[PlannedEvaluation]]:

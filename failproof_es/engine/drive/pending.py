@@ -30,6 +30,10 @@ from failproof_es.engine.history import (
 )
 from failproof_es.engine.related_runs.carried_over import carry_over
 
+Begun = frozenset[EvaluationKey]
+"""Those that have an event already. This process alone writes the streams of the others, and only
+after it has read them here."""
+Portion = tuple[list[EvaluationKey], Begun]
 Windows = AsyncGenerator[list[RecordedEvaluation]]
 OnCarriedOver = Callable[[RecordedEvaluation], None]
 """Called with each evaluation that a branched run takes over, once that is recorded. Must not
@@ -106,8 +110,9 @@ class PendingEvaluations:
         """The plan in windows; the next one is read while the last one is processed."""
         ahead: asyncio.Task[list[RecordedEvaluation]] | None = None
         try:
-            async for keys in self._planned_keys(models):
-                window, ahead = ahead, asyncio.create_task(self.reader.read(read_evaluations, keys))
+            async for keys, begun in self._planned_keys(models):
+                reading = self.reader.read(read_evaluations, keys, begun=begun)
+                window, ahead = ahead, asyncio.create_task(reading)
                 if window is not None:
                     yield await window
             if ahead is not None:
@@ -116,14 +121,15 @@ class PendingEvaluations:
             if ahead is not None:
                 ahead.cancel()
 
-    async def _planned_keys(self, models: Sequence[str]) -> AsyncGenerator[list[EvaluationKey]]:
+    async def _planned_keys(self, models: Sequence[str]) -> AsyncGenerator[Portion]:
         async for found in self._unfinished(models):
             self.tally.scored += found.scored
             self.tally.abandoned += found.abandoned
             for first in range(0, len(found.keys), WINDOW):
                 window = found.keys[first : first + WINDOW]
-                for portion in await self.reader.read(_portioned, window):
-                    yield portion
+                begun = found.begun and found.begun.intersection(window)
+                for portion in await self.reader.read(_portioned, window, begun):
+                    yield portion, begun
 
     async def _unfinished(self, models: Sequence[str]) -> AsyncGenerator[Unfinished]:
         if self.part is not None:
@@ -141,5 +147,7 @@ class PendingEvaluations:
                 yield await self.reader.read(read_evaluations, [key])
 
 
-def _portioned(connection: Connection, keys: list[EvaluationKey]) -> list[list[EvaluationKey]]:
-    return list(split_by_size(connection, keys))
+def _portioned(
+    connection: Connection, keys: list[EvaluationKey], begun: Begun
+) -> list[list[EvaluationKey]]:
+    return list(split_by_size(connection, keys, begun))

@@ -1,5 +1,5 @@
 -- How many of these streams of evaluations have ended, with a score and without, and the places
--- (from 1) of the others. Only one that is numbered without a gap and ends with its only final event
+-- (from 1) of the others; then of those among them that have an event. Only one that is numbered without a gap and ends with its only final event
 -- counts as ended: of any other, who reads it whole says what it is. Each stream is looked up by
 -- itself, by the index of streams, whatever the planner expects of them.
 SELECT
@@ -8,10 +8,14 @@ SELECT
     coalesce(
         array_agg(planned.place ORDER BY planned.place) FILTER (WHERE found.ended IS NOT TRUE),
         '{}'
+    ),
+    coalesce(
+        array_agg(planned.place) FILTER (WHERE found.ended IS NOT TRUE AND found.events > 0), '{}'
     )
 FROM unnest(%(streams)b::text[]::uuid[]) WITH ORDINALITY AS planned (stream, place)
 CROSS JOIN LATERAL (
     SELECT
+        count(*) AS events,
         bool_or(e.topic = 'Scored') AS scored,
         min(e.originator_version) = 1
             AND count(*) = max(e.originator_version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -261,13 +261,15 @@ def portions(
     connection: Connection,
     streams: Sequence[UUID],
     beside: Mapping[UUID, Sequence[UUID]] | None = None,
+    absent: Collection[UUID] = (),
 ) -> Iterator[list[UUID]]:
     """The streams in order, in batches that need little memory.
 
-    `beside` returns the streams that are read together with a stream.
+    `beside` returns the streams that are read together with a stream. `absent` are those of which
+    it is known that they hold nothing.
     """
     together = {stream: [stream, *(beside or {}).get(stream, ())] for stream in streams}
-    wanted = list({each for found in together.values() for each in found})
+    wanted = list({each for found in together.values() for each in found if each not in absent})
     with connection.cursor(binary=True) as cursor:
         cursor.execute(_STREAM_BYTES, (wanted,))
         sizes: dict[UUID, int] = dict(cursor.fetchall())

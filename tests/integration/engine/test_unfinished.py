@@ -83,6 +83,7 @@ def test_it_is_what_folding_every_evaluation_gives(
     monkeypatch.setattr(history_module, "_LOOKED_UP_AT_ONCE", at_once)
     monkeypatch.setattr(history_module, "_CHUNKS_AT_ONCE", chunks)
     found: list[EvaluationKey] = []
+    told: set[EvaluationKey] = set()
     counted = Tally(CASES)
     with store.connect() as connection:
         run = read_run(connection, run_id)
@@ -95,7 +96,8 @@ def test_it_is_what_folding_every_evaluation_gives(
             counted.scored += part.scored
             counted.abandoned += part.abandoned
             found += part.keys
-        left, tally = [], Tally(CASES)
+            told |= part.begun
+        left, have_events, tally = [], set(), Tally(CASES)
         for recorded in recorded_evaluations(connection, run):
             try:
                 state = None if recorded.carried_over else recorded.state()
@@ -105,7 +107,10 @@ def test_it_is_what_folding_every_evaluation_gives(
                 tally.add(state)
             else:
                 left.append(recorded.key)
+                if recorded.history or recorded.broken:
+                    have_events.add(recorded.key)
     assert (found, counted) == (left, tally)
+    assert told == have_events and 0 < len(told) < len(left)
     assert (counted.scored, counted.abandoned, len(left)) == (2, 1, 8)
 
 

@@ -231,7 +231,7 @@ def _sizes(connection: SimulatedConnection, parameters: Parameters) -> Answer:
 def _finished(connection: SimulatedConnection, parameters: Parameters) -> Answer:
     final = set(parameters["final"])
     scored = abandoned = 0
-    others = []
+    others, begun = [], []
     for place, stream in enumerate(map(UUID, parameters["streams"]), 1):
         rows = connection.streams.get(stream, ())
         topics = [row.entry.topic for row in rows]
@@ -241,11 +241,12 @@ def _finished(connection: SimulatedConnection, parameters: Parameters) -> Answer
         ended = ended and "CarriedOver" not in topics
         if not ended:
             others.append(place)
+            begun += [place] if rows else []
         elif "Scored" in topics:
             scored += 1
         else:
             abandoned += 1
-    return [(scored, abandoned, others)]
+    return [(scored, abandoned, others, begun)]
 
 
 def _positions(connection: SimulatedConnection, parameters: Parameters) -> Answer:
