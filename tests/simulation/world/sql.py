@@ -324,6 +324,6 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     query("streams_without_outcome"): _streams_without_outcome,
     query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
-    reader.VERSIONS: _versions,
+    _text(reader.VERSIONS): _versions,
     **queue.ANSWERS,
 }
