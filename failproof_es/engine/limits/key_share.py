@@ -339,9 +339,7 @@ class KeyShare:
         if answer.answered_s is not None and not claim.was_answered:
             for gate in self.gates:
                 gate.hear_of_answer(answer.answered_s)
-        waiting = {
-            _place(each.request): each for each in self._waiting if not each.answered.done()
-        }
+        waiting = {_place(each.request): each for each in self._waiting if not each.answered.done()}
         needs = [(place, most_tokens(each.request)) for place, each in waiting.items()]
         for place in self._tokens.serve(needs, now):
             waiting[place].answered.set_result(None)
