@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from math import inf
 from typing import Any
-from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import pytest
 
 from failproof_es.core.evaluation import Evaluation, fold
-from failproof_es.core.limits import Answer, Claim, KeyState, Limits, LocalShare, TokenQueue
+from failproof_es.core.limits import Answer, Claim, LocalShare, TokenQueue
 from failproof_es.core.sharding import leases
 from failproof_es.core.sharding.leases import Leases
 from failproof_es.core.spend import Report, RunBudget, SliceBudget, Spending
@@ -31,7 +30,6 @@ from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.recorder import EventRecorder
 from failproof_es.store.writing.shared_state import DatabaseBook
 from failproof_es.support import clock
-from tests.simulation.world import shared_state
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 
@@ -149,11 +147,6 @@ def tokens_not_given_back(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(TokenQueue, "settle", lambda self, permit, used: self.send(permit))
 
 
-def tokens_not_reserved_again(patched: pytest.MonkeyPatch) -> None:
-    """Nobody asks for the tokens of a request that has begun when its share has ended."""
-    patched.setattr(TokenQueue, "needs", lambda self, waiting: min(waiting, default=0))
-
-
 def tokens_not_counted(patched: pytest.MonkeyPatch) -> None:
     """A worker does not tell what it used of a limit of tokens."""
     claim = LocalShare.claim
@@ -183,20 +176,6 @@ def retry_after_not_shared(patched: pytest.MonkeyPatch) -> None:
         pass_on(self, claim, answer._replace(held_s=0.0))
 
     patched.setattr(KeyShare, "_pass_on", deaf)
-
-
-def late_claims_taken(patched: pytest.MonkeyPatch) -> None:
-    """A claim of a share that arrives after a newer one counts."""
-    patched.setattr(shared_state, "share", _whatever_its_number(shared_state.share))
-
-
-def _whatever_its_number(share: Any) -> Any:
-    def taken(state: KeyState, limits: Limits, own: UUID, claim: Claim, **given: Any) -> Any:
-        if (before := state.shares.get(own)) is not None:
-            claim = claim._replace(number=max(claim.number, before.claims + 1))
-        return share(state, limits, own, claim, **given)
-
-    return taken
 
 
 def shards_not_reconciled(patched: pytest.MonkeyPatch) -> None:
@@ -246,11 +225,9 @@ MUTATIONS: Mapping[str, Mutation] = {
         slice_given_back_in_flight,
         spending_of_a_dead_worker_forgotten,
         tokens_not_given_back,
-        tokens_not_reserved_again,
         tokens_not_counted,
         limits_counted_per_worker,
         retry_after_not_shared,
-        late_claims_taken,
         shards_not_reconciled,
         finished_by_the_hints,
     )

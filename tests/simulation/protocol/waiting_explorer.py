@@ -11,7 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from tests.simulation.protocol.waiting_world import Setting, Unsafe, World
+from tests.simulation.protocol.waiting_parts import Setting, Unsafe
+from tests.simulation.protocol.waiting_world import World
 
 
 class Stuck(Exception):

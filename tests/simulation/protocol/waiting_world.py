@@ -8,19 +8,16 @@ pure functions: `LocalShare`, `TokenQueue` and `share` of tokens and slots, `Sli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
 from math import inf
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
-from failproof_es.core.limits import KeyState, Limits, LocalShare, Permit, Place, TokenQueue, share
-from failproof_es.core.spend import Charge, SliceBudget, Spending
+from failproof_es.core.limits import KeyState, Place, share
+from failproof_es.core.spend import Charge, Spending
 from failproof_es.core.spend.slices import reserve, total_of
-
-Phase = Literal["asks", "for tokens", "for money", "begun", "sent", "done", "left"]
-"""It asks for a place at its server, waits for tokens or money, has a request on record that is not
-sent, one that is, or an answer; or it was left: a stop, or a lease that may have ended."""
+from tests.simulation.protocol.waiting_parts import Asking, Setting, Unsafe, Worker, copy_of
 
 SHARE_S, _ENDED, _COUNTS_UNTIL = 15.0, 0.0, 1_000.0
 _NEEDS, _USED = 2, 1
@@ -28,135 +25,8 @@ _NEEDS, _USED = 2, 1
 _WORST, _CHARGE = Decimal(2), Decimal(1)
 _NOTHING = Decimal(0)
 
-
-class Unsafe(Exception):
-    """Something happens that must not."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The protocol of waiting; a test breaks one of them at a time."""
-
-    queue: type[TokenQueue] = TokenQueue
-    slot_given_back: bool = True
-    """Who waits for tokens or money gives its place at the server back first."""
-    tokens_given_back: bool = True
-    """Who waits for money gives its tokens back first."""
-    money_withdrawn: bool = True
-    """What was promised to an evaluation is free once that is left; so are tokens."""
-    tokens_withdrawn: bool = True
-    promises_end: bool = True
-    """Where others wait, promised money is free after some seconds."""
-    unused_given_back: bool = True
-    """Where others wait, or one waits itself, money that no request has is given back."""
-    dead_counted: bool = True
-    """Who waits for money frees what was reserved for a dead worker, whose shard nobody takes."""
-    in_flight_kept: bool = True
-    """What requests in flight may cost stays reserved."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How many there are, what they may have, and how much may go wrong."""
-
-    workers: int = 2
-    evaluations: int = 1
-    """Of each worker."""
-    slots: int | None = 1
-    """Over all workers."""
-    places: int = 1
-    """Of each worker."""
-    tokens: int | None = 3
-    ceiling: int | None = 3
-    mishaps: int = 2
-    kinds: frozenset[str] = frozenset({"killed", "cut off", "left", "turned away"})
-    rules: Rules = Rules()
-
-    @property
-    def limits(self) -> Limits:
-        """Of the provider key."""
-        return Limits(self.slots, None, self.tokens)
-
-
-@dataclass(slots=True)
-class Asking:
-    """One evaluation."""
-
-    phase: Phase = "asks"
-    permit: Permit | None = None
-    has_money: bool = False
-    """Whether money is promised to it."""
-    keeps_place: bool = False
-    """Whether it waits with a place at the server, which no rule of ours allows."""
-    counted: int = 0
-    """Tokens that it sent within the present minute and are not settled."""
-    is_covered: bool = False
-    """Whether it is in flight under a share that has not ended since it was sent."""
-
-    @property
-    def inside(self) -> bool:
-        """Whether it has a place at the server."""
-        return self.keeps_place or self.phase in ("begun", "sent")
-
-
-class Worker:
-    """One worker, which drives one shard."""
-
-    def __init__(self, setting: Setting, number: int, own: int, spent: Spending) -> None:
-        self.number = number
-        self.own = UUID(int=own)
-        self.alive = True
-        self.share = LocalShare(setting.limits)
-        self.queue = setting.rules.queue(self.share)
-        self.slice = SliceBudget(Decimal(setting.ceiling or 0), spent)
-        self.refused = self.wanted_elsewhere = False
-        self.asking = [Asking() for _ in range(setting.evaluations)]
-
-    def copy(self) -> Worker:
-        """Another one, which can change by itself."""
-        new = _copied(self)
-        permits: dict[int, Permit] = {}
-
-        def permit_of(permit: Permit) -> Permit:
-            return permits.setdefault(id(permit), replace(permit))
-
-        new.share, new.slice, new.queue = map(_copied, (self.share, self.slice, self.queue))
-        new.queue._share = new.share
-        new.queue._begun = [permit_of(each) for each in self.queue._begun]
-        new.queue._promised = {at: permit_of(each) for at, each in self.queue._promised.items()}
-        new.asking = [
-            replace(each, permit=None if each.permit is None else permit_of(each.permit))
-            for each in self.asking
-        ]
-        return new
-
-    def key(self) -> tuple[Any, ...]:
-        """What tells it from another one."""
-        share, own = self.share, self.slice
-
-        def of_permit(permit: Permit | None) -> tuple[int, bool] | None:
-            return None if permit is None else (permit.tokens, share.is_void(permit))
-
-        return (
-            self.alive, self.own.int, self.refused, self.wanted_elsewhere,
-            share.usable_until, share.limits, share._cap, share._fair, share._tokens,
-            share._reserved, share._used_tokens, share._before, share.in_flight,
-            tuple(map(of_permit, self.queue._begun)),
-            tuple((at.version, of_permit(each)) for at, each in self.queue._promised.items()),
-            own.room, own.own, own.spending.spent,
-            tuple(
-                (
-                    each.phase, of_permit(each.permit), each.has_money, each.keeps_place,
-                    each.counted, each.is_covered,
-                )
-                for each in self.asking
-            ),
-        )  # fmt: skip
-
-    @property
-    def over(self) -> bool:
-        """Whether it can do no more for its evaluations."""
-        return all(each.phase in ("done", "left") for each in self.asking)
+Step = tuple[str, bool, Callable[["World"], None]]
+"""What it is called, whether it leads on of itself (no mishap), and what it does."""
 
 
 class World:
@@ -179,7 +49,7 @@ class World:
 
     def copy(self) -> World:
         """One that can change by itself."""
-        new = _copied(self)
+        new = copy_of(self)
         new.workers = [each.copy() for each in self.workers]
         new.rows = dict(self.rows)
         return new
@@ -209,8 +79,8 @@ class World:
 
     # -- what can happen -------------------------------------------------------------------
 
-    def steps(self) -> Iterator[tuple[str, bool, Callable[[World], None]]]:
-        """What it is called, whether it leads on of itself (no mishap), and what it does."""
+    def steps(self) -> Iterator[Step]:
+        """All that can happen next."""
         if self.over:
             return
         if self.held:
@@ -239,9 +109,7 @@ class World:
             else:
                 yield from self._steps_of_dead(at, worker)
 
-    def _steps_of(
-        self, at: int, worker: Worker
-    ) -> Iterator[tuple[str, bool, Callable[[World], None]]]:
+    def _steps_of(self, at: int, worker: Worker) -> Iterator[Step]:
         name = f"worker {worker.own.int}"
         if self.setting.limits.any:
             yield f"{name} tells of its limits", True, lambda new: new._exchange(at)
@@ -260,9 +128,7 @@ class World:
         if self.mishaps and "cut off" in self.setting.kinds and worker.share.usable_until == inf:
             yield f"{name} is cut off for longer than its share", False, lambda new: new._cut(at)
 
-    def _steps_of_dead(
-        self, at: int, worker: Worker
-    ) -> Iterator[tuple[str, bool, Callable[[World], None]]]:
+    def _steps_of_dead(self, at: int, worker: Worker) -> Iterator[Step]:
         name = f"the shard of worker {worker.own.int}"
         living = [each for each in self.workers if each.alive]
         reserved = worker.number in self.rows and self.rows[worker.number].reserved
@@ -273,7 +139,7 @@ class World:
 
     def _steps_of_evaluation(
         self, at: int, number: int, name: str, worker: Worker, each: Asking
-    ) -> Iterator[tuple[str, bool, Callable[[World], None]]]:
+    ) -> Iterator[Step]:
         if each.phase == "asks" and self._admits(worker, each):
             yield f"{name} enters", True, lambda new: new._enter(at, number)
         if each.phase == "begun" and self._may_go(worker):
@@ -282,9 +148,9 @@ class World:
             yield f"{name} is answered", True, lambda new: new._answer(at, number)
             if self.mishaps and "turned away" in self.setting.kinds:
                 yield f"{name} is turned away", False, lambda new: new._turn_away(at, number)
-        if self.mishaps and "left" in self.setting.kinds and each.phase not in ("done", "left"):
-            if each.phase != "sent":
-                yield f"{name} is left", False, lambda new: new._leave(at, number)
+        may_leave = self.mishaps and "left" in self.setting.kinds
+        if may_leave and each.phase not in ("sent", "done", "left"):
+            yield f"{name} is left", False, lambda new: new._leave(at, number)
 
     # -- a request -------------------------------------------------------------------------
 
@@ -538,12 +404,6 @@ class World:
             kept = worker.share._reserved or worker.share.in_flight or worker.queue._promised
             if kept or worker.queue._begun or worker.slice.own.reserved:
                 raise Unsafe(f"worker {worker.own.int} keeps something when all is done")
-
-
-def _copied(one: Any) -> Any:
-    new = object.__new__(type(one))
-    new.__dict__.update(one.__dict__)
-    return new
 
 
 def _place(number: int) -> Place:
