@@ -86,6 +86,12 @@ def _install(connection: psycopg.Connection[Any]) -> None:
 
 def a_run(url: str, folder: Path) -> None:
     """Run three cases with a model that is a class, by the command of this version."""
+    write_files(folder)
+    command(url, folder, "start", "run.yaml")
+
+
+def write_files(folder: Path) -> None:
+    """What a run needs: its model, its cases, its configuration `run.yaml`."""
     (folder / "constant_model.py").write_text(_MODEL, "utf-8")
     (folder / "sitecustomize.py").write_text(_NOBODY, "utf-8")
     (folder / "suite.jsonl").write_text(
@@ -98,7 +104,6 @@ def a_run(url: str, folder: Path) -> None:
         "execution": {"parallel_workers": 2, "retry_attempts": 1, "repetitions": 2},
     }
     (folder / "run.yaml").write_text(json.dumps(configuration), "utf-8")
-    command(url, folder, "start", "run.yaml")
 
 
 def command(url: str, folder: Path, *arguments: str) -> str:

@@ -170,7 +170,7 @@ class History:
         self.database.on_commit = self._committed
         self.database.note = self._note
         self.servers.on_send = self._sent
-        self.servers.on_charge = self.bill.charge
+        self.servers.on_charge = self._charged
         self._drive()
         self._plan_disturbance()
         self.loop.outside(self.random.random() * 5, self._poll_again)
@@ -322,6 +322,10 @@ class History:
             return  # who lost the run may still waste a call
         if sent.body not in self._in_flight.values():
             self.violations.append(f"request {sent.number} asks for a reply that is on record")
+
+    def _charged(self, number: int, input_tokens: int, output_tokens: int) -> None:
+        """A server charges these tokens for a request that arrived."""
+        self.bill.charge(number, input_tokens, output_tokens)
 
     def _observed(self, event: Event) -> None:
         """An event that a drive says is durable must be."""

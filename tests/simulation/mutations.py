@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from math import inf
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
 from failproof_es.core.evaluation import Evaluation, fold
+from failproof_es.core.limits import Answer, Claim, LocalShare, TokenQueue
 from failproof_es.core.sharding import leases
 from failproof_es.core.sharding.leases import Leases
 from failproof_es.core.spend import Report, RunBudget, SliceBudget, Spending
@@ -19,12 +21,15 @@ from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish.final_pass import FinalScan
 from failproof_es.engine.finish.finalize import finalize
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.engine.limits.key_share import KeyShare, MemoryBook
 from failproof_es.engine.workers import ending, shared_budget, worker
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.events import Counts, Event
 from failproof_es.models import http_reply
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.recorder import EventRecorder
+from failproof_es.store.writing.shared_state import DatabaseBook
+from failproof_es.support import clock
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
 
@@ -137,6 +142,42 @@ def spending_of_a_dead_worker_forgotten(patched: pytest.MonkeyPatch) -> None:
     patched.setattr(shared_budget, "shard_spending", lambda connection, run, part: Spending())
 
 
+def tokens_not_given_back(patched: pytest.MonkeyPatch) -> None:
+    """Tokens that were reserved for a request are not free when it ends."""
+    patched.setattr(TokenQueue, "settle", lambda self, permit, used: self.send(permit))
+
+
+def tokens_not_counted(patched: pytest.MonkeyPatch) -> None:
+    """A worker does not tell what it used of a limit of tokens."""
+    claim = LocalShare.claim
+
+    def silent(self: LocalShare, *now: Any, **given: Any) -> Claim:
+        return claim(self, *now, **given)._replace(used_tokens=0)
+
+    patched.setattr(LocalShare, "claim", silent)
+
+
+def limits_counted_per_worker(patched: pytest.MonkeyPatch) -> None:
+    """Each worker has the whole limits of a provider key."""
+    books: WeakKeyDictionary[DatabaseBook, MemoryBook] = WeakKeyDictionary()
+
+    def alone(self: DatabaseBook, *claimed: Any) -> Answer:
+        book = books.setdefault(self, MemoryBook(clock.monotonic_s))
+        return book.exchange(*claimed)
+
+    patched.setattr(DatabaseBook, "exchange", alone)
+
+
+def retry_after_not_shared(patched: pytest.MonkeyPatch) -> None:
+    """A worker does not heed what a server told another one."""
+    pass_on = KeyShare._pass_on
+
+    def deaf(self: KeyShare, claim: Claim, answer: Answer) -> None:
+        pass_on(self, claim, answer._replace(held_s=0.0))
+
+    patched.setattr(KeyShare, "_pass_on", deaf)
+
+
 def shards_not_reconciled(patched: pytest.MonkeyPatch) -> None:
     """Nobody looks for shards whose job was lost."""
     patched.setattr(worker, "enqueue_missing", lambda connection, runs: [])
@@ -183,6 +224,10 @@ MUTATIONS: Mapping[str, Mutation] = {
         slice_not_checked,
         slice_given_back_in_flight,
         spending_of_a_dead_worker_forgotten,
+        tokens_not_given_back,
+        tokens_not_counted,
+        limits_counted_per_worker,
+        retry_after_not_shared,
         shards_not_reconciled,
         finished_by_the_hints,
     )

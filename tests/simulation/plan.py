@@ -57,6 +57,7 @@ class Shape:
     at_once: int | None = None
     """The configured limits of each server; `None` for none."""
     per_minute: int | None = None
+    tokens_per_minute: int | None = None
 
     @classmethod
     def draw(cls, random: Random, *, ceiling: bool = False, judged: bool = False) -> Shape:
@@ -129,6 +130,7 @@ def _model(shape: Shape, name: str, number: int) -> dict[str, Any]:
         "max_tokens": MOST_OUTPUT_TOKENS,
         "concurrent_requests": shape.at_once,
         "requests_per_minute": shape.per_minute,
+        "tokens_per_minute": shape.tokens_per_minute,
     }
 
 

@@ -15,11 +15,9 @@ from types import SimpleNamespace
 from typing import cast
 from uuid import UUID
 
-import orjson
 import psycopg
 
 from failproof_es.configuration.schema import Configuration
-from failproof_es.core.limits.shared import MINUTE_S
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice
 from failproof_es.core.sharding.shards import ShardId, shard_count
 from failproof_es.engine import lifecycle, operations
@@ -44,6 +42,7 @@ from failproof_es.store.writing.lease import LEASE_S, RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from tests.simulation.history import Drive, History
 from tests.simulation.plan import prepared
+from tests.simulation.quotas import Quotas
 from tests.simulation.world.database import SimulatedStore
 from tests.simulation.world.leases import SimulatedShardLeases
 from tests.simulation.world.loop import PROCESS, SimulatedLoop
@@ -95,10 +94,14 @@ class WorkersHistory(History):
         limits = Random(f"{seed}/limits")
         if limits.random() < _LIMITED:
             at_once, per_minute = limits.choice((None, 1, 2)), limits.choice((None, 5, 8))
-            self.shape = replace(self.shape, at_once=at_once, per_minute=per_minute)
+            tokens = limits.choice((None, 600, 1_000))
+            self.shape = replace(
+                self.shape, at_once=at_once, per_minute=per_minute, tokens_per_minute=tokens
+            )
             self.plan = prepared(self.shape)
-        self._came: dict[int, list[float]] = {}
-        """By server: when workers sent it something."""
+            self.servers.hold_at = limits.randint(1, 3)
+        self.quotas = Quotas(self.shape, self.database.shared.holds, _CALM_S, self.violations)
+        self._were_stopped: set[str] = set()
         self.shard_pieces = self.random.randint(1, 2)
         as_before = Random(f"{seed}/cut").random() < _CUT_AS_BEFORE
         self.pieces_of_case = 1 if as_before else self.shape.repetitions
@@ -189,14 +192,18 @@ class WorkersHistory(History):
 
     def _sent(self, sent: Sent) -> None:
         super()._sent(sent)
-        most = self.shape.per_minute
-        if most is None or sent.process.name not in self.workers:
-            return  # who drives alone knows its own limits only
-        server = int(orjson.loads(sent.body)["model"].rpartition("-")[2]) % self.shape.servers
-        came = self._came.setdefault(server, [])
-        came.append(self.loop.now_s)
-        if sum(at > self.loop.now_s - MINUTE_S for at in came) > most:
-            self.violations.append(f"server {server} got more than {most} requests in a minute")
+        name = sent.process.name
+        if name in self.workers:  # who drives alone knows its own limits only
+            self.quotas.send(sent, self.loop.now_s, was_stopped=name in self._were_stopped)
+
+    def _charged(self, number: int, input_tokens: int, output_tokens: int) -> None:
+        super()._charged(number, input_tokens, output_tokens)
+        self.quotas.charge(number, input_tokens, output_tokens)
+
+    def _disturb_drive(self, kind: str, drive: Drive) -> None:
+        if kind == "stopped":
+            self._were_stopped.add(drive.process.name)
+        super()._disturb_drive(kind, drive)
 
     def _take_over(self, store: SimulatedStore) -> bool:
         return lifecycle._take_from_workers(cast("Store", store), self.run_id)

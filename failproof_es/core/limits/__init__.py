@@ -22,3 +22,5 @@ from failproof_es.core.limits.shared import Limits as Limits
 from failproof_es.core.limits.shared import ProviderKey as ProviderKey
 from failproof_es.core.limits.shared import lowest_of as lowest_of
 from failproof_es.core.limits.shared import share as share
+from failproof_es.core.limits.token_queue import Place as Place
+from failproof_es.core.limits.token_queue import TokenQueue as TokenQueue

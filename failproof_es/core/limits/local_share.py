@@ -95,8 +95,13 @@ class LocalShare:
             again = self.reserve(permit.tokens, now)
             if again is None:
                 return False
-            permit.era = again.era
+            permit.tokens, permit.era = again.tokens, again.era
         return True
+
+    def is_void(self, permit: Permit) -> bool:
+        """Whether its tokens went with a share that ended: they must be reserved again."""
+        limited = self.limits.tokens is not None
+        return limited and permit.tokens > 0 and permit.era != self._era
 
     def settle(self, permit: Permit, used: int | None) -> None:
         """Replace reserved tokens by those that were used; `None` where nobody knows."""

@@ -126,7 +126,7 @@ class ConcurrencyLimiter:
             return None
         self._under_way += 1
         if self.share is not None:
-            self.share.send()
+            self.share.send(permit)
         return clock.monotonic_s()
 
     def on_answer(self, sent_at: float) -> None:

@@ -21,7 +21,9 @@ from failproof_es.core.limits import (
     Limits,
     LocalShare,
     Permit,
+    Place,
     ProviderKey,
+    TokenQueue,
     share,
 )
 from failproof_es.core.spend import costs_nothing, most_output_tokens
@@ -117,8 +119,7 @@ class KeyShare:
         self._clock = clock
         self._own = uuid4()
         self._waiting: list[_Waiter] = []
-        self._promised: dict[tuple[UUID, int], Permit] = {}
-        """Tokens of requests that waited for them, until they are prepared again."""
+        self._tokens = TokenQueue(self._local)
         self._heard = Claim()
         """What the server said, to be told."""
         self._held_until = -inf
@@ -185,8 +186,9 @@ class KeyShare:
             self._local.may_send(now) and self._local.still_holds(permit, now)
         )
 
-    def send(self) -> None:
-        """Note that a request is sent."""
+    def send(self, permit: Permit) -> None:
+        """Note that the request of this permit is sent."""
+        self._tokens.send(permit)
         self._local.send()
 
     def end(self) -> None:
@@ -197,9 +199,7 @@ class KeyShare:
 
     def reserve(self, request: RequestSent) -> Permit | None:
         """Reserve the tokens of a request; `None` where it has to wait: `wait_for_tokens`."""
-        if (promised := self._promised.pop(_place(request), None)) is not None:
-            return promised
-        return self._local.reserve(most_tokens(request), self._clock())
+        return self._tokens.begin(_place(request), most_tokens(request), self._clock())
 
     async def wait_for_tokens(self, request: RequestSent, stop: asyncio.Event) -> None:
         """Wait until the request's tokens are free, and keep them for it, or until `stop`.
@@ -222,13 +222,12 @@ class KeyShare:
 
     def withdraw(self, request: RequestSent) -> None:
         """Who waited for tokens for the request is gone: none are kept for it any more."""
-        if (promised := self._promised.pop(_place(request), None)) is not None:
-            self._local.settle(promised, 0)
+        if self._tokens.withdraw(_place(request)):
             self._changed.set()
 
     def settle(self, permit: Permit, used: int | None) -> None:
         """Replace reserved tokens by those that were used; `None` where nobody knows."""
-        self._local.settle(permit, used)
+        self._tokens.settle(permit, used)
 
     def hear(self, source: Gate, *, hold_s: float = 0.0, cut: bool = False) -> None:
         """The server turned a request of this gate away: the other workers learn it at once."""
@@ -291,7 +290,7 @@ class KeyShare:
         claim = self._local.claim(
             self._clock(),
             waiting=at_gates + len(waiting),
-            needs_tokens=min(waiting, default=0),
+            needs_tokens=self._tokens.needs(waiting),
         )
         heard, self._heard = self._heard, Claim()
         claim = claim._replace(
@@ -340,12 +339,10 @@ class KeyShare:
         if answer.answered_s is not None and not claim.was_answered:
             for gate in self.gates:
                 gate.hear_of_answer(answer.answered_s)
-        for waiter in self._waiting:
-            if not waiter.answered.done():
-                permit = self._local.reserve(most_tokens(waiter.request), now)
-                if permit is not None:
-                    self._promised[_place(waiter.request)] = permit
-                    waiter.answered.set_result(None)
+        waiting = {_place(each.request): each for each in self._waiting if not each.answered.done()}
+        needs = [(place, most_tokens(each.request)) for place, each in waiting.items()]
+        for place in self._tokens.serve(needs, now):
+            waiting[place].answered.set_result(None)
 
     def _wake(self) -> None:
         for gate in self.gates:
@@ -392,5 +389,5 @@ def tokens_used(outcome: EvaluationEvent) -> int | None:
     return 0 if isinstance(outcome, ErrorRecorded) and costs_nothing(outcome) else None
 
 
-def _place(request: RequestSent) -> tuple[UUID, int]:
-    return request.originator_id, request.originator_version
+def _place(request: RequestSent) -> Place:
+    return Place(request.originator_id, request.originator_version)

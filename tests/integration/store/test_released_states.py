@@ -24,7 +24,7 @@ from failproof_es.store.schema.migration import migrations
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.store.store import Store
 from tests.released.catalog import catalog
-from tests.released.record import FOLDER, SQL, a_run, command
+from tests.released.record import FOLDER, SQL, a_run, command, write_files
 
 STATES = sorted(file.stem for file in FOLDER.glob("*.json"))
 
@@ -42,9 +42,11 @@ def own_server() -> Iterator[EmbeddedServer]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def make_as_then(url: str, name: str) -> None:
-    """Make the database that this version made, with its run."""
+def make_as_then(url: str, name: str, *, killed: bool = False) -> None:
+    """Make the database that this version made, with its run. `killed`: as it was in the middle."""
     state = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
+    if killed:
+        state["tables"]["events"]["rows"] = _until_killed(state["tables"]["events"])
     with psycopg.connect(url, autocommit=True) as connection:
         with connection.transaction():
             for statement in state["statements"]:
@@ -58,6 +60,21 @@ def make_as_then(url: str, name: str) -> None:
             "SELECT setval(pg_get_serial_sequence('failproof.events', 'notification_id'), "
             "max(notification_id)) FROM failproof.events"
         )
+
+
+def _until_killed(events: dict[str, list[str]]) -> list[str]:
+    """The rows that a process left which was killed with two evaluations scored, and a request in
+    flight."""
+    topic, position = (events["columns"].index(each) for each in ("topic", "notification_id"))
+    kept: list[str] = []
+    scored = 0
+    for row in sorted(events["rows"], key=lambda each: int(each.split("\t")[position])):
+        kept.append(row)
+        said = row.split("\t")[topic]
+        scored += said == "Scored"
+        if scored >= 2 and said == "RequestSent":
+            return kept
+    raise AssertionError("nothing is left to be done")
 
 
 @pytest.fixture(scope="module")
@@ -130,3 +147,34 @@ def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
                 assert resolve_run(connection, "latest") == resolve_run(connection, "2")
             verified = json.loads(command(store.url, tmp_path, "verify", "--format", "json"))
             assert verified["genuine"], verified
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [STATES[0], STATES[len(STATES) // 2], STATES[-1]])
+def test_a_run_that_an_older_version_left_half_done_is_ended_by_workers(
+    name: str, tmp_path: Path
+) -> None:
+    """Its database is upgraded by the command, and two worker processes do what is left."""
+    count = "SELECT count(*) FROM failproof.stored_events WHERE topic = %s"
+    write_files(tmp_path)
+    with own_server() as server:
+        make_as_then(server.url, name, killed=True)
+        command(server.url, tmp_path, "db", "init")
+        url = server.url_as(WRITER)
+        with psycopg.connect(url, autocommit=True) as connection:
+
+            def number(topic: str) -> int:
+                [(found,)] = connection.execute(count, (topic,)).fetchall()
+                return int(found)
+
+            answered = number("ResponseReceived")
+            assert 2 <= answered < 6
+            sent = number("RequestSent")
+            command(url, tmp_path, "resume", "1", "--workers", "2")
+            assert [number(each) for each in ("Scored", "RunCompleted", "RunSealed")] == [6, 1, 1]
+            assert number("ResponseReceived") == 6, "no recorded answer was asked for again"
+            assert number("AttemptLost") == sent - answered > 0
+            assert number("WorkerJoined") >= 1
+        verified = json.loads(command(url, tmp_path, "verify", "--format", "json"))
+        assert verified["genuine"], verified
+        assert "differences" in command(url, tmp_path, "replay", "1", "--format", "json")

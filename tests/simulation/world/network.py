@@ -25,6 +25,8 @@ from tests.simulation.world.faults import Faults, ServerFault
 from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop
 
 _NOT_CHARGED = ("rate_limited", "busy", "overloaded", "refusing")
+_LONG_S = 60
+"""What `Retry-After` says then."""
 _WORDS = ("yes", "no", "I cannot help with that.", "")
 
 
@@ -59,6 +61,8 @@ class ModelServers:
     on_charge: Callable[[int, int, int], None] = lambda number, read, written: None
     """Called with the tokens of each request that a server charges for."""
     sent: list[Sent] = field(default_factory=list)
+    hold_at: int = 0
+    """The number of a request that is surely turned away, for long; 0 for none."""
 
     def ask(self, model: str, body: bytes) -> asyncio.Future[_Reply]:
         """Send it. The future gets the reply, or an `OSError`, or nothing at all."""
@@ -72,7 +76,7 @@ class ModelServers:
         return reply
 
     def _arrive(self, model: str, sent: Sent, reply: asyncio.Future[_Reply]) -> None:
-        fault = self.faults.of_server()
+        fault = "rate_limited" if sent.number == self.hold_at else self.faults.of_server()
         if fault == "unreachable":
             _settle(reply, ConnectionRefusedError("refused"))
             return
@@ -104,7 +108,9 @@ class ModelServers:
     ) -> _Reply:
         headers = {"content-type": "application/json", "x-request-id": str(number)}
         if fault == "rate_limited":
-            headers["retry-after"] = str(self.random.choice((1, 2, 5)))
+            headers["retry-after"] = str(
+                _LONG_S if number == self.hold_at else self.random.choice((1, 2, 5))
+            )
             return _Reply(429, headers, b'{"error": "too many requests"}')
         if fault == "busy":
             return _Reply(429, headers, b'{"error": "too many requests"}')

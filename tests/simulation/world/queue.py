@@ -42,6 +42,7 @@ class QueuedJob:
     """A job in the table: it waits, or was taken by a worker of procrastinate."""
 
     shard: ShardId
+    priority: int = 0
     taken_by: int | None = None
 
 
@@ -54,12 +55,12 @@ class QueueTable:
         self.heartbeats: dict[int, float] = {}
         """By worker of procrastinate, when it was heard of last."""
 
-    def add(self, shards: Sequence[ShardId]) -> None:
+    def add(self, shards: Sequence[ShardId], priority: int = 0) -> None:
         """All of them, or none. Raises `AlreadyEnqueued`."""
         waiting = {job.shard for job in self.jobs if job.taken_by is None}
         if not waiting.isdisjoint(shards):
             raise exceptions.AlreadyEnqueued
-        self.jobs += map(QueuedJob, shards)
+        self.jobs += [QueuedJob(shard, priority) for shard in shards]
 
     def lives(self, worker: int | None, now: float) -> bool:
         """Whether this worker of procrastinate was heard of lately."""
@@ -128,7 +129,7 @@ class SimulatedQueue:
         ]
         if not waiting:
             return None
-        job = waiting[0]
+        job = max(waiting, key=lambda each: each.priority)  # of several, the first that came
         fault = self._database.faults.of_queue()
         if fault is not None:
             self._database.note(f"the job was {fault}: shard {job.shard.shard}")
@@ -136,7 +137,7 @@ class SimulatedQueue:
             self._table.jobs.remove(job)
             return None
         if fault == "doubled":
-            return QueuedJob(job.shard)
+            return QueuedJob(job.shard, job.priority)
         job.taken_by = self._worker
         if fault == "stuck":  # the answer was lost on the way
             self._worker = self._registered()
@@ -183,7 +184,8 @@ def _deferred(some: Sequence[jobs.Job], *, connection: SimulatedConnection) -> N
         ShardId(UUID(str(job.task_kwargs["run_id"])), int(str(job.task_kwargs["shard"])))
         for job in some
     ]
-    connection.written(lambda: connection.database.queue.add(shards))
+    [priority] = {job.priority for job in some}
+    connection.written(lambda: connection.database.queue.add(shards, priority))
 
 
 SIMULATED_APP: Any = SimpleNamespace(job_manager=SimpleNamespace(batch_defer_jobs=_deferred))

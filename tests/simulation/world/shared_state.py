@@ -44,6 +44,8 @@ class SharedTables:
     """By run and shard: the epoch and the number of the newest report, and what it got."""
     wanted_until: dict[UUID, float] = field(default_factory=dict)
     keys: dict[str, KeyState] = field(default_factory=dict)
+    holds: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    """By server: when it was told that one wants nothing, and until when."""
 
 
 class SimulatedState:
@@ -154,13 +156,16 @@ def _share(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
     keys = database.shared.keys
     limits = Limits(given["own_concurrency"], given["own_requests"], given["own_tokens"])
     claim = Claim(**{name: given[name] for name in Claim._fields})
+    before = keys.get(given["key"], KeyState())
     try:
         keys[given["key"]], answer = share(
-            keys.get(given["key"], KeyState()), limits, given["own"], claim,
-            now=database.now_s, seconds=given["seconds"],
-        )  # fmt: skip
+            before, limits, given["own"], claim, now=database.now_s, seconds=given["seconds"]
+        )
     except LateClaim as late:
         raise LateStatement(str(late)) from late
+    if (held_until := keys[given["key"]].held_until) > before.held_until:
+        told = database.shared.holds.setdefault(given["server"], [])
+        told.append((database.now_s, held_until))
     return [tuple(answer)]
 
 

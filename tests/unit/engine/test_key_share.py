@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ import psycopg
 import pytest
 
 from failproof_es.configuration.schema import Configuration
-from failproof_es.core.limits import Answer, Claim, Limits, ProviderKey
+from failproof_es.core.limits import Answer, Claim, Limits, LocalShare, ProviderKey
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.limits import key_share
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
@@ -39,8 +40,8 @@ class Book(MemoryBook):
         return super().exchange(key, limits, own, claim, seconds)
 
 
-def gate_of(share: KeyShare) -> ConcurrencyLimiter:
-    gate = ConcurrencyLimiter(KEY.server, ["m"], 4, FairSemaphore(4), 900.0)
+def gate_of(share: KeyShare, at_once: int = 4) -> ConcurrencyLimiter:
+    gate = ConcurrencyLimiter(KEY.server, ["m"], at_once, FairSemaphore(4), 900.0)
     share.join(gate)
     gate.share = share
     return gate
@@ -171,3 +172,62 @@ def test_tokens_that_were_promised_to_a_request_that_is_given_up_are_free_for_ot
         await share.close()
 
     asyncio.run(work())
+
+
+def test_a_request_that_has_begun_gets_its_tokens_again_when_its_share_ended() -> None:
+    """It waits for the end of a hold, its share ends in an outage, and its tokens with it: it was
+    never sent, because nobody asked for new ones. Another one that waits must not get them first:
+    that one would wait for its place."""
+
+    def minutes() -> float:
+        """A clock that goes 60 times as fast."""
+        return time.monotonic() * 60
+
+    async def work() -> None:
+        book = Book()
+        book._clock = minutes
+        share = await KeyShares(book, minutes).of(KEY, Limits(tokens=1_000))
+        gate = gate_of(share, at_once=1)
+        begun, other = (
+            request().model_copy(update={"originator_id": UUID(int=number), "body": "x" * 900})
+            for number in (1, 2)
+        )
+        async with asyncio.timeout(20):
+            await gate.wait_for_tokens(begun, asyncio.Event())
+            assert await gate.acquire()
+            permit = gate.reserve_tokens(begun)
+            assert permit is not None
+            gate.hold(1.5)
+            sending = asyncio.create_task(gate.wait_to_send(permit))
+            book.error = LogUnavailable("away")
+            await asyncio.sleep(0.5)
+            assert permit.era != share._local._era
+            book.error = None
+            waiting = asyncio.create_task(gate.wait_for_tokens(other, asyncio.Event()))
+            assert await sending is not None
+            gate.release(was_sent=True, permit=permit, used=10)
+            await waiting
+        gate.withdraw(other)
+        share.leave(gate)
+        await share.close()
+
+    asyncio.run(work())
+
+
+def test_tokens_are_reserved_again_within_a_limit_that_fell() -> None:
+    """What is given back of them was not reserved: others got more than the limit."""
+    share = LocalShare(Limits(tokens=1_000))
+
+    def told(now: float, limits: Limits, needs: int) -> None:
+        claim = share.claim(now, waiting=1, needs_tokens=needs)
+        answer = Answer(None, None, claim.keeps_tokens + claim.wants_tokens, None)
+        share.take_in(claim, answer._replace(most_tokens=limits.tokens), now, 15.0)
+
+    told(0.0, Limits(tokens=1_000), 800)
+    permit = share.reserve(800, 0.0)
+    assert permit is not None
+    assert not share.still_holds(permit, 100.0)
+    told(200.0, Limits(tokens=500), 500)
+    assert share.still_holds(permit, 200.0)
+    share.settle(permit, 100)
+    assert (permit.tokens, share._reserved, share._tokens) == (500, 0, 400)

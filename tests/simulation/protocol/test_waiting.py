@@ -1,0 +1,100 @@
+"""Waiting for money, tokens and a slot, explored whole for a few workers; and broken on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from failproof_es.core.limits import Permit, Place, TokenQueue
+from tests.simulation.protocol.waiting_explorer import Stuck, explore
+from tests.simulation.protocol.waiting_parts import Rules, Setting, Unsafe
+
+ALONE = Setting(workers=1, evaluations=2, slots=None)
+SETTINGS = {
+    "one worker": replace(ALONE, mishaps=0),
+    "one worker, tokens": replace(ALONE, ceiling=None, mishaps=1),
+    "one worker, money": replace(ALONE, tokens=None, mishaps=1),
+    "two workers, slots and tokens": Setting(ceiling=None, mishaps=0),
+    "two workers, money": Setting(slots=None, tokens=None, mishaps=1),
+}
+LARGE = {
+    "one worker": replace(ALONE, mishaps=1),
+    "one worker, tokens": replace(ALONE, ceiling=None, mishaps=2),
+    "two workers, slots and tokens": Setting(ceiling=None, mishaps=1),
+    "two workers, slots and money": Setting(tokens=None, mishaps=0),
+    "two workers, two evaluations": Setting(2, 2, slots=None, tokens=None, ceiling=4, mishaps=0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_nobody_waits_in_a_circle_where_more_can_happen(name: str) -> None:
+    """The same, over tens of thousands of states."""
+    explored = explore(LARGE[name])
+    print(f"{name}: {explored}")
+    assert explored.states > 10_000, explored
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_nobody_waits_in_a_circle(name: str) -> None:
+    """Never is more promised than allowed, and from every state something leads to the end."""
+    explored = explore(SETTINGS[name])
+    print(f"{name}: {explored}")
+    assert explored.states > 400, explored
+
+
+class AsWaitersOnly(TokenQueue):
+    """Who has begun is not asked for, as it was at first."""
+
+    def begin(self, place: Place, tokens: int, now: float) -> Permit | None:
+        promised = self._promised.pop(place, None)
+        return promised or self._share.reserve(tokens, now)
+
+
+class NewcomersFirst(TokenQueue):
+    """Tokens are asked for who has begun, and given to who waits."""
+
+    def serve(self, waiting: Iterable[tuple[Place, int]], now: float) -> list[Place]:
+        kept, self._begun = self._begun, []
+        served = super().serve(waiting, now)
+        self._begun = kept
+        return served
+
+
+class NeverSettled(TokenQueue):
+    """Tokens that a request did not use are not given back."""
+
+    def settle(self, permit: Permit, used: int | None) -> None:
+        self.send(permit)
+
+
+LIMITS = replace(ALONE, ceiling=None)
+MONEY = replace(ALONE, tokens=None)
+SHARED = Setting(tokens=None, slots=None, mishaps=1)
+PARTS = LARGE["two workers, two evaluations"]
+BROKEN: dict[str, tuple[Setting, Rules]] = {
+    "promised money of an evaluation that is left stays promised": (
+        MONEY, Rules(money_withdrawn=False, promises_end=False),
+    ),
+    "promised tokens of an evaluation that is left stay promised": (
+        LIMITS, Rules(tokens_withdrawn=False),
+    ),
+    "who waits for tokens or money keeps its place": (ALONE, Rules(slot_given_back=False)),
+    "who waits for money keeps its tokens": (ALONE, Rules(tokens_given_back=False)),
+    "nobody gives back money that it does not use": (PARTS, Rules(unused_given_back=False)),
+    "what was reserved for a dead worker stays reserved": (SHARED, Rules(dead_counted=False)),
+    "money in flight is given back": (SHARED, Rules(in_flight_kept=False)),
+    "nobody asks for tokens for who has begun": (LIMITS, Rules(queue=AsWaitersOnly)),
+    "tokens go to who waits before who has begun": (LIMITS, Rules(queue=NewcomersFirst)),
+    "tokens are not settled": (LIMITS, Rules(queue=NeverSettled)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_found(name: str) -> None:
+    setting, rules = BROKEN[name]
+    with pytest.raises((Unsafe, Stuck)) as found:
+        explore(replace(setting, rules=rules))
+    print(f"{name}: {found.type.__name__}: {found.value}")
