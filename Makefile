@@ -23,13 +23,16 @@ quickstart: .venv/weights
 # Twice as many processes as cores: what is run with a server or in processes waits for more than half of its time. In the
 # order of tests/conftest.py and then of the folders: what takes long comes first, and no core waits for it at the end.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, len(os.sched_getaffinity(0)) * 2))' 2>/dev/null || echo logical)
-PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder --ignore=tests/benchmarks
+COLLECT = $(BIN)/python -m pytest -q --ignore=tests/benchmarks
+PYTEST = $(COLLECT) -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder
 
 test: lint .venv/weights
 	@echo "make: pytest, without the slow tests (make test-all runs them, too)"
 	@$(PYTEST) -m 'not slow'
 
-test-all: lint .venv/weights
+# The type checker keeps one core busy. Another compiles the tests meanwhile: once, and not in each process of pytest.
+test-all: .venv/dev .venv/weights
+	@$(COLLECT) --collect-only > .venv/collected.log 2>&1 & $(MAKE) --no-print-directory lint; code=$$?; wait; exit $$code
 	@echo "make: pytest"
 	@$(PYTEST) --durations=25
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,16 +30,34 @@ settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("same")
 
 
-FIRST = ("chaos", "simulation")
-"""Folders with single files that take minutes."""
+FIRST = ("chaos", "workers")
+"""Folders with single files that take minutes, mostly of waiting."""
+COMPUTING = "simulation"
+"""The folder whose files take minutes, and wait for nothing."""
+_OTHERS_BEFORE_THE_END = 0.6
+"""By then, of all other files, the last of those that compute has begun."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first, so that no core waits for it at the end.
+    """A file is one process's (`--dist loadfile`), and files are handed out in this order."""
+    places = {file: place for place, file in enumerate(in_order([item.path for item in items]))}
+    items.sort(key=lambda item: places[item.path])
 
-    A file is one process's (`--dist loadfile`), and files are handed out in this order.
+
+def in_order(files: Iterable[Path]) -> list[Path]:
+    """Each file once, in the order in which they begin.
+
+    What takes longest begins first, so that no core waits for it at the end. What only computes is
+    spread among what waits: at once, each process would wait for a core.
     """
-    items.sort(key=lambda item: not any(folder in item.path.parts for folder in FIRST))
+    files = dict.fromkeys(files)
+    first = [file for file in files if any(folder in file.parts for folder in FIRST)]
+    computing = [file for file in files if COMPUTING in file.parts]
+    others = [file for file in files if file not in {*first, *computing}]
+    step = max(1, int(len(others) * _OTHERS_BEFORE_THE_END) // max(1, len(computing)))
+    for place, file in enumerate(computing):
+        others.insert(place * (step + 1), file)
+    return [*first, *others]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -94,18 +113,41 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+_MEMORY = Path("/dev/shm")  # noqa: S108
+_ROOM = 4 * 2**30
+"""So much of the memory must be free before a server has its files there."""
+_SETTINGS = {
+    "fsync": "off", "full_page_writes": "off", "wal_compression": "off",
+    "min_wal_size": "64MB", "max_wal_size": "128MB",
+    **({"file_copy_method": "clone"} if sys.platform == "linux" else {}),
+}  # fmt: skip
+
+
+def fast_folder() -> Path | None:
+    """Where a server has its files in memory, `None` where there is no room.
+
+    A database is made for each test that asks: some three hundred files, that a disk takes three
+    times as long for.
+    """
+    try:
+        room = shutil.disk_usage(_MEMORY).free
+    except OSError:
+        return None
+    return _MEMORY if room > _ROOM else None
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[EmbeddedServer]:
     """An embedded server of the test session's own, whose disk nobody waits for.
 
     That only matters where the machine itself goes down. A test that ends a server starts its own.
     """
-    home = Path(tempfile.mkdtemp(prefix="failproof-es-tests-"))
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-tests-", dir=fast_folder()))
     home.chmod(0o755)
     server = EmbeddedServer(home)
     with pytest.MonkeyPatch.context() as patched:
-        for name in ("fsync", "full_page_writes", "wal_compression"):
-            patched.setitem(embedded._SETTINGS, name, "off")
+        for name, value in _SETTINGS.items():
+            patched.setitem(embedded._SETTINGS, name, value)
         server.ensure_running()
     yield server
     server.stop()
@@ -167,14 +209,21 @@ def template(migrated_database: str) -> str:
     return migrated_database
 
 
+@contextmanager
+def open_copy(server: EmbeddedServer, template: str) -> Iterator[Store]:
+    """A store on a copy of the database `template`, as the writer; the copy is gone after it."""
+    name = f"store_{uuid4().hex}"
+    create_database(server, name, template)
+    with Store.open(database_url_as(server, name, WRITER)) as opened:
+        yield opened
+    drop_database(server, name)
+
+
 @pytest.fixture
 def store(postgres_server: EmbeddedServer, template: str) -> Iterator[Store]:
     """A store on a fresh database with the schema, as the engine has it: as the writer."""
-    name = f"store_{uuid4().hex}"
-    create_database(postgres_server, name, template)
-    with Store.open(database_url_as(postgres_server, name, WRITER)) as opened:
+    with open_copy(postgres_server, template) as opened:
         yield opened
-    drop_database(postgres_server, name)
 
 
 @pytest.fixture
