@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import response_to
 from failproof_es.console.follower import Follower
-from failproof_es.console.live import add_live
+from failproof_es.console.live.stream import add_live
 from failproof_es.console.pages import all_pages
 from failproof_es.console.rendering import STATIC, static_digest, static_file
 from failproof_es.console.routes import Reading, add_page
