@@ -29,6 +29,9 @@ Cursor = TypeVar("Cursor", bound=psycopg.Cursor[Any] | psycopg.ServerCursor[Any]
 
 CHANNEL = "failproof_events"
 """Readers that LISTEN here wake up after a commit; the payload is the last position."""
+PROJECTED_CHANNEL = "failproof_projected"
+"""Readers of projections that LISTEN here wake up after a follower brought them up; the payload is
+the position that they have reached."""
 
 _COLUMNS = sql.SQL(
     "notification_id AS position, originator_id AS stream_id, originator_version AS version, "

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 import pytest
 
+from failproof_es.store.reading.reader import PROJECTED_CHANNEL, max_position
 from failproof_es.store.store import Store
-from projections import batch
+from projections import PROJECTIONS, batch
 from projections import follower as module
 from projections.follower import Follower, follow
-from projections.runner import status
+from projections.runner import reached, status
 from tests.integration.projections.world import World, record
 
 
@@ -157,3 +159,30 @@ def test_a_full_batch_does_not_wait_and_the_end_does_not_either(
         assert caught_up(store)
         record(store, world.events[many - 2 :])
     assert caught_up(store, 0.0)
+
+
+def test_a_follower_tells_readers_at_most_twice_a_second_and_whoever_appends_tells_nothing(
+    store: Store, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE_S", 0.0)
+    with psycopg.connect(store.url, autocommit=True) as listening:
+        listening.execute(f"LISTEN {PROJECTED_CHANNEL}")
+        record(store, world.events[:5])
+        assert list(listening.notifies(timeout=1)) == []
+        stopping = threading.Event()
+        following = threading.Thread(target=follow, args=(store.url, stopping))
+        following.start()
+        began = time.monotonic()
+        try:
+            for event in world.events[5:35]:
+                record(store, [event])
+                time.sleep(0.05)
+        finally:
+            stopping.set()
+            following.join(60)
+        lasted = time.monotonic() - began
+        told = [int(each.payload) for each in listening.notifies(timeout=1)]
+    with store.connect() as connection:
+        assert told[-1] == reached(connection, PROJECTIONS) == max_position(connection)
+    assert told == sorted(set(told))
+    assert 1 <= len(told) <= 2 * lasted + 2
