@@ -3,7 +3,7 @@
 # EXTRAS chooses what else it can do: docs/get-started/install.md lists the extras.
 FROM python:3.13.7-slim-bookworm AS build
 
-ARG EXTRAS="report,commands,redteam"
+ARG EXTRAS="report,commands,redteam,console"
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source
 

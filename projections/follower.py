@@ -25,7 +25,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_when_event_set
 from tenacity.wait import wait_exponential
 
 from failproof_es.store.connecting import connect
-from failproof_es.store.reading.reader import CHANNEL, max_position
+from failproof_es.store.reading.reader import CHANNEL, PROJECTED_CHANNEL, max_position
 from projections import PROJECTIONS
 from projections.batch import BATCH_EVENTS
 from projections.installed import names_of_others, usable_of_others
@@ -43,6 +43,8 @@ _BUSY_EVENTS = 50_000
 seconds for a reader that catches up."""
 _SPARE_CORES = 0.25
 """So much of a core must be idle, or all of them are busy."""
+LEAST_BETWEEN_TELLING_S = 0.5
+"""Between two words to readers that there is something new."""
 _CUT_OFF = (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout)
 _NICENESS = 5
 _DRAIN_S = 60.0
@@ -178,6 +180,7 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
     with connect(url) as connection:
         prepare(connection)
         guests = list(usable_of_others())
+        teller = _Teller(connection)
         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
         _await_batch(connection, time.monotonic() - _PAUSE_S, stopping)
         while True:
@@ -186,14 +189,52 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
             taken = catch_up(connection)
             guests = [each for each in guests if _follows(connection, each)]
             if taken:
+                teller.tell_soon()
                 all_taken = reached(connection, PROJECTIONS) >= head
                 if all_taken and not last_round:
+                    teller.tell_now()
                     _await_batch(connection, began, stopping)
             elif last_round:
+                teller.tell_now(wait=False)
                 return
             else:
+                teller.tell_now()
                 for _ in connection.notifies(timeout=_POLL_S, stop_after=1):
                     pass
+
+
+class _Teller:
+    """Tells readers that projections were brought up, at most twice a second.
+
+    They poll besides, so nothing depends on it. Whoever appends tells them nothing: it would
+    read what it wrote before.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._owed = False
+        self._told_at = float("-inf")
+
+    def tell_soon(self) -> None:
+        """Tell now, or where it was told lately with `tell_now`."""
+        self._owed = True
+        if time.monotonic() - self._told_at >= LEAST_BETWEEN_TELLING_S:
+            self.tell_now()
+
+    def tell_now(self, *, wait: bool = True) -> None:
+        """Tell what is not told yet, if anything; a moment later where it was told lately."""
+        if not self._owed:
+            return
+        if wait:
+            time.sleep(max(self._told_at + LEAST_BETWEEN_TELLING_S - time.monotonic(), 0))
+        self._owed = False
+        told = (PROJECTED_CHANNEL, str(reached(self._connection, PROJECTIONS)))
+        try:
+            self._connection.execute("SELECT pg_notify(%s, %s)", told)
+        except psycopg.Error:  # as of a queue that somebody who does not read it filled
+            if self._connection.closed or self._connection.broken:
+                raise
+        self._told_at = time.monotonic()
 
 
 def _await_batch(

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp
 from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import response_to
 from failproof_es.console.follower import Follower
-from failproof_es.console.live import add_live
+from failproof_es.console.live.stream import add_live
 from failproof_es.console.pages import all_pages
 from failproof_es.console.rendering import STATIC, static_digest, static_file
 from failproof_es.console.routes import Reading, add_page
@@ -60,6 +61,7 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        await run_in_threadpool(live.close)
         follower.close()
         database.close()
 
@@ -77,7 +79,7 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
     reading = Reading(database, follower)
     for page in all_pages():
         add_page(app, page, reading)
-    add_live(app, reading)
+    live = add_live(app, reading)
     for kind in (HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _on_error)
     return app

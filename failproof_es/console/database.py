@@ -72,6 +72,13 @@ class ReadOnlyDatabase:
         finally:
             self._turns.release()
 
+    def apart(self) -> Connection:
+        """A new connection with the same rights, which is not among the few. The caller closes it.
+
+        Raises `DatabaseAway`.
+        """
+        return self._connect()
+
     def close(self) -> None:
         """Close the connections that nobody uses."""
         with self._lock:

@@ -2,40 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-
 import uvicorn
 
 from failproof_es.console.app import create_app
 from failproof_es.console.settings import ConsoleSettings
-from failproof_es.problems import InvalidInput
 
 _LONGEST_HEAD = 16_384
 """Bytes of a request line with its headers."""
-
-
-def listen(settings: ConsoleSettings) -> socket.socket:
-    """A socket that listens where the settings say. Raises `InvalidInput` where it cannot."""
-    host = settings.host.strip("[]")
-    try:
-        family, _, _, _, address = socket.getaddrinfo(
-            host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(128)
-        except BaseException:
-            listening.close()
-            raise
-    except OSError as error:
-        raise InvalidInput.because(
-            f"the console cannot listen on {settings.host} port {settings.port}: "
-            f"{error.strerror or error}",
-            remedy="choose another with --port, or stop what listens there",
-        ) from None
-    return listening
 
 
 def make_server(settings: ConsoleSettings) -> uvicorn.Server:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack, nullcontext
+from collections.abc import Coroutine, Iterator
+from contextlib import ExitStack
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.amounts import usd_argument
 from failproof_es.cli.app.chosen_run import with_warning
+from failproof_es.cli.app.console_beside import (
+    BesideRun,
+    at_a_terminal,
+    console_beside,
+    console_options,
+    require_console,
+)
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
 from failproof_es.cli.app.options import (
     connections_option,
@@ -28,6 +32,8 @@ from failproof_es.cli.app.options import (
 )
 from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_limit
 from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.run_end import print_outcome, say_what_next, summary, write_files
+from failproof_es.cli.app.stopping import Drive, until_stopped
 from failproof_es.cli.commands.several_workers import (
     begin_again,
     begin_new,
@@ -35,29 +41,24 @@ from failproof_es.cli.commands.several_workers import (
     leave_to_workers,
 )
 from failproof_es.cli.commands.validate import print_preflight
-from failproof_es.cli.progress.display import Progress, progress_for
+from failproof_es.cli.progress.display import progress_for
 from failproof_es.cli.progress.recorded_progress import catch_up_with
 from failproof_es.cli.progress.slow_step import slow_step
 from failproof_es.cli.progress.state import ProgressState
-from failproof_es.cli.rendering.findings import finding_lines
-from failproof_es.cli.rendering.junit import junit_option, write_junit
+from failproof_es.cli.rendering.junit import junit_option
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
-from failproof_es.cli.rendering.partial_results import PartialResults, PartialResultsWriter
+from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.cli.rendering.protection import print_differences
-from failproof_es.cli.rendering.results_file import write_results_file
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
-from failproof_es.cli.rendering.suite_table import gate_line, print_suites
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.core.summary import RunSummary
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
+from failproof_es.engine.history import read_run
 from failproof_es.events import Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.summary_rows import describe_messages
 from failproof_es.store.reading.reader import (
     find,
     max_position,
@@ -66,21 +67,7 @@ from failproof_es.store.reading.reader import (
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
-from failproof_es.support.atomic_file import describe_write_error
-from failproof_es.support.plurals import plural
 from projections.follower import Follower
-
-
-class Drive(Protocol):
-    """A function that drives a run: starts it or resumes it."""
-
-    def __call__(
-        self,
-        *,
-        observe: Callable[[Event], None],
-        stop: asyncio.Event,
-        say: Callable[[str], None],
-    ) -> Coroutine[Any, Any, Outcome]: ...
 
 
 @click.command(cls=Command)
@@ -93,6 +80,7 @@ class Drive(Protocol):
 )
 @workers_option
 @detach_option
+@console_options
 @junit_option
 @quiet_option
 @format_option()
@@ -102,6 +90,8 @@ def start(
     dry_run: bool,
     workers: int,
     detach: bool,
+    console: bool,
+    console_port: int | None,
     junit: Path | None,
     quiet: bool,
     output_format: Format,
@@ -113,8 +103,12 @@ def start(
     status, counts, gates, exit_code. Progress is then one JSON object a line on stderr.
     """
     require_one_way(workers, detach=detach, junit=junit is not None)
+    require_console(console, console_port, detach=detach)
     loaded = load_configuration(config, settings)
-    with session().open_store() as store:
+    with (
+        session().open_store() as store,
+        console_beside(store, console, console_port) as beside,
+    ):
         if dry_run:
             print_preflight(loaded, store, output_format)
             return
@@ -128,7 +122,7 @@ def start(
                 return drive_locally(store, begin_new(store, loaded), workers, quiet=quiet, **how)
             return start_run(loaded, store, step=partial(slow_step, quiet=quiet), **how)
 
-        _carry_out(store, drive, ProgressState(), junit, quiet, output_format)
+        _carry_out(store, drive, ProgressState(), junit, quiet, output_format, beside)
 
 
 @click.command(cls=Command)
@@ -155,6 +149,7 @@ def start(
 @connections_option
 @workers_option
 @detach_option
+@console_options
 @junit_option
 @quiet_option
 @format_option()
@@ -166,6 +161,8 @@ def resume(
     settings: tuple[str, ...],
     workers: int,
     detach: bool,
+    console: bool,
+    console_port: int | None,
     junit: Path | None,
     quiet: bool,
     output_format: Format,
@@ -189,6 +186,7 @@ def resume(
     """
     branching = position is not None or retry_abandoned
     require_one_way(workers, detach=detach, branching=branching, junit=junit is not None)
+    require_console(console, console_port, detach=detach)
     if settings and not branching:
         raise InvalidInput.because(
             "--set cannot change a run that has begun: its configuration is on record",
@@ -199,7 +197,10 @@ def resume(
             "--max-spend is for RUN itself, which --at and --retry-abandoned do not change",
             remedy=f"use --set execution.max_spend_usd={max_spend}: it is that of the new run",
         )
-    with session().open_store() as store:
+    with (
+        session().open_store() as store,
+        console_beside(store, console, console_port) as beside,
+    ):
         state = ProgressState()
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
@@ -207,6 +208,8 @@ def resume(
                 leave_to_workers(store, begin_again(store, run_id, max_spend), output_format)
                 return
             after = max_position(connection)
+            if beside is not None and not branching:
+                beside.show(read_run(connection, run_id).started.run_number)
             if not quiet and not branching:
                 with slow_step("counting what is recorded"):
                     catch_up_with(state, connection, run_id)
@@ -224,9 +227,8 @@ def resume(
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
             return resume_run(run_id, store, max_spend_usd=max_spend, **how)
 
-        _carry_out(
-            store, drive, state, junit, quiet, output_format, None if branching else str(run_id)
-        )
+        resumed = None if branching else str(run_id)
+        _carry_out(store, drive, state, junit, quiet, output_format, beside, resumed)
 
 
 def _carry_out(
@@ -236,6 +238,7 @@ def _carry_out(
     junit: Path | None,
     quiet: bool,
     output_format: Format,
+    beside: BesideRun | None,
     resumed: str | None = None,
 ) -> None:
     """Drive the run, keep the projections current, then print the results."""
@@ -253,6 +256,8 @@ def _carry_out(
         def observe(event: Event) -> None:
             state.observe(event)
             partial_results.observe(event)
+            if isinstance(event, RunStarted) and beside is not None:
+                beside.show(event.run_number)
             if isinstance(event, RunStarted) and not quiet:
                 for recorded in _prices(store, event):
                     state.observe(recorded)
@@ -261,7 +266,7 @@ def _carry_out(
             return resumed if state.run_number is None else str(state.run_number)
 
         try:
-            outcome = event_loop.run(_until_stopped(drive, observe, progress, run_told))
+            outcome = event_loop.run(until_stopped(drive, observe, progress, run_told))
         except Exception as error:
             if (told := run_told()) is not None:
                 note_run(error, told)
@@ -279,19 +284,22 @@ def _carry_out(
             run = with_warning(RecordedRun.read(connection, outcome.run_id))
             counted_up = run.summary
         with slow_step("writing the results", quiet=quiet):
-            written = _write_files(store, run, junit, quiet)
+            written = write_files(store, run, junit, quiet)
         if not written:
             exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
             with ignore_broken_pipe():
-                _print_outcome(outcome, counted_up)
+                print_outcome(outcome, counted_up)
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
-        _say_what_next(counted_up, outcome.status)
+        say_what_next(counted_up, outcome.status)
     if output_format is not Format.TABLE:
         with ignore_broken_pipe():
             print_json(summary(outcome, exit_code))
+    shown = not quiet and output_format is Format.TABLE and at_a_terminal()
+    if beside is not None and shown and not outcome.interrupted:
+        beside.stay()
     click.get_current_context().exit(exit_code)
 
 
@@ -301,133 +309,3 @@ def _prices(store: Store, started: RunStarted) -> Iterator[Event]:
     with store.connect() as connection:
         for row in find(connection, stream_id=started.originator_id, topics=topics):
             yield row.event()
-
-
-async def _until_stopped(
-    drive: Drive,
-    observe: Callable[[Event], None],
-    progress: Progress,
-    run_told: Callable[[], str | None],
-) -> Outcome:
-    """Drive the run. The first signal asks it to stop, the second ends the process.
-
-    `run_told` is the run's name in hints, once it is known.
-    """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def on_signal() -> None:
-        if stop.is_set():
-            progress.__exit__(None, None, None)
-            run = run_told()
-            goes_on = f": `failproof-es resume {run}` goes on" if run else ""
-            say(f"stopped at once; what is recorded stays{goes_on}")
-            os._exit(ExitCode.INTERRUPTED)
-        stop.set()
-        say("stopping after the requests in flight; press again to stop at once")
-
-    heard = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
-        heard.append(signal.SIGHUP)
-    for number in heard:
-        loop.add_signal_handler(number, on_signal)
-    try:
-        with progress or nullcontext():
-            return await drive(observe=observe, stop=stop, say=say)
-    finally:
-        for number in heard:
-            loop.remove_signal_handler(number)
-
-
-def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
-    """The object that ends `start --json` (architecture § 7)."""
-    return {
-        "run_id": str(outcome.run_id),
-        "run_number": outcome.run_number,
-        "name": outcome.name,
-        "status": outcome.status,
-        "reason": outcome.reason,
-        "counts": outcome.counts.model_dump(),
-        "gates": outcome.gates,
-        "intact": outcome.intact,
-        "exit_code": int(exit_code),
-    }
-
-
-def _write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool) -> bool:
-    """Write the configured files that are due. On failure, report it and return false."""
-    try:
-        PartialResults(store, run).write_due()
-        path = write_results_file(store, run) if run.run.ended else None
-    except OSError as error:
-        path = Path(error.filename) if isinstance(error.filename, str) else None
-        why = (
-            f"{path} cannot be written: {describe_write_error(path, error)}" if path else str(error)
-        )
-        say(
-            f"error: the results file is missing: {why}. The results are on record: "
-            f"`failproof-es results {run.started.run_number} --format jsonl` prints them."
-        )
-        return False
-    if path is not None and not quiet:
-        say(f"results written to {path}")
-    return junit is None or _write_junit(store, run, junit, quiet)
-
-
-def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> bool:
-    try:
-        write_junit(store, [run], path)
-    except InvalidInput as error:  # much was sent, so this is no wrong usage any more
-        remedy = f"`failproof-es results {run.started.run_number} --junit FILE` writes it"
-        say(f"error: {error.problems[0].message}. The results are on record: {remedy}.")
-        return False
-    if not quiet:
-        say(f"JUnit XML written to {path}")
-    return True
-
-
-def _print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
-    title = f"run {outcome.run_number} {outcome.name}: {outcome.status}"
-    counts = outcome.counts
-    if counts.finished < counts.planned:
-        title += f", {counts.finished:,} of {plural(counts.planned, 'evaluation')} finished"
-    print_suites(counted_up, title=title)
-    if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
-        click.echo(one_line(f"errors: {describe_messages(counted_up)}"))
-    for name, gate in outcome.gates.items():
-        click.echo(gate_line(name, gate))
-    if outcome.validation is not None:
-        for line in finding_lines(outcome.validation):
-            click.echo(line)
-
-
-def _say_what_next(counted_up: RunSummary, status: str) -> None:
-    number, total = counted_up.run.started.run_number, counted_up.total
-    if status == "running":
-        say(
-            f"run {number} goes on: workers elsewhere drive it. `failproof-es workers` lists them, "
-            f"`failproof-es show {number}` tells how far it is"
-        )
-        return
-    if status == "paused":
-        say(f"resume it with `failproof-es resume {number}`")
-        return
-    if awaiting := total.awaiting:
-        await_ = "awaits" if awaiting == 1 else "await"
-        say(
-            f"{plural(awaiting, 'evaluation')} {await_} review by people: `failproof-es review "
-            f"{number}` at the terminal, `failproof-es review export {number} FILE` for a "
-            "spreadsheet"
-        )
-    if left := total.abandoned - awaiting:
-        lost = counted_up.lost()
-        were = "was" if left == 1 else "were"
-        of_those = f", {lost:,} of them lost" if lost else ""
-        say(
-            f"{plural(left, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
-            f"{number} --retry-abandoned` asks again in a run that carries over the rest"
-        )
-    say(
-        f"next: `failproof-es show {number}`, `failproof-es results {number} --format jsonl`, "
-        f"`failproof-es replay {number}`, `failproof-es log {number}`"
-    )

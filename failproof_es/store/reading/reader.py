@@ -30,6 +30,9 @@ Cursor = TypeVar("Cursor", bound=psycopg.Cursor[Any] | psycopg.ServerCursor[Any]
 
 CHANNEL = "failproof_events"
 """Readers that LISTEN here wake up after a commit; the payload is the last position."""
+PROJECTED_CHANNEL = "failproof_projected"
+"""Readers of projections that LISTEN here wake up after a follower brought them up; the payload is
+the position that they have reached."""
 
 _OF_STREAMS = events_of_streams(sql.SQL("%b"))
 _COLUMNS = sql.SQL(

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
+from failproof_es.console.live import stream, wakeups
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
+    Process,
     begin,
     mock_server,
     write_configuration,
     write_suite,
 )
+from tests.conftest import as_administrator
 from tests.console import console, settings_for
 
 
@@ -108,3 +115,107 @@ def test_what_the_stream_writes_is_what_the_page_writes(
     assert page.count("data-text=") > 15
     for key, line in told["paths"].items():
         assert f'data-path="{key}" d="{line}"' in page
+
+
+SLOW_POLL_S = 300.0
+"""Longer than a test may take: what comes sooner was not polled."""
+_LISTENERS = """
+SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+AND application_name = 'failproof-es console' AND query LIKE 'LISTEN%%'
+"""
+
+
+def listeners(url: str) -> list[int]:
+    """The sessions of consoles that listen."""
+    with psycopg.connect(as_administrator(url), autocommit=True) as administrator:
+        return [pid for (pid,) in administrator.execute(_LISTENERS)]
+
+
+def numbers(stream: Iterator[dict[str, str]]) -> Iterator[dict[str, Any]]:
+    """What a stream tells until it ends."""
+    return (json.loads(each["data"]) for each in stream if "event" not in each)
+
+
+@contextlib.contextmanager
+def going(store: Store, folder: Path, cases: int = 2_000) -> Iterator[Process]:
+    """A run that goes on for long; it is stopped at the end."""
+    write_suite(folder, cases)
+    with mock_server(latency_ms=100) as mock_url:
+        write_configuration(folder, mock_url, execution={"parallel_workers": 2})
+        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=folder)
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(60)
+            assert process.stderr is not None
+            process.stderr.close()
+
+
+def await_page(url: str) -> None:
+    while httpx.get(f"{url}/runs/1.json", timeout=60).status_code != 200:
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_what_the_follower_takes_in_is_shown_long_before_the_next_poll(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, follows: bool
+) -> None:
+    """Also where the console's own user may not bring the projections up."""
+    monkeypatch.setattr(stream, "POLL_S", SLOW_POLL_S)
+    settings = settings_for(store.url) | ({} if follows else {"follower_url": None})
+    with console(**settings) as url, going(store, tmp_path):
+        await_page(url)
+        told = numbers(events(f"{url}/runs/1/live"))
+        done = [int(next(told)["texts"]["all-done"].partition("/")[0]) for _ in range(4)]
+        assert done == sorted(set(done))
+
+
+def test_many_viewers_wait_at_one_connection_which_ends_when_nobody_looks(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakeups, "_IDLE_S", 2.0)
+    with console(**settings_for(store.url)) as url, going(store, tmp_path):
+        await_page(url)
+        assert listeners(store.url) == []
+        with contextlib.ExitStack() as looking:
+            streams = [looking.enter_context(viewing(f"{url}/runs/1/live")) for _ in range(5)]
+            for each in streams:
+                next(each)
+                next(each)
+            assert len(listeners(store.url)) == 1
+        deadline = time.monotonic() + 30
+        while listeners(store.url):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def viewing(url: str) -> Iterator[Iterator[dict[str, str]]]:
+    """The events of a stream, which is left before it ends."""
+    found = events(url)
+    try:
+        yield found
+    finally:
+        found.close()  # type: ignore[attr-defined]
+
+
+def test_without_what_wakes_it_it_polls_and_it_listens_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wakeups, "_PAUSES_S", (3.0,))
+    with console(**settings_for(store.url)) as url, going(store, tmp_path):
+        await_page(url)
+        told = numbers(events(f"{url}/runs/1/live"))
+        next(told), next(told)
+        [listening] = listeners(store.url)
+        with psycopg.connect(as_administrator(store.url), autocommit=True) as administrator:
+            administrator.execute("SELECT pg_terminate_backend(%s)", (listening,))
+        before = time.monotonic()
+        assert next(told)["position"] < next(told)["position"]
+        assert time.monotonic() - before < 60
+        deadline = time.monotonic() + 60
+        while not (again := listeners(store.url)):
+            next(told)
+            assert time.monotonic() < deadline
+        assert again != [listening]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -28,13 +29,14 @@ def linter(name: str) -> str:
 
 
 def lint(
-    *command: str | Path, cwd: Path = ROOT, content: str | None = None
+    *command: str | Path, cwd: Path = ROOT, content: str | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a linter to its end."""
     return subprocess.run(
         [*map(str, command)],
         cwd=cwd,
         input=content,
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=120,
@@ -42,12 +44,12 @@ def lint(
     )
 
 
-def compose(folder: Path) -> dict[str, Any]:
-    """What Docker Compose makes of `compose.yaml`."""
+def compose(folder: Path, **variables: str) -> dict[str, Any]:
+    """What Docker Compose makes of `compose.yaml`, where these variables are set."""
     program = linter("docker-compose")
     checked = lint(
         program, "--profile", "*", "--project-directory", folder, "--file", ROOT / "compose.yaml",
-        "config", "--format", "json",
+        "config", "--format", "json", **variables,
     )  # fmt: skip
     assert checked.returncode == 0, checked.stderr
     found: dict[str, Any] = orjson.loads(checked.stdout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 
@@ -145,8 +147,48 @@ def test_the_commands_make_the_logins_and_two_workers_drive_a_run(
     assert not any("warning" in each or "error" in each for each in said), said
     shown = execute([*program, "show", "1"], variables(server, secrets, "auditor"), tmp_path)
     assert "60 finished of 60 planned" in shown.stdout, shown.stderr
+    assert_the_console_serves(variables(server, secrets, "auditor"), tmp_path)
     refused = execute([*program, "worker"], variables(server, secrets, "auditor"), tmp_path)
     assert (refused.returncode, "failproof_writer" in refused.stderr) == (2, True), refused.stderr
+
+
+def assert_the_console_serves(as_auditor: dict[str, str], folder: Path) -> None:
+    """The service `console` as Compose runs it, but for its port; and its probe."""
+    service = compose(folder)["services"]["console"]
+    token = folder / "console_token"
+    token.write_text("0123456789abcdef0123456789abcdef\n")
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    arguments = [
+        part.replace("/run/secrets/console_token", str(token)).replace("0.0.0.0", "127.0.0.1")
+        for part in service["command"]
+    ]
+    probe = [part.replace(":8321/", f":{port}/") for part in service["healthcheck"]["test"][3:]]
+    url = f"http://127.0.0.1:{port}/runs/1.json"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "failproof_es.cli", *arguments, f"--port={port}"],
+        env=as_auditor,
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    with process, process.stderr:
+        try:
+            assert f"http://127.0.0.1:{port}" in process.stderr.readline()
+            healthy = execute([sys.executable, "-c", *probe], as_auditor, folder)
+            assert healthy.returncode == 0, healthy.stderr
+            assert httpx.get(url, timeout=60).status_code == 401
+            shown = httpx.get(
+                url, timeout=60, headers={"Authorization": f"Bearer {token.read_text().strip()}"}
+            ).json()
+            assert shown["counts"]["finished"] == 60
+            assert shown["as_of"]["lag"] == 0 and shown["as_of"]["source"] == "projections"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+    assert execute([sys.executable, "-c", *probe], as_auditor, folder).returncode != 0
 
 
 def test_no_login_is_made_without_a_password(

@@ -100,14 +100,14 @@ def test_what_the_image_copies_makes_the_whole_program(tmp_path: Path) -> None:
 
 def test_docker_compose_takes_its_file(tmp_path: Path) -> None:
     services = compose(tmp_path)["services"]
-    assert sorted(services) == ["command", "migrate", "postgres", "worker"]
+    assert sorted(services) == ["command", "console", "migrate", "postgres", "worker"]
     assert services["worker"]["deploy"]["replicas"] == 2
     assert services["worker"]["depends_on"]["migrate"]["condition"] == (
         "service_completed_successfully"
     )
     assert services["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
     assert re.fullmatch(r"postgres:\d+\.\d+-\w+", services["postgres"]["image"])
-    for name in ("command", "migrate", "worker"):
+    for name in ("command", "console", "migrate", "worker"):
         assert services[name]["read_only"] is True
         assert services[name]["cap_drop"] == ["ALL"]
 
@@ -132,8 +132,20 @@ def test_each_service_has_no_more_rights_than_it_needs(tmp_path: Path) -> None:
     assert login("migrate") == "administrator"
     assert login("worker") == login("command") == "worker"
     assert secrets("worker") == secrets("command") == {"worker_password"}
+    assert login("console") == "auditor"
+    assert secrets("console") == {"auditor_password", "console_token"}
+    assert not services["console"].get("volumes") and not services["console"].get("env_file")
     assert secrets("postgres") == {"administrator_password"}
     assert secrets("migrate") == set(SECRETS)
+
+
+def test_the_console_needs_its_token_and_is_for_this_host_alone(tmp_path: Path) -> None:
+    service = compose(tmp_path)["services"]["console"]
+    assert "--token-file=/run/secrets/console_token" in service["command"]
+    [port] = service["ports"]
+    assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8321", 8321)
+    named = compose(tmp_path, FAILPROOF_ES_CONSOLE_HOST="audit.example.org")["services"]["console"]
+    assert named["command"][-1] == "--trusted-host=audit.example.org"
 
 
 @pytest.mark.parametrize(

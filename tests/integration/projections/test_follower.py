@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 import pytest
 
+from failproof_es.store.reading.reader import PROJECTED_CHANNEL, max_position
 from failproof_es.store.store import Store
-from projections import batch
+from projections import PROJECTIONS, batch
 from projections import follower as module
 from projections.follower import Follower, follow
-from projections.runner import status
+from projections.runner import reached, status
 from tests.integration.projections.world import World, record
 
 
@@ -215,3 +217,31 @@ def test_the_machine_tells_how_long_its_cores_were_idle() -> None:
     time.sleep(0.3)
     passed_s = time.monotonic() - began
     assert 0.0 <= module._idle_s() - before <= (passed_s + 0.1) * (os.cpu_count() or 1)
+
+
+def test_a_follower_tells_readers_at_most_twice_a_second_and_whoever_appends_tells_nothing(
+    store: Store, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine_is(monkeypatch, idle=True)
+    monkeypatch.setattr(module, "_PAUSE_S", 0.0)
+    with psycopg.connect(store.url, autocommit=True) as listening:
+        listening.execute(f"LISTEN {PROJECTED_CHANNEL}")
+        record(store, world.events[:5])
+        assert list(listening.notifies(timeout=1)) == []
+        stopping = threading.Event()
+        following = threading.Thread(target=follow, args=(store.url, stopping))
+        following.start()
+        began = time.monotonic()
+        try:
+            for event in world.events[5:35]:
+                record(store, [event])
+                time.sleep(0.05)
+        finally:
+            stopping.set()
+            following.join(60)
+        lasted = time.monotonic() - began
+        told = [int(each.payload) for each in listening.notifies(timeout=1)]
+    with store.connect() as connection:
+        assert told[-1] == reached(connection, PROJECTIONS) == max_position(connection)
+    assert told == sorted(set(told))
+    assert 1 <= len(told) <= 2 * lasted + 2

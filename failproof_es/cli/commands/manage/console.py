@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
+from failproof_es.cli.app.console_beside import TOKEN
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
 from failproof_es.support.regular_file import read_regular
 
-TOKEN = "FAILPROOF_ES_CONSOLE_TOKEN"  # noqa: S105 - the name of a variable
 _PORT = 8321
 _LONGEST_TOKEN = 4_096
 
@@ -61,7 +61,8 @@ def console(
     Stop it with Ctrl-C.
     """
     extras.require("console", "the console")
-    from failproof_es.console.server import listen, make_server
+    from failproof_es.console.listening import listen
+    from failproof_es.console.server import make_server
     from failproof_es.console.settings import ConsoleSettings
 
     token = os.environ.get(TOKEN) or None if token_file is None else _token_in(token_file)

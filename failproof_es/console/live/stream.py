@@ -1,6 +1,7 @@
 """Live numbers of a run, as server-sent events: the id of each is a position of the log.
 
-However many look at one run, it is read at most twice a second; each polls once a second.
+However many look at one run, it is read at most twice a second. It is read when a follower says
+that there is something new, and once a second besides.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import FastAPI, Query
 from starlette.concurrency import run_in_threadpool
@@ -16,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from failproof_es.console.errors import response_to
+from failproof_es.console.live.wakeups import Wakeups
 from failproof_es.console.page import Shown
 from failproof_es.console.pages.run import begun, model_progress, shape_of
 from failproof_es.console.pages.run_model import ModelProgress
@@ -57,7 +59,14 @@ class _Last:
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     numbers: LiveNumbers | None = None
-    read_at: float = 0.0
+    begun_at: float = float("-inf")
+    """When the last reading began: it has what was there by then (`clock.monotonic_s`)."""
+    read_at: float = float("-inf")
+
+
+class _Read(NamedTuple):
+    numbers: LiveNumbers
+    begun_at: float
 
 
 class LiveRuns:
@@ -66,18 +75,27 @@ class LiveRuns:
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._last: dict[str, _Last] = {}
+        self._wakeups = Wakeups(reading.database)
         self.viewers = 0
 
     async def latest(self, run: str) -> LiveNumbers:
         """The numbers of the run, at most half a second old."""
+        return (await self._latest(run)).numbers
+
+    async def _latest(self, run: str) -> _Read:
         last = self._last.setdefault(run, _Last())
         async with last.lock:
-            if last.numbers is None or clock.monotonic_s() - last.read_at >= LEAST_AGE_S:
+            rest_s = LEAST_AGE_S - (clock.monotonic_s() - last.read_at)
+            if rest_s > 0 and last.begun_at < self._wakeups.heard_at:
+                await asyncio.sleep(rest_s)
+                rest_s = 0
+            if last.numbers is None or rest_s <= 0:
+                begun_at = clock.monotonic_s()
                 last.numbers = await run_in_threadpool(self._read, run)
-                last.read_at = clock.monotonic_s()
+                last.begun_at, last.read_at = begun_at, clock.monotonic_s()
         while len(self._last) > KEPT:
             self._last.pop(next(iter(self._last)))
-        return last.numbers
+        return _Read(last.numbers, last.begun_at)
 
     async def events(self, run: str, after: int) -> AsyncIterator[str]:
         """An event each time the log has moved on; the last one says that the run has ended."""
@@ -85,7 +103,7 @@ class LiveRuns:
         sent_at = clock.monotonic_s()
         try:
             while True:
-                numbers = await self.latest(run)
+                numbers, begun_at = await self._latest(run)
                 if numbers.position > after:
                     after, sent_at = numbers.position, clock.monotonic_s()
                     yield f"id: {after}\ndata: {numbers.model_dump_json()}\n\n"
@@ -95,9 +113,13 @@ class LiveRuns:
                 if clock.monotonic_s() - sent_at >= KEEP_ALIVE_S:
                     sent_at = clock.monotonic_s()
                     yield ": nothing new\n\n"
-                await asyncio.sleep(POLL_S)
+                await self._wakeups.wait(begun_at, POLL_S)
         finally:
             self.viewers -= 1
+
+    def close(self) -> None:
+        """End the connection that hears of what is new."""
+        self._wakeups.close()
 
     def _read(self, run: str) -> LiveNumbers:
         with self._reading.moment() as (connection, feeder, standing):
@@ -120,8 +142,8 @@ class LiveRuns:
         )
 
 
-def add_live(app: FastAPI, reading: Reading) -> None:
-    """Register `/runs/{run}/live`."""
+def add_live(app: FastAPI, reading: Reading) -> LiveRuns:
+    """Register `/runs/{run}/live`. Who does closes what is returned."""
     runs = LiveRuns(reading)
 
     async def live(
@@ -140,6 +162,7 @@ def add_live(app: FastAPI, reading: Reading) -> None:
         return StreamingResponse(runs.events(run, begin), media_type=_TYPE)
 
     app.add_api_route("/runs/{run}/live", live, include_in_schema=False, response_model=None)
+    return runs
 
 
 def _put_model(

@@ -1,0 +1,108 @@
+"""`--console` of the commands that drive a run: the console beside it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from failproof_es.cli.rendering.output import say
+from failproof_es.support import extras
+
+if TYPE_CHECKING:
+    from failproof_es.console.beside.process import ConsoleBeside
+    from failproof_es.store.store import Store
+
+TOKEN = "FAILPROOF_ES_CONSOLE_TOKEN"  # noqa: S105 - the name of a variable
+_PORT_OPTION = "--console-port"
+
+
+def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--console` and `--console-port`, as the parameters `console` and `console_port`."""
+    port = click.option(
+        _PORT_OPTION,
+        type=click.IntRange(min=1, max=65535),
+        metavar="N",
+        help="With --console: listen on this port.  [default: any free one]",
+    )
+    flag = click.option(
+        "--console",
+        is_flag=True,
+        help="Serve the console meanwhile, on this machine alone, in a process of its own, and "
+        "print the address of the run's page. At a terminal it stays open after the run until "
+        "Ctrl-C; elsewhere, and with --quiet or --json, it ends with the run.",
+    )
+    return flag(port(command))
+
+
+class BesideRun:
+    """The console beside a run."""
+
+    def __init__(self, console: ConsoleBeside) -> None:
+        self._console = console
+        self._told = False
+
+    def show(self, run_number: int) -> None:
+        """Serve the console, and say where this run is shown."""
+        if not self._told:
+            self._told = True
+            self._console.begin()
+            say(f"the console shows this run at {self._console.url}/runs/{run_number}")
+
+    def stay(self) -> None:
+        """Serve it until a signal."""
+        if not self._told:
+            return
+        say(f"the console stays open at {self._console.url}/runs; Ctrl-C ends it")
+        heard = [signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+            heard.append(signal.SIGHUP)
+        for number in heard:
+            signal.signal(number, signal.default_int_handler)
+        with suppress(KeyboardInterrupt):
+            self._console.wait()
+
+
+def require_console(console: bool, port: int | None, *, detach: bool) -> None:
+    """Raise `UsageError` or `InvalidInput` unless a console that is asked for can be served."""
+    if port is not None and not console:
+        raise click.UsageError(f"{_PORT_OPTION} is for --console: give both, or none")
+    if console and detach:
+        raise click.UsageError(
+            "--detach leaves at once, and a console beside the run would end with that: "
+            "`failproof-es console` serves one"
+        )
+    if console:
+        extras.require("console", "--console")
+
+
+@contextmanager
+def console_beside(store: Store, console: bool, port: int | None) -> Iterator[BesideRun | None]:
+    """The console, if it is asked for; it listens, and serves once there is a run to show.
+
+    Raises `InvalidInput` where it cannot listen.
+    """
+    if not console:
+        yield None
+        return
+    from failproof_es.console.beside.process import ConsoleBeside
+    from failproof_es.console.settings import ConsoleSettings
+
+    settings = ConsoleSettings(
+        database_url=store.auditor_url,
+        follower_url=store.url,
+        port=port or 0,
+        token=os.environ.get(TOKEN) or None,
+    )
+    with ConsoleBeside(settings, _PORT_OPTION, say) as beside:
+        yield BesideRun(beside)
+
+
+def at_a_terminal() -> bool:
+    """Whether a person can press Ctrl-C."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()

@@ -1,0 +1,121 @@
+"""What `start` and `resume` print and write when a run has ended, or was stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.rendering.findings import finding_lines
+from failproof_es.cli.rendering.junit import write_junit
+from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.partial_results import PartialResults
+from failproof_es.cli.rendering.results_file import write_results_file
+from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.cli.rendering.suite_table import gate_line, print_suites
+from failproof_es.core.summary import RunSummary
+from failproof_es.engine import Outcome
+from failproof_es.problems import InvalidInput
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.summary_rows import describe_messages
+from failproof_es.store.store import Store
+from failproof_es.support.atomic_file import describe_write_error
+from failproof_es.support.plurals import plural
+
+
+def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
+    """The object that ends `start --json` (architecture § 7)."""
+    return {
+        "run_id": str(outcome.run_id),
+        "run_number": outcome.run_number,
+        "name": outcome.name,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "counts": outcome.counts.model_dump(),
+        "gates": outcome.gates,
+        "intact": outcome.intact,
+        "exit_code": int(exit_code),
+    }
+
+
+def write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool) -> bool:
+    """Write the configured files that are due. On failure, report it and return false."""
+    try:
+        PartialResults(store, run).write_due()
+        path = write_results_file(store, run) if run.run.ended else None
+    except OSError as error:
+        path = Path(error.filename) if isinstance(error.filename, str) else None
+        why = (
+            f"{path} cannot be written: {describe_write_error(path, error)}" if path else str(error)
+        )
+        say(
+            f"error: the results file is missing: {why}. The results are on record: "
+            f"`failproof-es results {run.started.run_number} --format jsonl` prints them."
+        )
+        return False
+    if path is not None and not quiet:
+        say(f"results written to {path}")
+    return junit is None or _write_junit(store, run, junit, quiet)
+
+
+def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> bool:
+    try:
+        write_junit(store, [run], path)
+    except InvalidInput as error:  # much was sent, so this is no wrong usage any more
+        remedy = f"`failproof-es results {run.started.run_number} --junit FILE` writes it"
+        say(f"error: {error.problems[0].message}. The results are on record: {remedy}.")
+        return False
+    if not quiet:
+        say(f"JUnit XML written to {path}")
+    return True
+
+
+def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
+    """Print the results by suite, the errors, the gates, and what checking the run found."""
+    title = f"run {outcome.run_number} {outcome.name}: {outcome.status}"
+    counts = outcome.counts
+    if counts.finished < counts.planned:
+        title += f", {counts.finished:,} of {plural(counts.planned, 'evaluation')} finished"
+    print_suites(counted_up, title=title)
+    if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
+        click.echo(one_line(f"errors: {describe_messages(counted_up)}"))
+    for name, gate in outcome.gates.items():
+        click.echo(gate_line(name, gate))
+    if outcome.validation is not None:
+        for line in finding_lines(outcome.validation):
+            click.echo(line)
+
+
+def say_what_next(counted_up: RunSummary, status: str) -> None:
+    """Say which commands go on from here."""
+    number, total = counted_up.run.started.run_number, counted_up.total
+    if status == "running":
+        say(
+            f"run {number} goes on: workers elsewhere drive it. `failproof-es workers` lists them, "
+            f"`failproof-es show {number}` tells how far it is"
+        )
+        return
+    if status == "paused":
+        say(f"resume it with `failproof-es resume {number}`")
+        return
+    if awaiting := total.awaiting:
+        await_ = "awaits" if awaiting == 1 else "await"
+        say(
+            f"{plural(awaiting, 'evaluation')} {await_} review by people: `failproof-es review "
+            f"{number}` at the terminal, `failproof-es review export {number} FILE` for a "
+            "spreadsheet"
+        )
+    if left := total.abandoned - awaiting:
+        lost = counted_up.lost()
+        were = "was" if left == 1 else "were"
+        of_those = f", {lost:,} of them lost" if lost else ""
+        say(
+            f"{plural(left, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
+            f"{number} --retry-abandoned` asks again in a run that carries over the rest"
+        )
+    say(
+        f"next: `failproof-es show {number}`, `failproof-es results {number} --format jsonl`, "
+        f"`failproof-es replay {number}`, `failproof-es log {number}`"
+    )

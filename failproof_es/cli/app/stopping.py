@@ -1,0 +1,63 @@
+"""Drives a run until it ends or a signal stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.rendering.output import say
+from failproof_es.engine import Outcome
+from failproof_es.events import Event
+
+
+class Drive(Protocol):
+    """A function that drives a run: starts it or resumes it."""
+
+    def __call__(
+        self,
+        *,
+        observe: Callable[[Event], None],
+        stop: asyncio.Event,
+        say: Callable[[str], None],
+    ) -> Coroutine[Any, Any, Outcome]: ...
+
+
+async def until_stopped(
+    drive: Drive,
+    observe: Callable[[Event], None],
+    progress: AbstractContextManager[object],
+    run_told: Callable[[], str | None],
+) -> Outcome:
+    """Drive the run. The first signal asks it to stop, the second ends the process.
+
+    `run_told` is the run's name in hints, once it is known.
+    """
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            progress.__exit__(None, None, None)
+            run = run_told()
+            goes_on = f": `failproof-es resume {run}` goes on" if run else ""
+            say(f"stopped at once; what is recorded stays{goes_on}")
+            os._exit(ExitCode.INTERRUPTED)
+        stop.set()
+        say("stopping after the requests in flight; press again to stop at once")
+
+    heard = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+        heard.append(signal.SIGHUP)
+    for number in heard:
+        loop.add_signal_handler(number, on_signal)
+    try:
+        with progress:
+            return await drive(observe=observe, stop=stop, say=say)
+    finally:
+        for number in heard:
+            loop.remove_signal_handler(number)

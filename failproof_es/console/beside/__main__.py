@@ -1,0 +1,38 @@
+"""The process of a console beside a run. It reads what to serve from standard input.
+
+When standard input ends, whoever started it is gone or has done with it, and it ends too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+
+from failproof_es.console.server import make_server
+from failproof_es.console.settings import ConsoleSettings
+
+_NICENESS = 5
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    os.nice(_NICENESS)  # the run has priority
+    told = json.loads(sys.stdin.readline())
+    settings = told["settings"]
+    settings["trusted_hosts"] = tuple(settings["trusted_hosts"])
+    server = make_server(ConsoleSettings(**settings))
+
+    def watch() -> None:
+        sys.stdin.read()
+        server.should_exit = True
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+    with socket.socket(fileno=told["descriptor"]) as listening:
+        server.run([listening])
+
+
+if __name__ == "__main__":
+    main()

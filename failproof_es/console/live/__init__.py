@@ -1,0 +1,1 @@
+"""Live numbers of runs, as server-sent events."""

@@ -1,0 +1,295 @@
+"""`start --console`: the console beside a run, as a person and as a script meet it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from failproof_es.store.store import Store
+from failproof_es.support import extras
+from tests.acceptance.commands import (
+    PROGRAM,
+    asked,
+    environment,
+    invoke,
+    mock_server,
+    run,
+    write_configuration,
+    write_suite,
+)
+from tests.acceptance.console.test_command import free_port
+from tests.acceptance.runs.test_live_progress import terminal
+
+SAID = re.compile(r"the console shows this run at (http://127\.0\.0\.1:\d+)/runs/(\d+)")
+
+
+@contextlib.contextmanager
+def starting(
+    store: Store, *arguments: str, cwd: Path
+) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
+    """A run with a console beside it, without a terminal: its process, the URL, the number."""
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments, "--console", "--quiet"],
+        env=environment(store.url),
+        cwd=cwd,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    with process, process.stderr:
+        try:
+            said = SAID.fullmatch(line := process.stderr.readline().rstrip("\n"))
+            assert said is not None, line
+            yield process, said[1], int(said[2])
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def a_long_run(folder: Path) -> Iterator[str]:
+    """A configuration that takes minutes, and the base URL of its mock."""
+    write_suite(folder, 3_000)
+    with mock_server(latency_ms=100) as mock:
+        write_configuration(folder, mock, execution={"parallel_workers": 2})
+        yield mock
+
+
+def page(url: str, path: str) -> Any:
+    """A page as data, once what it shows is there."""
+    deadline = time.monotonic() + 60
+    while (answer := httpx.get(f"{url}{path}", timeout=60)).status_code != 200:
+        assert time.monotonic() < deadline, answer.text
+        time.sleep(0.05)
+    return answer.json()
+
+
+def is_closed(url: str) -> bool:
+    """Whether nobody listens there any more, after a moment."""
+    port = int(url.rpartition(":")[2])
+    deadline = time.monotonic() + 20
+    while True:
+        with socket.socket() as knocking:
+            if knocking.connect_ex(("127.0.0.1", port)):
+                return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+
+
+def events(store: Store) -> int:
+    with store.connect() as connection:
+        row = connection.execute("SELECT count(*) FROM failproof.stored_events").fetchone()
+    assert row is not None
+    count: int = row[0]
+    return count
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "2")])
+def test_it_serves_the_run_and_ctrl_c_ends_both(
+    store: Store, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    with (
+        a_long_run(tmp_path),
+        starting(store, "start", "run.yaml", *more, cwd=tmp_path) as (process, url, number),
+    ):
+        assert page(url, f"/runs/{number}.json")["run"]["status"] == "running"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        assert "console" not in process.stderr.read()
+        assert is_closed(url)
+
+
+def test_without_a_terminal_it_ends_with_the_run(store: Store, tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)
+    with mock_server(latency_ms=0) as mock:
+        write_configuration(tmp_path, mock)
+        with starting(store, "start", "run.yaml", cwd=tmp_path) as (process, url, _):
+            assert process.wait(60) == 0
+            assert is_closed(url)
+
+
+def test_a_run_that_is_resumed_is_shown_from_the_beginning(store: Store, tmp_path: Path) -> None:
+    with a_long_run(tmp_path):
+        with starting(store, "start", "run.yaml", cwd=tmp_path) as (process, url, _):
+            while not page(url, "/runs/1.json")["counts"]["finished"]:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            # The first signal lets the requests in flight end, and the console serves meanwhile.
+            assert process.wait(60) == 130
+        assert is_closed(url)
+        with starting(store, "resume", "1", cwd=tmp_path) as (process, url, number):
+            assert number == 1
+            assert page(url, "/runs/1.json")["counts"]["finished"]
+
+
+def test_at_a_terminal_it_stays_open_until_ctrl_c(store: Store, tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)
+    port = str(free_port())
+    url = f"http://127.0.0.1:{port}"
+    with mock_server(latency_ms=0) as mock:
+        write_configuration(tmp_path, mock, gates={"min_accuracy": 1.0})
+        arguments = ("start", "run.yaml", "--console", "--console-port", port)
+        with terminal(store, *arguments, cwd=tmp_path, columns=120) as shown:
+            last = f"the console stays open at {url}/runs; Ctrl-C ends it"
+            lines = shown.wait_for(lambda lines: last in lines)
+            assert f"the console shows this run at {url}/runs/1" in lines
+            assert lines[-1] == last
+            assert page(url, "/runs/1.json")["run"]["status"] == "completed"
+            shown.process.send_signal(signal.SIGINT)
+            assert shown.process.wait(30) == 0
+    assert is_closed(url)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_the_exit_code_is_the_run_s_however_the_console_is_ended(
+    store: Store, tmp_path: Path, how: signal.Signals
+) -> None:
+    write_suite(tmp_path, 3, prompt="[answer:bm8=]")
+    with mock_server(latency_ms=0) as mock:
+        write_configuration(tmp_path, mock, gates={"min_accuracy": 1.0})
+        with terminal(store, "start", "run.yaml", "--console", cwd=tmp_path, columns=120) as shown:
+            shown.wait_for(lambda lines: any("stays open" in line for line in lines))
+            shown.process.send_signal(how)
+            assert shown.process.wait(30) == 3
+
+
+def test_a_run_that_was_stopped_does_not_stay_for_its_console(store: Store, tmp_path: Path) -> None:
+    arguments = ("start", "run.yaml", "--console")
+    with (
+        a_long_run(tmp_path),
+        terminal(store, *arguments, cwd=tmp_path, columns=120) as shown,
+    ):
+        shown.wait_for(lambda lines: any("━" in line for line in lines))
+        shown.process.send_signal(signal.SIGINT)
+        assert shown.process.wait(60) == 130
+        assert not any("stays open" in line for line in shown.lines())
+
+
+def test_a_console_that_dies_is_told_and_the_run_goes_on(store: Store, tmp_path: Path) -> None:
+    with (
+        a_long_run(tmp_path) as mock,
+        starting(store, "start", "run.yaml", cwd=tmp_path) as (process, url, _),
+    ):
+        page(url, "/runs/1.json")
+        [served] = consoles_of(process.pid)
+        os.kill(served, signal.SIGKILL)
+        assert is_closed(url)
+        before = len(asked(mock))
+        while len(asked(mock)) < before + 5:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        assert "the console ended by itself (exit code -9)" in process.stderr.read()
+
+
+def test_a_run_that_is_killed_leaves_no_console(store: Store, tmp_path: Path) -> None:
+    with (
+        a_long_run(tmp_path),
+        starting(store, "start", "run.yaml", cwd=tmp_path) as (process, url, _),
+    ):
+        page(url, "/runs/1.json")
+        process.kill()
+        process.wait()
+        assert is_closed(url)
+
+
+def consoles_of(process_id: int) -> list[int]:
+    """The processes that serve a console for this one. Nothing secret is in their arguments."""
+    found = []
+    for child in psutil.Process(process_id).children():
+        line = child.cmdline()
+        if "failproof_es.console.beside" in line:
+            assert not any("postgresql://" in each for each in line)
+            found.append(child.pid)
+    return found
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_sent(store: Store, tmp_path: Path) -> None:
+    write_suite(tmp_path, 3)
+    with socket.socket() as taken, mock_server(latency_ms=0) as mock:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        write_configuration(tmp_path, mock)
+        done = run(
+            store.url, "start", "run.yaml", "--console", "--console-port", port, cwd=tmp_path
+        )
+        assert done.returncode == 2
+        assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+        assert "choose another with --console-port" in done.stderr
+        assert asked(mock) == {} and events(store) == 0
+
+
+def test_a_missing_extra_is_told_before_anything_is_sent(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "EXTRAS", {"console": extras.Extra(modules=("not_installed",))})
+    write_suite(tmp_path, 3)
+    with mock_server(latency_ms=0) as mock:
+        write_configuration(tmp_path, mock)
+        done = invoke(store.url, "start", "run.yaml", "--console", cwd=tmp_path)
+        assert done.exit_code == 2
+        assert "--console needs the extra 'console'" in done.stderr
+        assert "pip install 'failproof-es[console]'" in done.stderr
+        assert asked(mock) == {} and events(store) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "token"),
+    [
+        (("--console-port", "8321"), "--console-port is for --console", None),
+        (("--console", "--detach"), "--detach leaves at once", None),
+        (("--console", "--console-port", "0"), "--console-port", None),
+        (("--console",), "token is shorter than", "short"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_sent(
+    store: Store, tmp_path: Path, arguments: tuple[str, ...], said: str, token: str | None
+) -> None:
+    write_suite(tmp_path, 3)
+    with mock_server(latency_ms=0) as mock:
+        write_configuration(tmp_path, mock)
+        done = invoke(
+            store.url,
+            "start",
+            "run.yaml",
+            *arguments,
+            cwd=tmp_path,
+            FAILPROOF_ES_CONSOLE_TOKEN=token,
+        )
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert asked(mock) == {} and events(store) == 0
+
+
+def test_the_run_s_own_process_loads_no_web_server() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, failproof_es.console.beside.process as _; print(*sys.modules)",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    loaded = {each.partition(".")[0] for each in done.stdout.split()}
+    assert not loaded & {"fastapi", "starlette", "uvicorn", "jinja2", "pydantic"}

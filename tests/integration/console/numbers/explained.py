@@ -1,0 +1,57 @@
+"""The numbers that no SQL is compared with, by page, and why."""
+
+from __future__ import annotations
+
+STATISTICS = {
+    "*.low": "an interval of numbers that are compared: tests/unit/support/test_statistics.py",
+    "*.high": "the same",
+}
+ABSENT_HERE = "there is none in these logs; "
+EXPLAINED: dict[str, dict[str, str]] = {
+    "runs": STATISTICS,
+    "run": STATISTICS
+    | {
+        "latency_p*_ms": "percentiles, to three digits: tests/unit/core/test_summary.py",
+        "manifest.*": "as RunStarted says it",
+        "run.branched_from": ABSENT_HERE + "tests/acceptance/runs/test_branching.py",
+        "limits[].*": ABSENT_HERE + "as the last LimitChanged says it",
+        "shares[].*": ABSENT_HERE + "slices are in no event: tests/integration/engine",
+        "workers[].*": ABSENT_HERE + "as WorkerJoined and WorkerLeft say it",
+        "validation.more{}": ABSENT_HERE + "as RunValidated says it",
+        "attempts.overlapping*": "tests/integration/engine/test_attempts.py",
+        "protection.*": "the page of the ledger has the same, compared below",
+    },
+    "results": {},
+    "cost": {"prices[].*": "as PricesRecorded says it"},
+    "charts": STATISTICS | {},
+    "compare": STATISTICS
+    | {
+        "*.p": "a test of numbers that are compared: tests/unit/support",
+        "*.adjusted_p": "the same",
+        "*.smallest_effect": "the same",
+        "*.not_looked_into": ABSENT_HERE + "it is of runs of many cases",
+        "more_values": "counts values that the page leaves out",
+        "rows[].lines[].times": "counts lines that are alike within an answer",
+        "rows[].pair.place": "the place in the order: its rows are compared",
+    },
+    "suites": {},
+    "cases": {},
+    "case": STATISTICS | {"versions[].position": ABSENT_HERE + "as `position`, compared"},
+    "review": {},
+    "ledger": {
+        "ledger.next_checkpoint": "a cursor",
+        "ledger.anchored_outside": "stands in a file of this host, in no event: test_events.py",
+        "ledger.verified.*": "stands in a file of this host, in no event: test_events.py",
+    },
+    "search": {},
+    "stream": {},
+    "event": {"proof.*": "tests/integration/console/test_events.py checks the proof itself"},
+    "evaluation": {
+        "*characters": "how long a text is that stands there: tests of texts",
+        "*more_lines": "the same",
+        "turns[].number": "counts the turns on the page",
+        "attempts[].number": "counts the attempts on the page",
+        "verdict.first_token_ms": ABSENT_HERE + "as ResponseReceived says it",
+    },
+}
+"""By page: what is compared with no SQL, and why."""
