@@ -181,6 +181,24 @@ class RunCounts:
         self.impossible += times * other.impossible
 
 
+@dataclass(frozen=True, slots=True)
+class RunTotals:
+    """What a list shows of a run: sums, without what they are made of."""
+
+    run: Run
+    total: Group
+    """Everything that is finished. Groups here tell no classes."""
+    models: Mapping[str, Group]
+    """The same of each model under test, in the order of the configuration."""
+    cost_usd: Decimal | None
+    """As `RunSummary.cost_usd`."""
+
+    @property
+    def run_id(self) -> UUID:
+        """The run's stream."""
+        return self.run.started.originator_id
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """The summary of one run, at the position of the log at which it was read."""
@@ -265,6 +283,14 @@ class RunSummary:
         return tuple(
             sorted(models | {k for k, each in self.counts.spending.items() if each.unpriced})
         )
+
+    @property
+    def totals(self) -> RunTotals:
+        """What a list shows of it."""
+        total, models = self.total, {key: self.group(model=key) for key in self.models}
+        for each in (total, *models.values()):
+            each.classes.clear()
+        return RunTotals(self.run, total, models, self.cost_usd)
 
     def lost(self, model: str | None = None) -> int:
         """Evaluations of this model, or of all, to which no usable answer came."""

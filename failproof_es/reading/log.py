@@ -12,7 +12,7 @@ from uuid import UUID
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, fold_run
-from failproof_es.core.summary import RunCounts, RunSummary
+from failproof_es.core.summary import RunCounts, RunSummary, RunTotals
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import (
     UNREADABLE,
@@ -94,6 +94,17 @@ class LogFeeder:
             each for each in found if isinstance(each, RunSummary) and which.matches(each.run)
         )
         return islice(chosen, limit)
+
+    def totals(
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        which: RunFilter = EVERY_RUN,
+    ) -> Iterator[RunTotals | UnreadableRun]:
+        """See `Feeder`."""
+        found = self.summaries(limit=limit, before=before, which=which)
+        return (each.totals if isinstance(each, RunSummary) else each for each in found)
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """See `Feeder`. Reads every event of each."""

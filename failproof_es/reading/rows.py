@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from psycopg.pq import TransactionStatus
@@ -31,6 +31,7 @@ from failproof_es.core.summary import (
     RequestStats,
     RunCounts,
     RunSummary,
+    RunTotals,
 )
 from failproof_es.core.tally import Group
 from failproof_es.engine.history import UNREADABLE, read_chunk, with_prices
@@ -46,6 +47,7 @@ from projections.results.counters import ASKING, GROUPS
 from projections.results.outcome_rows import SELECTED, TOKENS, outcome_of_row
 from projections.results.run_rows import run_of
 
+S = TypeVar("S", RunSummary, RunTotals)
 _PAGE = 100
 _RUN = "SELECT run::text FROM projections.runs WHERE run_id = %s AND told"
 _UNPLACED = "SELECT stream_id FROM projections.unplaced_events WHERE stream_id = ANY (%s)"
@@ -152,14 +154,34 @@ class RowFeeder:
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`. As many queries for a hundred runs as for one."""
-        left, before = limit, _BEYOND if before is None else before
+        return self._listed(limit, before, which, self._summaries, lambda each: each)
+
+    def totals(
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        which: RunFilter = EVERY_RUN,
+    ) -> Iterator[RunTotals | UnreadableRun]:
+        """See `Feeder`. The database adds up: of a run it costs the same, however large it is."""
+        return self._listed(limit, before, which, self._totals, lambda each: each.totals)
+
+    def _listed(
+        self,
+        left: int | None,
+        before: int | None,
+        which: RunFilter,
+        read: Callable[[Sequence[Run]], Mapping[UUID, S]],
+        of_log: Callable[[RunSummary], S],
+    ) -> Iterator[S | UnreadableRun]:
+        before = _BEYOND if before is None else before
         statement = _CHOSEN if which.chooses else _LISTED
         while left is None or left > 0:
             page = _PAGE if left is None else min(left, _PAGE)
             wanted = self._wanted(which) | {"before": before, "limit": page}
             with _one_moment(self.connection):
                 rows = self.connection.execute(statement, wanted).fetchall()
-                found = self._page(rows)
+                found = self._page(rows, read, of_log)
             yield from found
             if len(rows) < page:
                 return
@@ -170,7 +192,7 @@ class RowFeeder:
         """See `Feeder`. As many queries for a hundred runs as for one."""
         with _one_moment(self.connection):
             rows = self.connection.execute(_NAMED, {"runs": list(runs)}).fetchall()
-            found = self._page(rows)
+            found = self._page(rows, self._summaries, lambda each: each)
         return {each.run_id: each for each in found if isinstance(each, RunSummary)}
 
     def count_runs(self, which: RunFilter) -> RunNumbers:
@@ -229,19 +251,27 @@ class RowFeeder:
         return self.outcomes(run, list(islice(planned, limit)))
 
     def _page(
-        self, rows: Sequence[tuple[UUID, int, str | None]]
-    ) -> list[RunSummary | UnreadableRun]:
+        self,
+        rows: Sequence[tuple[UUID, int, str | None]],
+        of_rows: Callable[[Sequence[Run]], Mapping[UUID, S]],
+        of_log: Callable[[RunSummary], S],
+    ) -> list[S | UnreadableRun]:
         """The rows of these runs: for each its id, its number and its own row, if it has one."""
         read = {run_id: self._read(run_id, number, told) for run_id, number, told in rows}
         runs = self._with_prices([each for each in read.values() if isinstance(each, Run)])
         by_id = {run.started.originator_id: run for run in runs}
-        found = self._summaries(runs)
-        return [
-            each
-            if isinstance(each := read[run_id], UnreadableRun)
-            else found.get(run_id) or self._log.listed(run_id, number, by_id[run_id])
-            for run_id, number, _ in rows
-        ]
+        found = of_rows(runs)
+        listed: list[S | UnreadableRun] = []
+        for run_id, number, _ in rows:
+            each = read[run_id]
+            if isinstance(each, UnreadableRun):
+                listed.append(each)
+            elif run_id in found:
+                listed.append(found[run_id])
+            else:
+                told = self._log.listed(run_id, number, by_id[run_id])
+                listed.append(of_log(told) if isinstance(told, RunSummary) else told)
+        return listed
 
     def _read(self, run_id: UUID, number: int, told: str | None) -> Run | UnreadableRun:
         if told is not None:
@@ -269,10 +299,7 @@ class RowFeeder:
     def _summaries(self, runs: Sequence[Run]) -> dict[UUID, RunSummary]:
         """By run, of those that the rows cover."""
         ids = [run.started.originator_id for run in runs]
-        counts: dict[UUID, RunCounts] = {}
-        for kind, run_id, row in self.connection.execute(sql_file("counts_of_runs"), {"runs": ids}):
-            told = json.loads(row, parse_float=Decimal)
-            _READ[kind](counts.setdefault(run_id, RunCounts()), told)
+        counts = self._counts(ids, "counts_of_runs")
         reviews = self._reviews(ids)
         return {
             run_id: RunSummary(
@@ -283,6 +310,25 @@ class RowFeeder:
             for run_id, run in zip(ids, runs, strict=True)
             if run_id in counts
         }
+
+    def _totals(self, runs: Sequence[Run]) -> dict[UUID, RunTotals]:
+        """By run, of those that the rows cover."""
+        ids = [run.started.originator_id for run in runs]
+        counts = self._counts(ids, "totals_of_runs")
+        return {
+            run_id: RunSummary(run=run, counts=counts[run_id]).totals
+            for run_id, run in zip(ids, runs, strict=True)
+            if run_id in counts
+        }
+
+    def _counts(
+        self, runs: Sequence[UUID], statement: Literal["counts_of_runs", "totals_of_runs"]
+    ) -> dict[UUID, RunCounts]:
+        counts: dict[UUID, RunCounts] = {}
+        for kind, run_id, row in self.connection.execute(sql_file(statement), {"runs": list(runs)}):
+            told = json.loads(row, parse_float=Decimal)
+            _READ[kind](counts.setdefault(run_id, RunCounts()), told)
+        return counts
 
     def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, dict[UUID, dict[str, str]]]:
         """By run and evaluation the last word of each person."""

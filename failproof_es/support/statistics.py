@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import ndtri
 
 from failproof_es.core.exact_numbers import mean
 
@@ -82,10 +83,16 @@ class Rate:
 
 def wilson(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
     """Wilson's score interval of a rate of independent outcomes."""
-    found = stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
-    return Interval(float(found.low), float(found.high), "Wilson", confidence)
+    z, share = float(ndtri(0.5 + 0.5 * confidence)), passed / total
+    spread = 2 * (total + z**2)
+    middle = (2 * total * share + z**2) / spread
+    margin = z / spread * sqrt(4 * total * share * (1 - share) + z**2)
+    low = 0.0 if passed == 0 else middle - margin
+    high = 1.0 if passed == total else middle + margin
+    return Interval(low, high, "Wilson", confidence)
 
 
+@lru_cache(maxsize=10_000)
 def clopper_pearson_margin(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
     """Where all are alike: how far from it the truth may lie (Clopper and Pearson, one-sided).
 

@@ -185,7 +185,7 @@ def _varied(event: EvaluationEvent, kind: str) -> EvaluationEvent:
         case ErrorRecorded():
             told |= {"kind": "<kind>", "message": "<message>"}
         case EvaluationAbandoned() if kind == "lost":
-            told |= {"reason": "<message>"}
+            told |= {"kind": "<kind>", "reason": "<message>"}
         case Classified():
             named = {"failed": "fail", "refused": "refusal", "lost": "error"}
             told |= {"primary": named.get(kind, event.primary)}
@@ -220,7 +220,9 @@ def _evaluations(run: _Run) -> Iterator[tuple[Any, ...]]:
     kinds, weights = _KINDS, list(_WEIGHTS)
     if not run.judged:
         weights[kinds.index("judged")] = 0
-    going = run.ends is not RunCompleted
+    going = run.ends in (None, RunPaused)
+    if run.ends is RunFailed:  # a server that refuses
+        kinds, weights = ("passed", "lost"), [1, 9]
     for place, (prompt, name) in enumerate(run.cases):
         moment = (run.began + timedelta(seconds=place // 20)).strftime("%Y-%m-%dT%H:%M:%S").encode()
         for model in run.models:
