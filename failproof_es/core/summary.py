@@ -211,6 +211,12 @@ class RunSummary:
     `fail` or `unclear` by everybody's last word, `disputed`."""
     as_of: int | None = None
     """The position of the log up to which it was read; `None` for all of it."""
+    more_messages: int = 0
+    """How many messages of failed attempts are not among the counts, because fewer were wanted."""
+    _sums: dict[tuple[str | None, str | None], Group] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """What was added up before."""
 
     @property
     def run_id(self) -> UUID:
@@ -234,10 +240,14 @@ class RunSummary:
 
     def group(self, *, model: str | None = None, suite: str | None = None) -> Group:
         """What is finished of this model and suite; of all where none is named."""
+        known = self._sums.get((model, suite))
+        if known is None:
+            known = self._sums[model, suite] = Group()
+            for key, group in self.counts.groups.items():
+                if model in (None, key.model_key) and suite in (None, key.suite_id):
+                    known.include(group)
         found = Group()
-        for key, group in self.counts.groups.items():
-            if model in (None, key.model_key) and suite in (None, key.suite_id):
-                found.include(group)
+        found.include(known)
         return found
 
     def by_suite(self) -> dict[tuple[str, str], Group]:

@@ -97,8 +97,8 @@ class Feeder(Protocol):
         Raises `RunIsArchived` where what happened in its evaluations is in a file.
         """
 
-    def summary(self, run: Run) -> RunSummary:
-        """The summary of the run."""
+    def summary(self, run: Run, *, messages: int | None = None) -> RunSummary:
+        """The summary of the run. With `messages`, of what failed attempts said so many at most."""
 
     def summaries(
         self,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 from uuid import UUID
@@ -61,7 +62,7 @@ class LogFeeder:
             )
         return with_prices(self.connection, run)
 
-    def summary(self, run: Run) -> RunSummary:
+    def summary(self, run: Run, *, messages: int | None = None) -> RunSummary:
         """See `Feeder`. Reads every event of the run."""
         counts, left_to_people = RunCounts(), list[UUID]()
         for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
@@ -70,7 +71,12 @@ class LogFeeder:
             if outcome.awaiting_review:
                 left_to_people.append(outcome.evaluation_id)
         reviews = count_review_statuses(self.connection, left_to_people, up_to=self.up_to)
-        return RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
+        found = RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
+        said = found.messages()
+        if messages is None or len(said) <= messages:
+            return found
+        counts.errors = Counter(dict(said[:messages]))
+        return replace(found, more_messages=len(said) - messages)
 
     def summaries(
         self,

@@ -18,7 +18,12 @@ from failproof_es.reading.chosen_results import (
     list_results,
     page_of_results,
 )
-from failproof_es.reading.counted_results import LARGE, FacetValue, count_results, facets_of
+from failproof_es.reading.overviews.counted_results import (
+    LARGE,
+    FacetValue,
+    count_results,
+    facets_of,
+)
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.reader import resolve_run
 
