@@ -113,7 +113,7 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-_MEMORY = Path("/dev/shm")  # noqa: S108
+_MEMORY = Path("/dev/shm")
 _ROOM = 4 * 2**30
 """So much of the memory must be free before a server has its files there."""
 _SETTINGS = {

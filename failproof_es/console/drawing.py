@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Thread
 from typing import Any
 
 from markupsafe import Markup
@@ -24,6 +25,17 @@ def drawn(what: str, of: tuple[Any, ...], label: str) -> Markup | None:
     `what` is a name of `_CHARTS`, `of` the rows of the page, `label` what the chart says in words.
     """
     return _CHARTS[what](of, label)
+
+
+def prepare() -> None:
+    """Load what draws, in a thread of its own: the first page with a chart need not wait for it."""
+    Thread(target=_draw_something, name="console-drawing", daemon=True).start()
+
+
+def _draw_something() -> None:
+    from failproof_es.report.charts import plots
+
+    plots.bars([plots.Bar("nothing", 0.0, "0")], label="nothing", axis="nothing")
 
 
 def _rates(of: tuple[RateOf, ...], label: str) -> Markup | None:

@@ -104,3 +104,5 @@ class Page(Generic[Q, M]):
     """Raises `NotFound` or `InvalidInput` where there is no such thing, and `BadParameter`."""
     rows: Rows[Q] | None = None
     attachments: Attachments | None = None
+    streamed: bool = False
+    """Whether the HTML is sent while it is made: for who draws. What is read is read before."""

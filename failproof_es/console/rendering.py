@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
@@ -31,10 +31,21 @@ STATIC: Mapping[str, str] = {
 """The files that pages load, and their types. There are no others below `/static/`."""
 
 
+_SHELL: Mapping[str, Any] = {"here": None, "as_of": None, "page": None}
+_PIECES = 20
+"""So many parts of a template are sent at once."""
+
+
 def render(template: str, **context: Any) -> str:
     """A page as HTML. Raises `TypeError` for a value that nobody said how to write."""
-    shell = {"here": None, "as_of": None, "page": None}
-    return _environment().get_template(template).render(shell | context)
+    return _environment().get_template(template).render({**_SHELL, **context})
+
+
+def render_in_pieces(template: str, **context: Any) -> Iterator[str]:
+    """The same, made while it is taken: what is drawn late keeps nobody waiting for the rest."""
+    pieces = _environment().get_template(template).stream({**_SHELL, **context})
+    pieces.enable_buffering(_PIECES)
+    return iter(pieces)
 
 
 @cache

@@ -24,7 +24,7 @@ from failproof_es.console.follower import Follower
 from failproof_es.console.links import Here
 from failproof_es.console.page import Asked, Attachments, Page
 from failproof_es.console.paging import BadParameter, Query
-from failproof_es.console.rendering import render
+from failproof_es.console.rendering import render, render_in_pieces
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.standing import Standing, feeder_as_it_stands
 from failproof_es.store.reading.reader import Connection
@@ -97,7 +97,12 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
         if shown.moved_to is not None:
             return RedirectResponse(shown.moved_to, 303)
         here = Here(quote(request.url.path), query)
-        return HTMLResponse(render(f"{page.name}.html", page=shown, as_of=shown.as_of, here=here))
+        told = {"page": shown, "as_of": shown.as_of, "here": here}
+        if not page.streamed:
+            return HTMLResponse(render(f"{page.name}.html", **told))
+        pieces = render_in_pieces(f"{page.name}.html", **told)
+        first = next(pieces)  # what goes wrong before it is a page that says so
+        return StreamingResponse(chain([first], pieces), media_type="text/html; charset=utf-8")
 
     def json(request: Request, query: Query, path: dict[str, str]) -> Response:
         return Response(read(query, path).model_dump_json(), media_type="application/json")

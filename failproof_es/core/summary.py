@@ -181,6 +181,24 @@ class RunCounts:
         self.impossible += times * other.impossible
 
 
+@dataclass(frozen=True, slots=True)
+class RunTotals:
+    """What a list shows of a run: sums, without what they are made of."""
+
+    run: Run
+    total: Group
+    """Everything that is finished. Groups here tell no classes."""
+    models: Mapping[str, Group]
+    """The same of each model under test, in the order of the configuration."""
+    cost_usd: Decimal | None
+    """As `RunSummary.cost_usd`."""
+
+    @property
+    def run_id(self) -> UUID:
+        """The run's stream."""
+        return self.run.started.originator_id
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     """The summary of one run, at the position of the log at which it was read."""
@@ -193,6 +211,12 @@ class RunSummary:
     `fail` or `unclear` by everybody's last word, `disputed`."""
     as_of: int | None = None
     """The position of the log up to which it was read; `None` for all of it."""
+    more_messages: int = 0
+    """How many messages of failed attempts are not among the counts, because fewer were wanted."""
+    _sums: dict[tuple[str | None, str | None], Group] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    """What was added up before."""
 
     @property
     def run_id(self) -> UUID:
@@ -216,10 +240,14 @@ class RunSummary:
 
     def group(self, *, model: str | None = None, suite: str | None = None) -> Group:
         """What is finished of this model and suite; of all where none is named."""
+        known = self._sums.get((model, suite))
+        if known is None:
+            known = self._sums[model, suite] = Group()
+            for key, group in self.counts.groups.items():
+                if model in (None, key.model_key) and suite in (None, key.suite_id):
+                    known.include(group)
         found = Group()
-        for key, group in self.counts.groups.items():
-            if model in (None, key.model_key) and suite in (None, key.suite_id):
-                found.include(group)
+        found.include(known)
         return found
 
     def by_suite(self) -> dict[tuple[str, str], Group]:
@@ -265,6 +293,14 @@ class RunSummary:
         return tuple(
             sorted(models | {k for k, each in self.counts.spending.items() if each.unpriced})
         )
+
+    @property
+    def totals(self) -> RunTotals:
+        """What a list shows of it."""
+        total, models = self.total, {key: self.group(model=key) for key in self.models}
+        for each in (total, *models.values()):
+            each.classes.clear()
+        return RunTotals(self.run, total, models, self.cost_usd)
 
     def lost(self, model: str | None = None) -> int:
         """Evaluations of this model, or of all, to which no usable answer came."""

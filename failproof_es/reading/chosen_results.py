@@ -7,8 +7,8 @@ begins after the key of the last row of the one before, and costs the same howev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ STATES = ("failed", "lost", "unscored", "awaiting", "scored", "passed", "running
 
 `unscored`: abandoned otherwise. `scored`: with a score, and no pass mark.
 """
-_RUNNING = STATES.index("running")
+RUNNING = STATES.index("running")
 _STATUSES = {name: (place,) for place, name in enumerate(STATES)} | {"abandoned": (1, 2, 3)}
 PLACE = (
     "(CASE WHEN NOT e.passed THEN 0 WHEN e.lost THEN 1 WHEN e.awaiting_review THEN 3 "
@@ -43,8 +43,10 @@ ATTEMPTS = (("0-1", 0, 2), ("2", 2, 3), ("3-5", 3, 6), ("6-", 6, None))
 """Ranges of requests sent."""
 UNKNOWN = "unknown"
 """The range of what is not known."""
-LARGE = 50_000
-"""In runs that plan more, what only the rows could tell is not counted."""
+LOOKED_AT = 20_000
+"""Among so many results a page looks for what may be rare,"""
+LOOKED_INTO = 4_000
+"""and among so many for words."""
 _EXCERPT = 400
 _NUL = r"replace({0}::text, '\u0000', '\ufffd')::json #>> '{{}}'"
 _TEXTS = tuple(_NUL.format(f"e.{name}") for name in ("response", "reason", "error_message"))
@@ -76,6 +78,11 @@ class ResultFilter:
     def chooses(self) -> bool:
         """Whether any result could be left out."""
         return self != ResultFilter()
+
+    @property
+    def seldom(self) -> bool:
+        """Whether what it chooses may be rare: what the order's index does not tell."""
+        return replace(self, status=None) != ResultFilter()
 
 
 EVERY_RESULT = ResultFilter()
@@ -128,95 +135,124 @@ class ListedResult:
         return ResultKey(STATES.index(self.state), self.last_position, self.evaluation_id)
 
 
-@dataclass(frozen=True, slots=True)
-class ResultNumbers:
-    """How many results there are."""
-
-    total: int
-    """All that ended up to the position."""
-    matching: int
-    """Those that the filter leaves; of `running` those that have not ended."""
-    running: int
-    newer: int
-    """Those that ended after the position."""
-
-
-@dataclass(frozen=True, slots=True)
-class FacetValue:
-    """A value by which results can be chosen."""
-
-    value: str | None
-    """`None` where the results say nothing of it."""
-    results: int | None
-    """How many of the run have it, whatever else is chosen; `None`: not counted."""
-
-
 _SELECTED = f"""
 SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_key, e.repetition,
     {PLACE} AS place, e.primary_class, left(e.reason::text, {_EXCERPT}), e.error_kind,
     left(e.error_message::text, {_EXCERPT}), left(e.response::text, {_EXCERPT}),
     e.accuracy, e.attempts, e.retries, e.latency_ms, e.cost_usd, e.finished_at, e.last_position
 """
-_FROM = (
-    "FROM projections.evaluations AS e LEFT JOIN projections.prompts AS p USING (prompt_id) "
-    "WHERE e.run_id = %(run)s AND e.counted "
-)
-_KEY = f"({PLACE}, e.last_position, e.evaluation_id)"
 
 
-def list_results(
+@dataclass(frozen=True, slots=True)
+class ResultPage:
+    """Some results, one after the other."""
+
+    rows: tuple[ListedResult, ...]
+    following: ResultKey | None
+    """After which the next page begins; `None` where there is none."""
+    looked_at: int | None
+    """After so many results it stopped to look for more; `None` where nothing stopped it."""
+
+
+def page_of_results(
     connection: Connection,
     run_id: UUID,
     which: ResultFilter,
     *,
     up_to: int,
     after: ResultKey | None = None,
-    limit: int | None = None,
+    limit: int,
     backwards: bool = False,
-) -> Iterator[ListedResult]:
-    """The results after a key, those that failed first; `backwards` those before it, from it on.
+) -> ResultPage:
+    """At most so many results after a key, those that failed first; `backwards` those before it.
 
-    Without a limit all of them, a few at a time.
+    Rare ones are looked for among the next `LOOKED_AT` results alone: a page costs the same
+    whatever it looks for. One that was stopped so has a page that follows, even if it has no row.
     """
-    where, values = _where(which)
-    order = "DESC" if backwards else "ASC"
-    left = limit
-    while left is None or left > 0:
-        page = 500 if left is None else min(left, 500)
-        values |= {"run": run_id, "up_to": up_to, "limit": page}
-        begins = ""
-        if after is not None:
-            begins = f"AND {_KEY} {'<' if backwards else '>'} (%(k0)s, %(k1)s, %(k2)s) "
-            values |= {f"k{n}": part for n, part in enumerate(after)}
-        rows = connection.execute(
-            f"{_SELECTED} {_FROM} AND e.last_position <= %(up_to)s {where} {begins} "
-            f"ORDER BY {PLACE} {order}, e.last_position {order}, e.evaluation_id {order} "
-            "LIMIT %(limit)s",
-            values,
-        ).fetchall()
-        found = [_listed(row) for row in rows]
+    most = LOOKED_AT if which.text is None else LOOKED_INTO
+    found = _looked_for(connection, run_id, which, up_to, after, limit + 1, most, backwards)
+    if len(found) > limit:
+        return ResultPage(tuple(found[:limit]), found[limit - 1].key, None)
+    key = None
+    if which.seldom:
+        key = _nth(connection, run_id, which, up_to, after, most, backwards)
+    return ResultPage(tuple(found), key, None if key is None else most)
+
+
+def list_results(
+    connection: Connection, run_id: UUID, which: ResultFilter, *, up_to: int
+) -> Iterator[ListedResult]:
+    """All of them, in the order of the list, a few at a time."""
+    after = None
+    while True:
+        found = _looked_for(connection, run_id, which, up_to, after, 500, None, False)
         yield from found
-        if len(rows) < page:
+        if len(found) < 500:
             return
         after = found[-1].key
-        left = None if left is None else left - page
 
 
-def count_results(
-    connection: Connection, run_id: UUID, which: ResultFilter, *, up_to: int
-) -> ResultNumbers:
-    """How many results the list has, and how many of them the filter leaves."""
-    where, values = _where(which)
-    matches = where.removeprefix("AND ") or "true"
-    found = connection.execute(
-        f"SELECT count(*) FILTER (WHERE {PLACE} <> {_RUNNING} AND e.last_position <= %(up_to)s), "
-        f"count(*) FILTER (WHERE e.last_position <= %(up_to)s AND ({matches})), "
-        f"count(*) FILTER (WHERE {PLACE} = {_RUNNING}), "
-        f"count(*) FILTER (WHERE {PLACE} <> {_RUNNING} AND e.last_position > %(up_to)s) {_FROM}",
-        values | {"run": run_id, "up_to": up_to},
+def _looked_for(
+    connection: Connection,
+    run_id: UUID,
+    which: ResultFilter,
+    up_to: int,
+    after: ResultKey | None,
+    limit: int,
+    most: int | None,
+    backwards: bool,
+) -> list[ListedResult]:
+    """So many results after a key, of the next `most`."""
+    near, values = _nearest(run_id, which, up_to, after, backwards)
+    where, more = where_of(which)
+    order = _ORDER.format("DESC" if backwards else "ASC")
+    rows = connection.execute(
+        f"{_SELECTED} FROM (SELECT e.* {near} ORDER BY {order} LIMIT %(most)s) AS e "
+        f"LEFT JOIN projections.prompts AS p USING (prompt_id) WHERE true {where} "
+        f"ORDER BY {order} LIMIT %(limit)s",
+        values | more | {"most": most, "limit": limit},
+    )
+    return [_listed(row) for row in rows]
+
+
+def _nth(
+    connection: Connection,
+    run_id: UUID,
+    which: ResultFilter,
+    up_to: int,
+    after: ResultKey | None,
+    number: int,
+    backwards: bool,
+) -> ResultKey | None:
+    """The key of that result after a key, whatever else is chosen; `None` where there are fewer."""
+    near, values = _nearest(run_id, which, up_to, after, backwards)
+    order = _ORDER.format("DESC" if backwards else "ASC")
+    row = connection.execute(
+        f"SELECT {PLACE}, e.last_position, e.evaluation_id {near} ORDER BY {order} "
+        "OFFSET %(most)s LIMIT 1",
+        values | {"most": number - 1},
     ).fetchone()
-    assert found is not None
-    return ResultNumbers(*found)
+    return None if row is None else ResultKey(*row)
+
+
+_ORDER = f"{PLACE} {{0}}, e.last_position {{0}}, e.evaluation_id {{0}}"
+
+
+def _nearest(
+    run_id: UUID, which: ResultFilter, up_to: int, after: ResultKey | None, backwards: bool
+) -> tuple[str, dict[str, Any]]:
+    """What the order's index tells of the filter, as FROM and WHERE."""
+    values: dict[str, Any] = {"run": run_id, "up_to": up_to, "places": places_of(which.status)}
+    begins = ""
+    if after is not None:
+        key = f"({PLACE}, e.last_position, e.evaluation_id)"
+        begins = f"AND {key} {'<' if backwards else '>'} (%(k0)s, %(k1)s, %(k2)s) "
+        values |= {f"k{n}": part for n, part in enumerate(after)}
+    return (
+        "FROM projections.evaluations AS e WHERE e.run_id = %(run)s AND e.counted "
+        f"AND {PLACE} = ANY (%(places)s) AND e.last_position <= %(up_to)s {begins}",
+        values,
+    )
 
 
 def place_of(connection: Connection, evaluation_id: UUID) -> ResultKey | None:
@@ -229,113 +265,24 @@ def place_of(connection: Connection, evaluation_id: UUID) -> ResultKey | None:
     return None if row is None else ResultKey(*row)
 
 
-def facets_of(
-    connection: Connection, run_id: UUID, *, planned: int
-) -> dict[str, tuple[FacetValue, ...]]:
-    """By each field of `ResultFilter` but `text` the values that occur in the run, most first.
-
-    Those of ranges are in order.
-    """
-    found: dict[str, dict[str | None, int]] = {}
-    for name, value, results in connection.execute(_STORED, {"run": run_id}):
-        found.setdefault(name, {})[exact_name(value)] = results
-    facets = {name: _most_first(found.get(name, {})) for name in _BY_COUNT}
-    ranges = {"latency": LATENCIES, "cost": COSTS, "attempts": ATTEMPTS}
-    if planned > LARGE:
-        return facets | {
-            "status": tuple(FacetValue(name, None) for name in STATES),
-            **{
-                name: tuple(FacetValue(each[0], None) for each in known)
-                for name, known in ranges.items()
-            },
-        }
-    by_row: dict[str, dict[str | None, int]] = {}
-    for *values, every, ended in connection.execute(_BY_ROW, {"run": run_id}):
-        grouping, values = values[0], values[1:]
-        name = _ROW_FACETS[grouping]
-        value = exact_name(values[_ROW_ORDER.index(name)])
-        if results := every if name == "status" else ended:
-            by_row.setdefault(name, {})[value] = results
-    for value, results in connection.execute(_TAGS, {"run": run_id}):
-        by_row.setdefault("tag", {})[exact_name(value)] = results
-    facets["error"] = _most_first(
-        {value: n for value, n in by_row.get("error", {}).items() if value is not None}
-    )
-    facets["tag"] = _most_first(by_row.get("tag", {}))
-    states = by_row.get("status", {})
-    facets["status"] = tuple(
-        FacetValue(name, states[str(place)])
-        for place, name in enumerate(STATES)
-        if str(place) in states
-    )
-    for name, known in ranges.items():
-        counts = by_row.get(name, {})
-        facets[name] = tuple(
-            FacetValue(value, counts[value])
-            for value in (*(each[0] for each in known), UNKNOWN)
-            if value in counts
-        )
-    return facets
-
-
-_BY_COUNT = ("model", "suite", "category", "severity", "primary")
-_STORED = "".join(
-    f"SELECT '{name}', {column}, sum(finished) FROM projections.run_groups "
-    f"WHERE run_id = %(run)s GROUP BY {column} HAVING sum(finished) > 0 UNION ALL "
-    for name, column in (
-        ("model", "model_key"), ("suite", "suite_id"), ("category", "category"),
-        ("severity", "severity"),
-    )
-) + (
-    "SELECT 'primary', class, sum(evaluations) FROM projections.run_classes "
-    "WHERE run_id = %(run)s GROUP BY class HAVING sum(evaluations) > 0"
-)  # fmt: skip
-
-
-def _ranges(column: str, known: Sequence[tuple[str, Any, Any]]) -> str:
+def ranges_of(column: str, known: Sequence[tuple[str, Any, Any]]) -> str:
     cases = " ".join(
         f"WHEN {column} < {below} THEN '{name}'" for name, _, below in known if below is not None
     )
     return f"CASE WHEN {column} IS NULL THEN '{UNKNOWN}' {cases} ELSE '{known[-1][0]}' END"
 
 
-_ROW_ORDER = ("status", "error", "latency", "cost", "attempts")
-_ROW_FACETS = {31 ^ (1 << (4 - n)): name for n, name in enumerate(_ROW_ORDER)}
-"""What `grouping` says of each set: a bit for each column that was not grouped by."""
-_BY_ROW = f"""
-WITH told AS (
-    SELECT ({PLACE})::text AS status, e.error_kind AS error,
-        {_ranges("e.latency_ms", LATENCIES)} AS latency, {_ranges("e.cost_usd", COSTS)} AS cost,
-        {_ranges("e.attempts", ATTEMPTS)} AS attempts
-    FROM projections.evaluations AS e WHERE e.run_id = %(run)s AND e.counted
-)
-SELECT grouping(status, error, latency, cost, attempts), status, error, latency, cost, attempts,
-    count(*), count(*) FILTER (WHERE status <> '{_RUNNING}')
-FROM told GROUP BY GROUPING SETS ((status), (error), (latency), (cost), (attempts))
-"""
-_TAGS = f"""
-SELECT tag, count(*) FROM projections.evaluations AS e
-JOIN projections.prompts AS p USING (prompt_id)
-CROSS JOIN LATERAL (SELECT DISTINCT replace(each.tag::text, '\\u0000', '\\ufffd')::json #>> '{{}}'
-    FROM json_array_elements(p.tags) AS each (tag)) AS tags (tag)
-WHERE e.run_id = %(run)s AND e.counted AND {PLACE} <> {_RUNNING} GROUP BY tag
-"""
+def places_of(status: str | None) -> list[int]:
+    """The places in `STATES` that are listed; without a status all that ended."""
+    if status is None:
+        return [place for place in range(len(STATES)) if place != RUNNING]
+    return list(_STATUSES.get(status, ()))
 
 
-def _most_first(counts: Mapping[str | None, int]) -> tuple[FacetValue, ...]:
-    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0] is None, each[0] or ""))
-    return tuple(FacetValue(value, int(results)) for value, results in ordered if results)
-
-
-def _where(which: ResultFilter) -> tuple[str, dict[str, Any]]:
-    """The condition, beginning with `AND`, and its values."""
+def where_of(which: ResultFilter) -> tuple[str, dict[str, Any]]:
+    """The condition of the filter, but for the status, each part after an `AND`; its values."""
     said: list[str] = []
     values: dict[str, Any] = {}
-    if which.status is None:
-        said.append(f"{PLACE} <> {_RUNNING}")
-    else:
-        said.append(f"{PLACE} = ANY (%(places)s)")
-        values["places"] = list(_STATUSES.get(which.status, ()))
     for name, column in (
         ("model", "e.model_key"), ("suite", "p.suite_id"), ("category", "p.category"),
         ("severity", "p.severity"), ("primary", "e.primary_class"), ("error", "e.error_kind"),
@@ -348,7 +295,7 @@ def _where(which: ResultFilter) -> tuple[str, dict[str, Any]]:
         ("attempts", "e.attempts", ATTEMPTS),
     ):  # fmt: skip
         if (value := getattr(which, name)) is not None:
-            said.append(f"{_ranges(column, known)} = %({name})s")
+            said.append(f"{ranges_of(column, known)} = %({name})s")
             values[name] = value
     if which.tag is not None:
         said.append(
@@ -364,7 +311,7 @@ def _where(which: ResultFilter) -> tuple[str, dict[str, Any]]:
             + " OR starts_with(e.evaluation_id::text, lower(%(text)s)))"
         )
         values["text"] = which.text.replace("\0", "\ufffd")
-    return "AND " + " AND ".join(said), values
+    return "".join(f"AND {each} " for each in said), values
 
 
 def _listed(row: Sequence[Any]) -> ListedResult:

@@ -10,7 +10,7 @@ from uuid import UUID
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
-from failproof_es.core.summary import RunSummary
+from failproof_es.core.summary import RunSummary, RunTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class Feeder(Protocol):
         Raises `RunIsArchived` where what happened in its evaluations is in a file.
         """
 
-    def summary(self, run: Run) -> RunSummary:
-        """The summary of the run."""
+    def summary(self, run: Run, *, messages: int | None = None) -> RunSummary:
+        """The summary of the run. With `messages`, of what failed attempts said so many at most."""
 
     def summaries(
         self,
@@ -112,6 +112,15 @@ class Feeder(Protocol):
         With `before`, only runs whose number is smaller; with `which`, only those. One without a
         summary is in no choice.
         """
+
+    def totals(
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        which: RunFilter = EVERY_RUN,
+    ) -> Iterator[RunTotals | UnreadableRun]:
+        """As `summaries`, of each only what a list shows: that is a small part of it."""
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """The summaries of these runs, of those that have one."""

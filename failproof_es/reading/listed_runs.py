@@ -9,17 +9,42 @@ from itertools import islice
 from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.core.summary import RunSummary
+from failproof_es.core.summary import RunTotals
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
 from failproof_es.reading.feeder import EVERY_RUN, Feeder, RunFilter, RunInArchive, UnreadableRun
-from failproof_es.store.reading.experiments import list_attempts
 from failproof_es.store.reading.reader import Connection
 
 PAGE = 100
 """The number of runs that are read at once."""
 MOST_ATTEMPTS = 12
 """The number of attempts that a trend shows: the newest."""
+
+
+_TRENDS = """
+SELECT attempts.experiment, attempts.run_id, attempts.run_number, attempts.place::bigint,
+    r.told AND NOT EXISTS (
+        SELECT FROM projections.unplaced_events AS u
+        WHERE u.run_id = r.run_id
+            OR u.run_id IS NULL
+            OR NOT EXISTS (SELECT FROM projections.runs AS other WHERE other.run_id = u.run_id)
+    ),
+    counts.passed::bigint, counts.failed::bigint
+FROM unnest(%(experiments)s::text[]) AS wanted (experiment)
+CROSS JOIN LATERAL (
+    SELECT * FROM failproof.run_asked_list AS listed
+    WHERE (listed.experiment, listed.run_number) <= (wanted.experiment, 9223372036854775807)
+        AND listed.experiment >= wanted.experiment
+    ORDER BY listed.experiment DESC, listed.run_number DESC
+    LIMIT %(most)s
+) AS attempts
+JOIN projections.runs AS r USING (run_id)
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(passed), 0) AS passed, coalesce(sum(failed), 0) AS failed
+    FROM projections.run_groups AS g WHERE g.run_id = attempts.run_id
+) AS counts
+ORDER BY attempts.run_number
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +102,8 @@ def list_runs(
 ) -> Iterator[ListedRun]:
     """The runs, newest first, `limit` at most; a hundred are read at a time."""
     places = AttemptNumbers(connection)
-    summaries = feeder.summaries(limit=limit, before=before, which=which)
-    while page := list(islice(summaries, PAGE)):
+    totals = feeder.totals(limit=limit, before=before, which=which)
+    while page := list(islice(totals, PAGE)):
         known = places.of([each.run_id for each in page])
         for each in page:
             yield _listed(each, *known.get(each.run_id, (None, None)))
@@ -101,35 +126,30 @@ def trends_of(
 ) -> Mapping[str, tuple[TrendPoint, ...]]:
     """By experiment, for those that were tried more than once: the newest attempts, in order.
 
-    Two queries for each experiment, and the counts of all of them at once. Empty where the log
-    itself is read: it would be folded once for each attempt.
+    One query for all of them. Empty where the log itself is read: it would be folded once for each
+    attempt. A run that the rows do not cover is read from the log.
     """
     if feeder.source == "log":
         return {}
-    one_of = {
-        each.experiment: each.run_id
-        for each in runs
-        if each.experiment is not None and (each.attempts or 1) > 1
+    wanted = {
+        each.experiment for each in runs if each.experiment is not None and (each.attempts or 1) > 1
     }
-    places: dict[str, dict[UUID, int]] = {}
-    for experiment, run_id in one_of.items():
-        found = dict(list_attempts(connection, run_id, MOST_ATTEMPTS))
-        own = {each.run_id: each.attempt for each in runs if each.experiment == experiment}
-        places[experiment] = found | {run: place for run, place in own.items() if place is not None}
-    wanted = {run for found in places.values() for run in found}
-    summaries = feeder.summaries_of(list(wanted)) if wanted else {}
-    return {
-        experiment: tuple(
-            _point(summaries[run], place)
-            for run, place in sorted(found.items(), key=lambda each: each[1])[-MOST_ATTEMPTS:]
-            if run in summaries
-        )
-        for experiment, found in places.items()
-    }
+    found: dict[str, list[TrendPoint]] = {}
+    if not wanted:
+        return {}
+    rows = connection.execute(_TRENDS, {"experiments": list(wanted), "most": MOST_ATTEMPTS})
+    counted = rows.fetchall()
+    others = feeder.summaries_of([row[1] for row in counted if not row[4]])
+    for experiment, run_id, number, place, told, passed, failed in counted:
+        points = found.setdefault(experiment, [])
+        if told:
+            points.append(_point(number, place, Group(passed=passed, failed=failed)))
+        elif run_id in others:
+            points.append(_point(number, place, others[run_id].total))
+    return {experiment: tuple(points) for experiment, points in found.items()}
 
 
-def _point(summary: RunSummary, attempt: int) -> TrendPoint:
-    total, number = summary.total, summary.run.started.run_number
+def _point(number: int, attempt: int, total: Group) -> TrendPoint:
     return TrendPoint(number, attempt, total.passed, total.failed, total.pass_rate)
 
 
@@ -139,7 +159,7 @@ def model_rate(model: str, group: Group) -> ModelRate:
 
 
 def _listed(
-    each: RunSummary | UnreadableRun, attempt: int | None, attempts: int | None
+    each: RunTotals | UnreadableRun, attempt: int | None, attempts: int | None
 ) -> ListedRun:
     if isinstance(each, RunInArchive):
         return _archived(each, attempt, attempts)
@@ -156,14 +176,14 @@ def _listed(
         status=run.status,
         started_at=started.timestamp,
         dialect=started.dialect,
-        models=each.models,
+        models=tuple(each.models),
         experiment=None if asked is None else asked.digest,
         attempt=attempt,
         attempts=attempts,
         overlapping=None if asked is None else asked.overlapping,
-        planned=each.planned,
+        planned=started.planned_evaluations,
         finished=each.total.finished,
-        passed=tuple(model_rate(model, each.group(model=model)) for model in each.models),
+        passed=tuple(model_rate(model, group) for model, group in each.models.items()),
         gates_met=run.gates_met,
         cost_usd=None if each.cost_usd is None else float(each.cost_usd),
         who=started.who,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 from uuid import UUID
@@ -12,7 +13,7 @@ from uuid import UUID
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, fold_run
-from failproof_es.core.summary import RunCounts, RunSummary
+from failproof_es.core.summary import RunCounts, RunSummary, RunTotals
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import (
     UNREADABLE,
@@ -61,7 +62,7 @@ class LogFeeder:
             )
         return with_prices(self.connection, run)
 
-    def summary(self, run: Run) -> RunSummary:
+    def summary(self, run: Run, *, messages: int | None = None) -> RunSummary:
         """See `Feeder`. Reads every event of the run."""
         counts, left_to_people = RunCounts(), list[UUID]()
         for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
@@ -70,7 +71,12 @@ class LogFeeder:
             if outcome.awaiting_review:
                 left_to_people.append(outcome.evaluation_id)
         reviews = count_review_statuses(self.connection, left_to_people, up_to=self.up_to)
-        return RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
+        found = RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
+        said = found.messages()
+        if messages is None or len(said) <= messages:
+            return found
+        counts.errors = Counter(dict(said[:messages]))
+        return replace(found, more_messages=len(said) - messages)
 
     def summaries(
         self,
@@ -94,6 +100,17 @@ class LogFeeder:
             each for each in found if isinstance(each, RunSummary) and which.matches(each.run)
         )
         return islice(chosen, limit)
+
+    def totals(
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        which: RunFilter = EVERY_RUN,
+    ) -> Iterator[RunTotals | UnreadableRun]:
+        """See `Feeder`."""
+        found = self.summaries(limit=limit, before=before, which=which)
+        return (each.totals if isinstance(each, RunSummary) else each for each in found)
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """See `Feeder`. Reads every event of each."""

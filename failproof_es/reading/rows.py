@@ -8,44 +8,39 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
-from fractions import Fraction
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal, TypeVar
 from uuid import UUID
 
 from psycopg.pq import TransactionStatus
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.core.costs import Spent, Tokens
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, planned_evaluations
 from failproof_es.core.summary import (
-    ErrorKey,
-    GroupKey,
-    LostKey,
-    RequestStats,
     RunCounts,
     RunSummary,
+    RunTotals,
 )
-from failproof_es.core.tally import Group
 from failproof_es.engine.history import UNREADABLE, read_chunk, with_prices
 from failproof_es.engine.reviews.people import review_status
 from failproof_es.events import ModelPrices
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.counter_rows import READ
 from failproof_es.reading.feeder import EVERY_RUN, ID_PART, RunFilter, UnreadableRun
 from failproof_es.reading.log import LogFeeder
 from failproof_es.store.reading.archives import RunIsArchived
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text, sql_file, visible
-from projections.results.counters import ASKING, GROUPS
-from projections.results.outcome_rows import SELECTED, TOKENS, outcome_of_row
+from projections.results.outcome_rows import SELECTED, outcome_of_row
 from projections.results.run_rows import run_of
 
+S = TypeVar("S", RunSummary, RunTotals)
 _PAGE = 100
 _RUN = "SELECT run::text FROM projections.runs WHERE run_id = %s AND told"
 _UNPLACED = "SELECT stream_id FROM projections.unplaced_events WHERE stream_id = ANY (%s)"
@@ -86,12 +81,14 @@ _COUNTED = (
     "GROUP BY r.status"
 )
 _MODELS = "SELECT model_key, count(*) FROM projections.run_asking GROUP BY model_key"
+_MESSAGES = "SELECT count(*) FROM projections.run_errors WHERE run_id = %s AND attempts > 0"
 _IMPOSSIBLE = (
     "SELECT prompt_id, model_key, repetition FROM projections.evaluations "
     "WHERE run_id = %s AND impossible IS NOT NULL"
 )
 _PRICES = "SELECT run_id, model_key, prices FROM failproof.price_list WHERE run_id = ANY (%s)"
 _BEYOND = 2**63 - 1
+_EXACTLY = json.JSONDecoder(parse_float=Decimal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +135,17 @@ class RowFeeder:
             return self._log.run(run_id)
         return with_prices(self.connection, run_of(row[0]))
 
-    def summary(self, run: Run) -> RunSummary:
+    def summary(self, run: Run, *, messages: int | None = None) -> RunSummary:
         """See `Feeder`. Two queries, whatever the run has evaluated."""
+        run_id = run.started.originator_id
         with _one_moment(self.connection):
-            found = self._summaries([run])
-            return found.get(run.started.originator_id) or self._log.summary(run)
+            found = self._summaries([run], messages).get(run_id)
+            if found is None:
+                return self._log.summary(run, messages=messages)
+            if messages is None or len(found.counts.errors) < messages:
+                return found
+            (said,) = self.connection.execute(_MESSAGES, (run_id,)).fetchone() or (0,)
+            return replace(found, more_messages=said - len(found.counts.errors))
 
     def summaries(
         self,
@@ -152,14 +155,34 @@ class RowFeeder:
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`. As many queries for a hundred runs as for one."""
-        left, before = limit, _BEYOND if before is None else before
+        return self._listed(limit, before, which, self._summaries, lambda each: each)
+
+    def totals(
+        self,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        which: RunFilter = EVERY_RUN,
+    ) -> Iterator[RunTotals | UnreadableRun]:
+        """See `Feeder`. The database adds up: of a run it costs the same, however large it is."""
+        return self._listed(limit, before, which, self._totals, lambda each: each.totals)
+
+    def _listed(
+        self,
+        left: int | None,
+        before: int | None,
+        which: RunFilter,
+        read: Callable[[Sequence[Run]], Mapping[UUID, S]],
+        of_log: Callable[[RunSummary], S],
+    ) -> Iterator[S | UnreadableRun]:
+        before = _BEYOND if before is None else before
         statement = _CHOSEN if which.chooses else _LISTED
         while left is None or left > 0:
             page = _PAGE if left is None else min(left, _PAGE)
             wanted = self._wanted(which) | {"before": before, "limit": page}
             with _one_moment(self.connection):
                 rows = self.connection.execute(statement, wanted).fetchall()
-                found = self._page(rows)
+                found = self._page(rows, read, of_log)
             yield from found
             if len(rows) < page:
                 return
@@ -170,7 +193,7 @@ class RowFeeder:
         """See `Feeder`. As many queries for a hundred runs as for one."""
         with _one_moment(self.connection):
             rows = self.connection.execute(_NAMED, {"runs": list(runs)}).fetchall()
-            found = self._page(rows)
+            found = self._page(rows, self._summaries, lambda each: each)
         return {each.run_id: each for each in found if isinstance(each, RunSummary)}
 
     def count_runs(self, which: RunFilter) -> RunNumbers:
@@ -229,19 +252,27 @@ class RowFeeder:
         return self.outcomes(run, list(islice(planned, limit)))
 
     def _page(
-        self, rows: Sequence[tuple[UUID, int, str | None]]
-    ) -> list[RunSummary | UnreadableRun]:
+        self,
+        rows: Sequence[tuple[UUID, int, str | None]],
+        of_rows: Callable[[Sequence[Run]], Mapping[UUID, S]],
+        of_log: Callable[[RunSummary], S],
+    ) -> list[S | UnreadableRun]:
         """The rows of these runs: for each its id, its number and its own row, if it has one."""
         read = {run_id: self._read(run_id, number, told) for run_id, number, told in rows}
         runs = self._with_prices([each for each in read.values() if isinstance(each, Run)])
         by_id = {run.started.originator_id: run for run in runs}
-        found = self._summaries(runs)
-        return [
-            each
-            if isinstance(each := read[run_id], UnreadableRun)
-            else found.get(run_id) or self._log.listed(run_id, number, by_id[run_id])
-            for run_id, number, _ in rows
-        ]
+        found = of_rows(runs)
+        listed: list[S | UnreadableRun] = []
+        for run_id, number, _ in rows:
+            each = read[run_id]
+            if isinstance(each, UnreadableRun):
+                listed.append(each)
+            elif run_id in found:
+                listed.append(found[run_id])
+            else:
+                told = self._log.listed(run_id, number, by_id[run_id])
+                listed.append(of_log(told) if isinstance(told, RunSummary) else told)
+        return listed
 
     def _read(self, run_id: UUID, number: int, told: str | None) -> Run | UnreadableRun:
         if told is not None:
@@ -266,13 +297,12 @@ class RowFeeder:
             for run in runs
         ]
 
-    def _summaries(self, runs: Sequence[Run]) -> dict[UUID, RunSummary]:
+    def _summaries(
+        self, runs: Sequence[Run], messages: int | None = None
+    ) -> dict[UUID, RunSummary]:
         """By run, of those that the rows cover."""
         ids = [run.started.originator_id for run in runs]
-        counts: dict[UUID, RunCounts] = {}
-        for kind, run_id, row in self.connection.execute(sql_file("counts_of_runs"), {"runs": ids}):
-            told = json.loads(row, parse_float=Decimal)
-            _READ[kind](counts.setdefault(run_id, RunCounts()), told)
+        counts = self._counts(ids, "counts_of_runs", messages)
         reviews = self._reviews(ids)
         return {
             run_id: RunSummary(
@@ -283,6 +313,28 @@ class RowFeeder:
             for run_id, run in zip(ids, runs, strict=True)
             if run_id in counts
         }
+
+    def _totals(self, runs: Sequence[Run]) -> dict[UUID, RunTotals]:
+        """By run, of those that the rows cover."""
+        ids = [run.started.originator_id for run in runs]
+        counts = self._counts(ids, "totals_of_runs")
+        return {
+            run_id: RunSummary(run=run, counts=counts[run_id]).totals
+            for run_id, run in zip(ids, runs, strict=True)
+            if run_id in counts
+        }
+
+    def _counts(
+        self,
+        runs: Sequence[UUID],
+        statement: Literal["counts_of_runs", "totals_of_runs"],
+        messages: int | None = None,
+    ) -> dict[UUID, RunCounts]:
+        counts: dict[UUID, RunCounts] = {}
+        wanted = {"runs": list(runs), "messages": messages}
+        for kind, run_id, row in self.connection.execute(sql_file(statement), wanted):
+            READ[kind](counts.setdefault(run_id, RunCounts()), _EXACTLY.decode(row))
+        return counts
 
     def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, dict[UUID, dict[str, str]]]:
         """By run and evaluation the last word of each person."""
@@ -322,78 +374,3 @@ def _review_states(counts: RunCounts, said: dict[UUID, dict[str, str]]) -> Count
     if awaiting:
         found["awaiting"] = awaiting
     return found
-
-
-# -- rows of counters -----------------------------------------------------------------------------
-
-Told = dict[str, Any]
-
-
-def _exact(text: str | None) -> str | None:
-    return None if text is None else exact_text(text)
-
-
-def _run_told(counts: RunCounts, row: Told) -> None:
-    counts.impossible = row["impossible"]
-
-
-def _group(counts: RunCounts, row: Told) -> None:
-    group = counts.groups.setdefault(_group_key(row), Group())
-    for name in GROUPS.sums[:-1]:
-        setattr(group, name, row[name])
-    group.accuracy_sum = Fraction(row["accuracy_sum"])
-    for name, count in row["classes"] or ():
-        group.classes[exact_text(name)] += count
-
-
-def _group_key(row: Told) -> GroupKey:
-    model, suite = exact_text(row["model_key"]), exact_text(row["suite_id"])
-    return GroupKey(model, suite, _exact(row["category"]), _exact(row["severity"]))
-
-
-def _asking(counts: RunCounts, row: Told) -> None:
-    asking = RequestStats(**{name: row[name] for name in ASKING.sums[1:]})
-    if asking != RequestStats():
-        counts.asking[exact_text(row["model_key"])] = asking
-
-
-def _usage(counts: RunCounts, row: Told) -> None:
-    answers = int(row["requests"])
-    tokens = {}
-    for name in TOKENS:
-        column = f"{name}_tokens"
-        told = int(row[f"{name}_told"])
-        tokens[name] = Tokens(int(row[column]), told, answers - told)
-    key = exact_text(row["judge"]) or exact_text(row["model_key"])
-    spent = Spent(
-        answers=answers,
-        known_usd=Decimal(row["priced_usd"]),
-        unpriced=int(row["answers_unpriced"]),
-        **tokens,
-    )
-    counts.spending.setdefault(key, Spent()).include(spent)
-
-
-def _error(counts: RunCounts, row: Told) -> None:
-    key = ErrorKey(exact_text(row["asked"]), exact_text(row["kind"]), row["message"])
-    counts.errors[key] = row["attempts"]
-
-
-def _lost(counts: RunCounts, row: Told) -> None:
-    key = LostKey(exact_text(row["model_key"]), exact_text(row["kind"]), row["reason"])
-    counts.lost[key] = row["evaluations"]
-
-
-def _latency(counts: RunCounts, row: Told) -> None:
-    counts.latencies[int(row["microseconds"])] = row["answers"]
-
-
-_READ: dict[str, Callable[[RunCounts, Told], None]] = {
-    "run": _run_told,
-    "group": _group,
-    "asking": _asking,
-    "usage": _usage,
-    "error": _error,
-    "lost": _lost,
-    "latency": _latency,
-}

@@ -11,13 +11,15 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import sqrt
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.special import ndtri
 
 from failproof_es.core.exact_numbers import mean
 
@@ -82,10 +84,16 @@ class Rate:
 
 def wilson(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
     """Wilson's score interval of a rate of independent outcomes."""
-    found = stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
-    return Interval(float(found.low), float(found.high), "Wilson", confidence)
+    z, share = float(ndtri(0.5 + 0.5 * confidence)), passed / total
+    spread = 2 * (total + z**2)
+    middle = (2 * total * share + z**2) / spread
+    margin = z / spread * sqrt(4 * total * share * (1 - share) + z**2)
+    low = 0.0 if passed == 0 else middle - margin
+    high = 1.0 if passed == total else middle + margin
+    return Interval(low, high, "Wilson", confidence)
 
 
+@lru_cache(maxsize=10_000)
 def clopper_pearson_margin(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
     """Where all are alike: how far from it the truth may lie (Clopper and Pearson, one-sided).
 
@@ -318,14 +326,14 @@ def compare_outcomes(
     first_only = sum(one and not other for one, other in pairs)
     second_only = sum(other and not one for one, other in pairs)
     differences = [float(one) - float(other) for one, other in pairs]
-    found = compare_scores(differences, clusters)
-    if found.clusters < found.pairs:
-        p, test = found.p, found.test
-    else:
-        p, test = mcnemar(first_only, second_only), "exact McNemar"
-    return Paired(
-        found.pairs, found.clusters, found.difference, found.interval, p, test,
-        first_only, second_only, found.smallest_effect,
+    difference = (first_only - second_only) / len(pairs) if pairs else 0.0
+    alone = clusters is None or len(set(clusters)) == len(pairs)
+    found = _compared(differences, difference, clusters, permuted=not alone)
+    if not alone:
+        return replace(found, first_only=first_only, second_only=second_only)
+    return replace(
+        found, p=mcnemar(first_only, second_only), test="exact McNemar",
+        first_only=first_only, second_only=second_only,
     )  # fmt: skip
 
 
@@ -339,11 +347,22 @@ def compare_scores(
     differences: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Paired:
     """The mean of paired differences of scores, with a permutation test over clusters."""
+    difference = mean(differences) if differences else 0.0
+    return _compared(differences, difference, clusters, permuted=True)
+
+
+def _compared(
+    differences: Sequence[float],
+    difference: float,
+    clusters: Sequence[Hashable] | None,
+    *,
+    permuted: bool,
+) -> Paired:
+    """As `compare_scores`, whose mean is known; its p is 1 where signs are not `permuted`."""
     values = np.asarray(differences, dtype=float)
     groups = list(range(len(values))) if clusters is None else list(clusters)
     sums, sizes = _by_cluster(values, groups)
     count = len(sums)
-    difference = mean(differences) if len(values) else 0.0
     interval, smallest = None, None
     if count > 1:
         error = clustered_error(sums, sizes)
@@ -351,7 +370,7 @@ def compare_scores(
             smallest = float(stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER)) * error
             interval = _of_difference(sums, sizes, error)
     return Paired(
-        len(values), count, difference, interval, _sign_permutation(sums),
+        len(values), count, difference, interval, _sign_permutation(sums) if permuted else 1.0,
         "permutation of signs", None, None, smallest,
     )  # fmt: skip
 

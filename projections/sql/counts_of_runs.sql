@@ -1,5 +1,6 @@
 -- Every counter of these runs, as one JSON object a row. A run that the tables cannot tell of, or
--- in whose streams stands what nobody can place, is left out.
+-- in whose streams stands what nobody can place, is left out. Of what failed attempts said, the
+-- most frequent `messages`; all of it where that is NULL.
 WITH told AS (
     SELECT run_id, impossible FROM projections.runs AS r
     WHERE run_id = ANY (%(runs)s) AND told AND NOT EXISTS (
@@ -27,7 +28,14 @@ SELECT 'asking', run_id, row_to_json(a)::text FROM projections.run_asking AS a J
 UNION ALL
 SELECT 'usage', run_id, row_to_json(u)::text FROM projections.token_usage AS u JOIN told USING (run_id)
 UNION ALL
-SELECT 'error', run_id, row_to_json(e)::text FROM projections.run_errors AS e JOIN told USING (run_id)
+SELECT 'error', e.run_id, row_to_json(e)::text
+FROM told
+CROSS JOIN LATERAL (
+    SELECT * FROM projections.run_errors AS said
+    WHERE said.run_id = told.run_id AND (%(messages)s::bigint IS NULL OR attempts > 0)
+    ORDER BY CASE WHEN %(messages)s::bigint IS NOT NULL THEN attempts END DESC, error_key
+    LIMIT %(messages)s::bigint
+) AS e
 UNION ALL
 SELECT 'lost', run_id, row_to_json(l)::text FROM projections.run_lost AS l JOIN told USING (run_id)
 UNION ALL

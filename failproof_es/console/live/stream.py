@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from failproof_es.console.errors import response_to
 from failproof_es.console.live.wakeups import Wakeups
 from failproof_es.console.page import Shown
-from failproof_es.console.pages.run import begun, model_progress, shape_of
+from failproof_es.console.pages.run import MOST_MESSAGES, begun, model_progress, shape_of
 from failproof_es.console.pages.run_model import ModelProgress
 from failproof_es.console.rendering import in_thousandths
 from failproof_es.console.routes import Reading
@@ -124,7 +124,7 @@ class LiveRuns:
     def _read(self, run: str) -> LiveNumbers:
         with self._reading.moment() as (connection, feeder, standing):
             found = begun(connection, feeder, standing, resolve_run(connection, run))
-            summary = feeder.summary(found)
+            summary = feeder.summary(found, messages=MOST_MESSAGES)
         texts: dict[str, str] = {}
         paths: dict[str, str] = {}
         finished, planned = summary.total.finished, summary.planned

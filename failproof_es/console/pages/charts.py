@@ -13,11 +13,12 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.reading.overviews.distributions import (
     FinishedOverTime,
     Spread,
+    drawn_of,
     finished_over_time,
     spreads_of,
 )
-from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data.analysis import NO_SEVERITY
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import read_event, resolve_run
 
 
@@ -57,6 +58,9 @@ class ChartsPage(PageModel):
     overall: tuple[RateOf, ...]
     suites: tuple[RateOf, ...]
     failures: tuple[FailedWhere, ...]
+    drawn: int | None
+    """Of a large run `spreads` and `progress` tell of so many evaluations alone, drawn by the
+    digests of their cases; `None`: of all."""
     spreads: tuple[Spread, ...]
     costs: tuple[CostOf, ...]
     progress: tuple[FinishedOverTime, ...]
@@ -74,9 +78,11 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
     first = read_event(connection, run_id, 1)
     if first is not None and first.position > asked.standing.events_up_to:
         raise NotFound("The run began a moment ago.", "Load the page again in a moment.")
-    recorded = RecordedRun(connection, asked.feeder.run(run_id), asked.feeder)
-    summary, started = recorded.summary, recorded.started
+    run = asked.feeder.run(run_id)
+    summary, started = asked.feeder.summary(run, messages=0), run.started
+    require_attached(connection, run_id)
     repetitions = repetitions_of(started)
+    drawn = drawn_of(connection, started)
     return ChartsPage(
         as_of=asked.standing,
         run_number=started.run_number,
@@ -97,7 +103,8 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
             )
         ),
         failures=tuple(_failures(summary)),
-        spreads=spreads_of(connection, run_id),
+        drawn=None if drawn is None else len(drawn),
+        spreads=spreads_of(connection, run_id, drawn),
         costs=tuple(
             CostOf(
                 asked=key,
@@ -109,7 +116,7 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
             )
             for key, spent in summary.counts.spending.items()
         ),
-        progress=finished_over_time(connection, run_id, started.timestamp),
+        progress=finished_over_time(connection, run_id, started.timestamp, drawn),
     )
 
 
@@ -132,4 +139,5 @@ PAGE = Page(
     query=Query,
     model=ChartsPage,
     read=read_charts,
+    streamed=True,
 )

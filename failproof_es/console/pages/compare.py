@@ -28,6 +28,7 @@ from failproof_es.engine.related_runs.differences import (
     model_differences,
 )
 from failproof_es.reading.overviews.compared_runs import (
+    MOST_PAIRED,
     ClassChange,
     ComparedCounts,
     ComparedGroup,
@@ -150,6 +151,9 @@ class ComparePage(PageModel):
     other: ComparedRun | None
     same_experiment: bool
     same_cases: int
+    compared_cases: int
+    """Those of them that this page compares: of many some, drawn by their digests. All pairs are
+    at `/compare.jsonl`."""
     only_base_cases: int
     only_other_cases: int
     models: tuple[ModelsCompared, ...]
@@ -175,7 +179,7 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
     if runs is None:
         return _nothing_chosen(asked)
     one, two = runs
-    compared = ComparedRuns(asked.connection, _id(one), _id(two))
+    compared = ComparedRuns(asked.connection, _id(one), _id(two), most=MOST_PAIRED)
     sides, alone = _sides(asked.query, one, two)
     counts = [compared.counts(*pair) for pair in sides]
     adjusted = benjamini_hochberg([each.paired.p for each in counts])
@@ -193,6 +197,7 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
         other=_run(two),
         same_experiment=_digest(one) is not None and _digest(one) == _digest(two),
         same_cases=compared.same_cases,
+        compared_cases=compared.compared_cases,
         only_base_cases=compared.only_base,
         only_other_cases=compared.only_other,
         models=models,
@@ -437,6 +442,7 @@ def _nothing_chosen(asked: Asked[CompareQuery]) -> ComparePage:
         other=None,
         same_experiment=False,
         same_cases=0,
+        compared_cases=0,
         only_base_cases=0,
         only_other_cases=0,
         models=(),

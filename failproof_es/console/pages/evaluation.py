@@ -53,7 +53,7 @@ from failproof_es.events import (
     ResponseReceived,
 )
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.chosen_results import ListedResult, list_results, place_of
+from failproof_es.reading.chosen_results import ListedResult, page_of_results, place_of
 from failproof_es.reading.exchanges import (
     ReadEvent,
     body_of,
@@ -246,21 +246,18 @@ def _beside(
     reached = asked.standing.events_up_to
     up_to = reached if asked.query.up_to is None else min(asked.query.up_to, reached)
     previous, following = (
-        next(
-            list_results(
-                asked.connection,
-                key.run_id,
-                asked.query.filter,
-                up_to=up_to,
-                after=own,
-                limit=1,
-                backwards=backwards,
-            ),
-            None,
-        )
+        page_of_results(
+            asked.connection,
+            key.run_id,
+            asked.query.filter,
+            up_to=up_to,
+            after=own,
+            limit=1,
+            backwards=backwards,
+        ).rows
         for backwards in (True, False)
     )
-    return previous, following
+    return next(iter(previous), None), next(iter(following), None)
 
 
 def read_part(asked: Asked[Query]) -> Attached:

@@ -10,16 +10,19 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
-from failproof_es.console.paging import PagedQuery, Paging, Query, one_page, read_cursor
+from failproof_es.console.paging import PagedQuery, Paging, Query, cursor, read_cursor
 from failproof_es.reading.chosen_results import (
-    LARGE,
-    FacetValue,
     ListedResult,
     ResultFilter,
     ResultKey,
+    list_results,
+    page_of_results,
+)
+from failproof_es.reading.overviews.counted_results import (
+    LARGE,
+    FacetValue,
     count_results,
     facets_of,
-    list_results,
 )
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.reader import resolve_run
@@ -118,6 +121,9 @@ class ResultsPage(PageModel):
     """Results that ended after it."""
     chosen: tuple[Chosen, ...]
     rows: tuple[ListedResult, ...]
+    looked_at: int | None
+    """Among so many results this page looked for what the filter leaves, where that stopped it: the
+    next page looks on."""
     paging: Paging
     facets: tuple[Facet, ...]
     counted: bool
@@ -133,12 +139,11 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
     after = (
         None if query.after is None else ResultKey(*read_cursor(query.after, _small, _big, UUID))
     )
-    found = list_results(
-        connection, run_id, query.filter, up_to=up_to, after=after, limit=query.limit + 1
+    found = page_of_results(
+        connection, run_id, query.filter, up_to=up_to, after=after, limit=query.limit
     )
-    rows, following = one_page(found, query.limit, lambda each: each.key)
-    numbers = count_results(connection, run_id, query.filter, up_to=up_to)
     planned = run.started.planned_evaluations
+    numbers = count_results(connection, run_id, query.filter, up_to=up_to, planned=planned)
     facets = facets_of(connection, run_id, planned=planned)
     return ResultsPage(
         as_of=asked.standing,
@@ -147,19 +152,20 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
         run_name=run.started.name,
         run_status=run.status,
         planned=planned,
-        repetitions=any(each.repetition > 1 for each in rows),
+        repetitions=any(each.repetition > 1 for each in found.rows),
         up_to=up_to,
         running=numbers.running,
         newer=numbers.newer,
         chosen=tuple(chosen_of(query)),
-        rows=rows,
+        rows=found.rows,
+        looked_at=found.looked_at,
         paging=Paging(
             limit=query.limit,
-            shown=len(rows),
+            shown=len(found.rows),
             matching=numbers.matching,
             total=numbers.total if query.status != "running" else numbers.running + numbers.total,
             first=query.after is None,
-            next=following,
+            next=None if found.following is None else cursor(*found.following),
         ),
         facets=tuple(
             Facet(

@@ -40,10 +40,13 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.standing import Standing
 from failproof_es.reading.summary_rows import CLASSES
 from failproof_es.reading.workers import workers_of
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, find, read_event, resolve_run
 
 _NEWEST = 20
 """The number of other attempts, and of overlapping runs, that are listed."""
+MOST_MESSAGES = 100
+"""How many different messages of failed attempts are read: the most frequent."""
 _LIFE = (
     *(name for name, kind in EVENTS.items() if kind.run_status),
     "SpendCeilingChanged", "RunValidated", "RunSealed",
@@ -57,7 +60,8 @@ def read_run(asked: Asked[Query]) -> RunPage:
     run_id = resolve_run(connection, asked.path["run"])
     found = begun(connection, asked.feeder, asked.standing, run_id)
     recorded = RecordedRun(connection, found, asked.feeder)
-    summary, run = recorded.summary, recorded.run
+    summary, run = asked.feeder.summary(found, messages=MOST_MESSAGES), recorded.run
+    require_attached(connection, run_id)
     validation = run.validation
     limits = tuple(map(_limit, run.limits.values()))
     servers = {each.server for each in limits} | set(_servers(run.started))
@@ -78,6 +82,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
             ErrorGroup(asked=key.asked, kind=key.kind, message=key.message, attempts=count)
             for key, count in summary.messages()
         ),
+        more_errors=summary.more_messages,
         lost=tuple(
             LostGroup(model=key.model_key, kind=key.kind, reason=key.reason, evaluations=count)
             for key, count in sorted(summary.counts.lost.items(), key=lambda each: -each[1])
@@ -125,7 +130,7 @@ def shape_of(summary: RunSummary) -> str:
     told = (
         summary.run.version,
         sorted(name for name, count in summary.total.classes.items() if count),
-        len(summary.messages()),
+        len(summary.messages()) + summary.more_messages,
         [key for key, count in sorted(summary.counts.lost.items()) if count],
         sorted(key[:2] for key in summary.counts.groups),
         [model for model in summary.models if summary.group(model=model).pass_rate is None],

@@ -174,6 +174,8 @@ class RunPage(PageModel):
     """Those that occur, in the order of tables."""
     suites: tuple[SuiteProgress, ...]
     errors: tuple[ErrorGroup, ...]
+    more_errors: int
+    """Other messages, less frequent than these."""
     """The most frequent first."""
     lost: tuple[LostGroup, ...]
     gates: tuple[GateShown, ...]

@@ -24,6 +24,10 @@ from projections.protocol import exact_text, visible
 MOST_READ = 300
 """How many cases of each run that the other has not are looked into."""
 
+MOST_PAIRED = 5_000
+"""So many of the cases that both planned are compared while a page waits: those whose streams come
+first. A stream's id is made of the case's digest, so that has nothing to do with what it asks."""
+
 Which = Literal["discordant", "worse", "better", "both_failed", "both_passed", "all"]
 _RANKS: Mapping[Which, tuple[int, ...]] = {
     "discordant": (0, 1),
@@ -52,9 +56,11 @@ WITH alike AS MATERIALIZED (
 ), both_asked AS (
     SELECT one, two FROM alike
     UNION ALL
-    SELECT c.prompt_id, c.prompt_id FROM projections.planned_cases AS c
-    JOIN projections.planned_cases AS d ON d.prompt_id = c.prompt_id AND d.run_id = %(other)s
-    WHERE c.run_id = %(base)s
+    SELECT * FROM (
+        SELECT c.prompt_id, c.prompt_id FROM projections.planned_cases AS c
+        JOIN projections.planned_cases AS d ON d.prompt_id = c.prompt_id AND d.run_id = %(other)s
+        WHERE c.run_id = %(base)s ORDER BY c.prompt_id LIMIT %(most)s
+    ) AS same (one, two)
 ), pairs AS (
     SELECT p.suite_id, p.case_id, p.category, p.tags, b.two AS other_prompt, b.one AS prompt_id,
         e.repetition, e.evaluation_id AS one_id, f.evaluation_id AS two_id,
@@ -208,12 +214,17 @@ class AnswerText:
 class ComparedRuns:
     """Two runs and what both were asked. Reads projections only, and a few cases."""
 
-    def __init__(self, connection: Connection, base: UUID, other: UUID) -> None:
+    def __init__(
+        self, connection: Connection, base: UUID, other: UUID, *, most: int | None = None
+    ) -> None:
+        """With `most`, so many of the cases that both planned are compared."""
+        self._most = most
         self._connection = connection
         self._runs = {"base": base, "other": other}
         row = connection.execute(_PLANS, self._runs).fetchone()
         assert row is not None
         self.same_cases, self.only_base, self.only_other = row
+        self.compared_cases = self.same_cases if most is None else min(self.same_cases, most)
         self._ones: list[UUID] = []
         self._twos: list[UUID] = []
         self._alone: tuple[Unpaired, ...] = ()
@@ -302,6 +313,7 @@ class ComparedRuns:
             "other_model": visible(other.model),
             "ones": self._ones,
             "twos": self._twos,
+            "most": self._most,
         }
 
     def _pair_others(self) -> None:
@@ -332,7 +344,7 @@ class ComparedRuns:
     def _unpaired(self, base: Side, other: Side, pairs: int) -> Iterator[Unpaired]:
         """Evaluations without a partner, by reason."""
         fewest = min(base.repetitions, other.repetitions)
-        cases = self.same_cases + len(self._ones)
+        cases = self.compared_cases + len(self._ones)
         for each in self._alone:
             yield Unpaired(each.why, each.first * base.repetitions, each.second * other.repetitions)
         if base.repetitions != other.repetitions:

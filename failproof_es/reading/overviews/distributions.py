@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.events import RunStarted
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
 
@@ -17,19 +20,28 @@ SELECT model_key, count(latency_ms), percentile_disc(%(shares)s::float8[]) WITHI
         (ORDER BY latency_ms) FILTER (WHERE latency_ms IS NOT NULL),
     count(cost_usd), percentile_disc(%(shares)s::float8[]) WITHIN GROUP
         (ORDER BY cost_usd) FILTER (WHERE cost_usd IS NOT NULL)
-FROM projections.evaluations WHERE run_id = %(run)s AND counted
+FROM projections.evaluations WHERE {which} AND counted
 GROUP BY model_key ORDER BY model_key
 """
 _FINISHED = """
 WITH ends AS (
     SELECT model_key, extract(epoch FROM finished_at - %(began)s)::float8 AS s
     FROM projections.evaluations
-    WHERE run_id = %(run)s AND counted AND source_run_id IS NULL AND finished_at IS NOT NULL
+    WHERE {which} AND counted AND source_run_id IS NULL AND finished_at IS NOT NULL
 ), whole AS (SELECT greatest(max(s), 0.001) AS s FROM ends)
 SELECT model_key, least(ceil(greatest(ends.s, 0) / whole.s * %(steps)s), %(steps)s)::int AS step,
     count(*), whole.s
 FROM ends, whole GROUP BY model_key, step, whole.s ORDER BY model_key, step
 """
+
+
+LARGE = 10_000
+"""Of a run that plans more evaluations, some are drawn."""
+DRAWN = 4_000
+_CASES = (
+    "SELECT prompt_id FROM projections.planned_cases WHERE run_id = %s ORDER BY prompt_id LIMIT %s"
+)
+_WHICH = {False: "run_id = %(run)s", True: "evaluation_id = ANY (%(drawn)s) AND run_id = %(run)s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +63,30 @@ class FinishedOverTime:
     points: tuple[tuple[float, int], ...]
 
 
-def spreads_of(connection: Connection, run_id: UUID) -> tuple[Spread, ...]:
-    """By model. The database sorts the run's rows; none is fetched."""
+def drawn_of(connection: Connection, started: RunStarted) -> list[UUID] | None:
+    """Some of the evaluations that a large run planned; `None` of a small one: all are read.
+
+    They are those of the cases whose streams come first. A stream's id is made of the case's
+    digest, so it has nothing to do with what the case asks, and they are the same each time.
+    """
+    if started.planned_evaluations <= LARGE:
+        return None
+    models, repetitions = [each.key for each in started.models], repetitions_of(started)
+    cases = max(DRAWN // (len(models) * repetitions), 1)
+    return [
+        EvaluationKey(started.originator_id, prompt, model, repetition).evaluation_id
+        for (prompt,) in connection.execute(_CASES, (started.originator_id, cases)).fetchall()
+        for model in models
+        for repetition in range(1, repetitions + 1)
+    ]
+
+
+def spreads_of(
+    connection: Connection, run_id: UUID, drawn: list[UUID] | None = None
+) -> tuple[Spread, ...]:
+    """By model, of the whole run or of those that are drawn. The database sorts the rows."""
     shares = [step / STEPS for step in range(STEPS + 1)]
+    statement = _SPREAD.format(which=_WHICH[drawn is not None])
     return tuple(
         Spread(
             exact_text(model),
@@ -63,19 +96,19 @@ def spreads_of(connection: Connection, run_id: UUID) -> tuple[Spread, ...]:
             tuple(map(float, costs or ())),
         )
         for model, answers, latencies, priced, costs in connection.execute(
-            _SPREAD, {"run": run_id, "shares": shares}
+            statement.encode(), {"run": run_id, "shares": shares, "drawn": drawn}
         )
     )
 
 
 def finished_over_time(
-    connection: Connection, run_id: UUID, began: datetime
+    connection: Connection, run_id: UUID, began: datetime, drawn: list[UUID] | None = None
 ) -> tuple[FinishedOverTime, ...]:
-    """By model, what this run evaluated itself: at most a hundred moments."""
+    """By model, what this run evaluated itself, or what is drawn: a hundred moments at most."""
     found: dict[str, list[tuple[float, int]]] = {}
-    for model, step, count, whole in connection.execute(
-        _FINISHED, {"run": run_id, "began": began, "steps": STEPS}
-    ):
+    wanted = {"run": run_id, "began": began, "steps": STEPS, "drawn": drawn}
+    statement = _FINISHED.format(which=_WHICH[drawn is not None])
+    for model, step, count, whole in connection.execute(statement.encode(), wanted):
         points = found.setdefault(exact_text(model), [(0.0, 0)])
         points.append((round(whole * step / STEPS, 3), points[-1][1] + count))
     return tuple(FinishedOverTime(model, tuple(points)) for model, points in found.items())

@@ -61,6 +61,7 @@ def console(
     Stop it with Ctrl-C.
     """
     extras.require("console", "the console")
+    from failproof_es.console.drawing import prepare
     from failproof_es.console.listening import listen
     from failproof_es.console.server import make_server
     from failproof_es.console.settings import ConsoleSettings
@@ -82,6 +83,7 @@ def console(
             say("in a browser add ?token=TOKEN once; programs send `Authorization: Bearer TOKEN`")
         if open_it:
             click.launch(url)
+        prepare()
         with suppress(KeyboardInterrupt):  # which is how one ends it
             make_server(settings).run([listening])
 

@@ -1,0 +1,88 @@
+"""Rows of counters, as the projections keep them, put into the counts of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from failproof_es.core.costs import Spent, Tokens
+from failproof_es.core.summary import ErrorKey, GroupKey, LostKey, RequestStats, RunCounts
+from failproof_es.core.tally import Group
+from projections.protocol import exact_text
+from projections.results.counters import ASKING, GROUPS
+from projections.results.outcome_rows import TOKENS
+
+Told = dict[str, Any]
+
+
+def _exact(text: str | None) -> str | None:
+    return None if text is None else exact_text(text)
+
+
+def _run_told(counts: RunCounts, row: Told) -> None:
+    counts.impossible = row["impossible"]
+
+
+def _group(counts: RunCounts, row: Told) -> None:
+    group = counts.groups.setdefault(_group_key(row), Group())
+    for name in GROUPS.sums[:-1]:
+        setattr(group, name, row[name])
+    group.accuracy_sum = Fraction(row["accuracy_sum"])
+    for name, count in row["classes"] or ():
+        group.classes[exact_text(name)] += count
+
+
+def _group_key(row: Told) -> GroupKey:
+    model, suite = exact_text(row["model_key"]), exact_text(row["suite_id"])
+    return GroupKey(model, suite, _exact(row["category"]), _exact(row["severity"]))
+
+
+def _asking(counts: RunCounts, row: Told) -> None:
+    asking = RequestStats(**{name: row[name] for name in ASKING.sums[1:]})
+    if asking != RequestStats():
+        counts.asking[exact_text(row["model_key"])] = asking
+
+
+def _usage(counts: RunCounts, row: Told) -> None:
+    answers = int(row["requests"])
+    tokens = {}
+    for name in TOKENS:
+        column = f"{name}_tokens"
+        told = int(row[f"{name}_told"])
+        tokens[name] = Tokens(int(row[column]), told, answers - told)
+    key = exact_text(row["judge"]) or exact_text(row["model_key"])
+    spent = Spent(
+        answers=answers,
+        known_usd=Decimal(row["priced_usd"]),
+        unpriced=int(row["answers_unpriced"]),
+        **tokens,
+    )
+    counts.spending.setdefault(key, Spent()).include(spent)
+
+
+def _error(counts: RunCounts, row: Told) -> None:
+    key = ErrorKey(exact_text(row["asked"]), exact_text(row["kind"]), row["message"])
+    counts.errors[key] = row["attempts"]
+
+
+def _lost(counts: RunCounts, row: Told) -> None:
+    key = LostKey(exact_text(row["model_key"]), exact_text(row["kind"]), row["reason"])
+    counts.lost[key] = row["evaluations"]
+
+
+def _latency(counts: RunCounts, row: Told) -> None:
+    counts.latencies[int(row["microseconds"])] = row["answers"]
+
+
+READ: dict[str, Callable[[RunCounts, Told], None]] = {
+    "run": _run_told,
+    "group": _group,
+    "asking": _asking,
+    "usage": _usage,
+    "error": _error,
+    "lost": _lost,
+    "latency": _latency,
+}
+"""By the kind of row: puts one into the counts."""

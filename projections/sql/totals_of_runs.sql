@@ -1,0 +1,36 @@
+-- What a list shows of these runs, as one JSON object a row: as counts_of_runs, with the groups of a
+-- model added up. A run is left out as there.
+WITH told AS (
+    SELECT run_id, impossible FROM projections.runs AS r
+    WHERE run_id = ANY (%(runs)s) AND told AND NOT EXISTS (
+        SELECT FROM projections.unplaced_events AS u
+        WHERE u.run_id = r.run_id
+            OR u.run_id IS NULL
+            OR NOT EXISTS (SELECT FROM projections.runs AS other WHERE other.run_id = u.run_id)
+    )
+)
+SELECT 'run' AS kind, run_id, row_to_json(t)::text FROM told AS t
+UNION ALL
+SELECT 'group', g.run_id, row_to_json(g)::text
+FROM (
+    SELECT
+        run_id,
+        model_key,
+        '' AS suite_id,
+        NULL AS category,
+        NULL AS severity,
+        sum(finished) AS finished,
+        sum(scored) AS scored,
+        sum(abandoned) AS abandoned,
+        sum(awaiting) AS awaiting,
+        sum(cases) AS cases,
+        sum(passed) AS passed,
+        sum(failed) AS failed,
+        sum(measured) AS measured,
+        sum(accuracy_sum) AS accuracy_sum,
+        NULL AS classes
+    FROM projections.run_groups JOIN told USING (run_id)
+    GROUP BY run_id, model_key
+) AS g
+UNION ALL
+SELECT 'usage', run_id, row_to_json(u)::text FROM projections.token_usage AS u JOIN told USING (run_id)

@@ -1,0 +1,1 @@
+"""How fast the console answers over a large log, and what its viewers cost a run."""
