@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from heapq import merge
+from itertools import chain, takewhile
 from typing import Any
 from uuid import UUID
 
@@ -14,17 +18,23 @@ import orjson
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.core.case import prompt_id, review_id
 from failproof_es.ledger import bundle, checkpoint, note
-from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.leaf import NoLeaf
 from failproof_es.ledger.merkle import TILE_WIDTH, InvalidProof, multiproof
 from failproof_es.ledger.note import Note, NoteError, PublicKey
+from failproof_es.ledger.packed import Records
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.experiments import related_runs
 from failproof_es.store.writing.recorder import query
+
+_AT_ONCE = 1_000
+"""So many rows are looked up with one statement."""
+_ID_BYTES = 16
+_NOWHERE = -(1 << 63)
+"""Before every position."""
 
 
 def evidence(
@@ -40,39 +50,136 @@ def evidence(
     `EvidenceError` when it is not what was sealed and signed; `InvalidInput` when there is no
     checkpoint of that size.
     """
-    found = read_run(connection, run_id, size, key)
-    with readable_tree(found.size):
-        events = list(_TreeAsOf(connection, found.size).prove(found.rows))
-        indices = [each.index for each in events]
+    found = find_run(connection, run_id, size, key)
+    reader, indices, held = bundle.EventReader(run_id), array("q"), hashlib.sha256()
+    with still_attached(connection, run_id), readable_tree(found.size):
+        for event in found.events():
+            reader.add(event)
+            indices.append(event.index)
+            held.update(event.leaf_hash())
         proof = multiproof(stored_tree(connection).subtree, indices, found.size)
-    yield from bundle.write(run_id, events, proof, found.signed)
+    contents = reader.contents(found.events())
+    again = _again(found.events(), held.digest())
+    yield from bundle.lines(contents, reader.count, again, proof, found.signed)
+
+
+def _again(events: Iterable[RowEvent], held: bytes) -> Iterator[RowEvent]:
+    """The events once more. Raises `EvidenceError` where they are not those of before."""
+    digest = hashlib.sha256()
+    for event in events:
+        digest.update(event.leaf_hash())
+        yield event
+    if digest.digest() != held:
+        raise EvidenceError("the run was changed while it was read")
+
+
+class RowEvent:
+    """An event of the log with its place in the tree; its leaf is computed once."""
+
+    __slots__ = ("_leaf", "index", "state", "stream_id", "topic", "version")
+
+    def __init__(self, row: LeafRow, index: int) -> None:
+        self.index = index
+        self.stream_id = UUID(bytes=row.stream_id)
+        self.version = row.version
+        self.topic = row.topic.decode()
+        self.state = row.state
+        self._leaf = row.leaf()
+
+    def leaf_hash(self) -> bytes:
+        """What the row hashes to."""
+        return self._leaf
 
 
 @dataclass(frozen=True, slots=True)
-class RunRows:
-    """Every row that a run's evidence is made of, and the checkpoint that it is of."""
+class FoundRun:
+    """Where every row stands that a run's evidence is made of, and the checkpoint that it is of."""
 
+    connection: Connection
     signed: Note
     size: int
     """How many events the checkpoint signs. No row is of a later one."""
-    rows: Sequence[LeafRow]
-    """By their positions. Each is an event; whether it is as it was recorded is not looked at."""
+    positions: Sequence[int]
+    """They ascend. A row that is wanted twice, such as one carried over from itself, is twice."""
+
+    def rows(self, place_of: PlaceOf) -> Iterator[tuple[LeafRow, int]]:
+        """The rows with their places in the tree, in its order.
+
+        Each is an event; whether it is as it was recorded is not looked at. Raises `EvidenceError`
+        for one that has no place, and for one that is no event.
+        """
+        for first in range(0, len(self.positions), _AT_ONCE):
+            chosen = self.positions[first : first + _AT_ONCE]
+            with closing(ledger.rows_at(self.connection, chosen)) as rows:
+                yield from _placed(rows, chosen, place_of(chosen))
+
+    def events(self) -> Iterator[RowEvent]:
+        """The events as the tiles have them, from the first tile on."""
+        places = _TreeAsOf(self.connection, self.size).places()
+        return (RowEvent(row, place) for row, place in self.rows(places))
 
 
-def read_run(
+Places = Sequence[int | Exception | None]
+"""Of rows in the tree: `None` where a row has none; an error where its tile cannot be read."""
+PlaceOf = Callable[[Sequence[int]], Places]
+"""The places of the next rows, whose positions ascend."""
+
+
+def _placed(
+    rows: Iterable[LeafRow], positions: Sequence[int], places: Places
+) -> Iterator[tuple[LeafRow, int]]:
+    at = came = 0
+    for row in rows:
+        _readable(row)
+        at = bisect_left(positions, row.position, at)
+        while at < len(positions) and positions[at] == row.position:
+            place = places[at]
+            if isinstance(place, Exception):
+                raise place
+            if place is None:
+                raise EvidenceError(f"the event at {row} is in the log and not in the tree")
+            yield row, place
+            at += 1
+            came += 1
+    if came != len(positions):
+        raise EvidenceError("the run was changed while it was read: an event left the log")
+
+
+def find_run(
     connection: Connection, run_id: UUID, size: int | None = None, key: PublicKey | None = None
-) -> RunRows:
-    """Read the rows of a run's evidence. Arguments and errors are those of `evidence`."""
+) -> FoundRun:
+    """Find the rows of a run's evidence. Arguments and errors are those of `evidence`."""
     require_attached(connection, run_id)
     stored = _notes(connection, key)
     signed, size = _checkpoint(stored, size)
     with readable_tree(size):
-        tree = _TreeAsOf(connection, size)
-        own = list(_own_rows(connection, run_id))
-        _check_signed(run_id, own, tree)
-        rows = tree.holds([*own, *_rows_besides(connection, run_id, tree.holds(own))])
+        last = _TreeAsOf(connection, size).last
+        own = _OwnRows(run_id, last)
+        with closing(ledger.run_rows(connection, run_id)) as rows:
+            for row in rows:
+                own.add(_readable(row))
+        own.check_signed(size)
+        parts = [own.positions, array("q")]
+        with closing(ledger.stream_rows(connection, _besides(connection, run_id, own))) as rows:
+            for row in rows:
+                _readable(row)
+                if parts[-1] and row.position < parts[-1][-1]:
+                    parts.append(array("q"))
+                parts[-1].append(row.position)
     require_attached(connection, run_id)  # else its evaluations may have left before they were read
-    return RunRows(_with_cosignatures(stored, signed), size, rows)
+    positions = array("q", takewhile(lambda each: each <= last, merge(*parts)))
+    return FoundRun(connection, _with_cosignatures(stored, signed), size, positions)
+
+
+@contextmanager
+def still_attached(connection: Connection, run_id: UUID) -> Iterator[None]:
+    """Tell of a run that was archived while it was read, whatever seems to be wrong with it."""
+    try:
+        yield
+    except EvidenceError:
+        require_attached(connection, run_id)
+        raise
+    require_attached(connection, run_id)
 
 
 @contextmanager
@@ -133,34 +240,86 @@ def _with_cosignatures(stored: Sequence[tuple[Note, int]], signed: Note) -> Note
 # -- which rows --------------------------------------------------------------------------------
 
 
-def _own_rows(connection: Connection, run_id: UUID) -> Iterator[LeafRow]:
-    """The run's own rows, its evaluations' among them. Raises `EvidenceError`."""
-    with closing(ledger.run_rows(connection, run_id)) as rows:
-        yield from map(_readable, rows)
+class _OwnRows:
+    """What leads from the run's own rows to the others; no row is kept but the first."""
+
+    def __init__(self, run_id: UUID, last: int) -> None:
+        self.run_id = run_id
+        self.started: LeafRow | None = None
+        """Its `RunStarted`, if the tree holds it."""
+        self.positions = array("q")
+        self.prompts = bytearray()
+        self.carried_over = bytearray()
+        self.streams = bytearray()
+        """Ids, one after the other; each once."""
+        self.trouble: EvidenceError | None = None
+        """Why the prompts or what was carried over cannot be told."""
+        self._last = last
+        self._sealed: int | None = None
+        self._later = array("q")
+        self._seen = Records(_ID_BYTES), Records(_ID_BYTES)
+
+    def add(self, row: LeafRow) -> None:
+        """The next row."""
+        own = row.stream_id == self.run_id.bytes
+        if own and row.topic == b"RunSealed":
+            self._sealed = row.position
+        if row.position > self._last:
+            self._later.append(row.position if own else _NOWHERE)
+            return
+        self.positions.append(row.position)
+        prompts, streams = self._seen
+        if streams.add(row.stream_id):
+            self.streams += row.stream_id
+        if self.started is None and row.topic == b"RunStarted":
+            self.started = row
+        if self.trouble is not None:
+            return
+        try:
+            if row.topic == b"CasesPlanned":
+                for digest in _told(row, "digests", list):
+                    prompt = prompt_id(_hexadecimal(row, digest)).bytes
+                    if prompts.add(prompt):
+                        self.prompts += prompt
+            elif row.topic == b"CarriedOver":
+                self.carried_over += _uuid(row, _told(row, "source_evaluation_id", str)).bytes
+        except EvidenceError as error:
+            self.trouble = error
+
+    def check_signed(self, size: int) -> None:
+        """Raise `NotProvenYet` unless the run is sealed, and signed up to its seal.
+
+        Events on the run's own stream after its seal may be signed later. Events of its evaluations
+        may not: they belong under the seal.
+        """
+        sealed = self._sealed
+        if sealed is None:
+            raise NotProvenYet(Missing.SEAL, "the log has no seal of the run")
+        if later := sum(each <= sealed for each in self._later):
+            raise NotProvenYet(
+                Missing.CHECKPOINT,
+                f"{later} of its events are behind the checkpoint of {size} events",
+            )
 
 
-def _rows_besides(
-    connection: Connection, run_id: UUID, own: Sequence[LeafRow]
-) -> Iterator[LeafRow]:
-    """The run's prompts, what it carried over, its reviews, its attempts and overlapping runs."""
-    prompts: dict[UUID, None] = {}
-    carried_over: list[UUID] = []
-    for row in own:
-        if row.topic == b"CasesPlanned":
-            for digest in _told(row, "digests", list):
-                prompts[prompt_id(_hexadecimal(row, digest))] = None
-        elif row.topic == b"CarriedOver":
-            carried_over.append(_uuid(row, _told(row, "source_evaluation_id", str)))
-    reviews = [review_id(UUID(bytes=stream)) for stream in {row.stream_id: None for row in own}]
-    others = _others(connection, run_id, own)
-    besides = [*prompts, *carried_over, *others, *reviews]
-    with closing(ledger.stream_rows(connection, besides)) as rows:
-        yield from map(_readable, rows)
+def _besides(connection: Connection, run_id: UUID, own: _OwnRows) -> Iterator[UUID]:
+    """The run's prompts, what it carried over, its attempts and overlapping runs, its reviews."""
+    if own.trouble is not None:
+        raise own.trouble
+    others = _others(connection, run_id, own.started)
+    return chain(
+        _ids(own.prompts), _ids(own.carried_over), others, map(review_id, _ids(own.streams))
+    )
 
 
-def _others(connection: Connection, run_id: UUID, own: Sequence[LeafRow]) -> list[UUID]:
+def _ids(packed: bytearray) -> Iterator[UUID]:
+    return (
+        UUID(bytes=bytes(packed[at : at + _ID_BYTES])) for at in range(0, len(packed), _ID_BYTES)
+    )
+
+
+def _others(connection: Connection, run_id: UUID, started: LeafRow | None) -> list[UUID]:
     """The other attempts and the overlapping runs, which belong in the bundle."""
-    started = next((row for row in own if row.topic == b"RunStarted"), None)
     if started is None:
         return []
     if _value(started, "experiment") is None:
@@ -170,28 +329,6 @@ def _others(connection: Connection, run_id: UUID, own: Sequence[LeafRow]) -> lis
     found = related_runs(connection, run_id)
     runs = [*found.attempts, *(each.run for each in found.overlapping)]
     return [UUID(each.run_id) for each in runs if each.run_id != str(run_id)]
-
-
-def _check_signed(run_id: UUID, own: Sequence[LeafRow], tree: _TreeAsOf) -> None:
-    """Raise `NotProvenYet` unless the run is sealed, and signed up to its seal.
-
-    Events on the run's own stream after its seal may be signed later. Events of its evaluations
-    may not: they belong under the seal.
-    """
-    of_run = [row for row in own if row.stream_id == run_id.bytes]
-    sealed = max((row.position for row in of_run if row.topic == b"RunSealed"), default=None)
-    if sealed is None:
-        raise NotProvenYet(Missing.SEAL, "the log has no seal of the run")
-    later = [
-        row
-        for row in own
-        if row.position > tree.last and (row.stream_id != run_id.bytes or row.position <= sealed)
-    ]
-    if later:
-        raise NotProvenYet(
-            Missing.CHECKPOINT,
-            f"{len(later)} of its events are behind the checkpoint of {tree.size} events",
-        )
 
 
 def _readable(row: LeafRow) -> LeafRow:
@@ -236,6 +373,18 @@ def _uuid(row: LeafRow, text: str) -> UUID:
 # -- where they stand in the tree ----------------------------------------------------------------
 
 
+def find_places(positions: Sequence[int], place: Callable[[int], int | None]) -> Places:
+    """The place of each, up to the first whose tile cannot be read."""
+    found: list[int | Exception | None] = []
+    for each in positions:
+        try:
+            found.append(place(each))
+        except (KeyError, InvalidProof, LedgerBroken, EvidenceError) as error:
+            found += [error] * (len(positions) - len(found))
+            break
+    return found
+
+
 class _TreeAsOf:
     """Which events the tree of a size holds, by their positions."""
 
@@ -252,30 +401,22 @@ class _TreeAsOf:
             raise self._without(number)
         return edge.positions[place]
 
-    def holds(self, rows: Iterable[LeafRow]) -> list[LeafRow]:
-        """The rows that the tree holds, in its order. Rows behind its last event are left out."""
-        there = (row for row in rows if row.position <= self.last)
-        return sorted(there, key=lambda row: row.position)
+    def places(self) -> PlaceOf:
+        """The places of rows, by all tiles from the first on, each of which is looked at once."""
+        tiles = enumerate(ledger.tiles(self._connection, 0))
+        current: list[tuple[int, Sequence[int]]] = []
 
-    def prove(self, rows: Sequence[LeafRow]) -> Iterator[ProvenEvent]:
-        """The rows (ascending) with their places. Raises `EvidenceError` if one has none."""
-        left = iter(rows)
-        row = next(left, None)
-        for number, tile in enumerate(ledger.tiles(self._connection, 0)):
-            if row is None:
-                return
-            if tile.tile != number:
-                raise self._without(number)
-            places = tile.positions or []
-            while row is not None and row.position <= places[-1]:
-                at = bisect_left(places, row.position)
-                if places[at] != row.position:
-                    raise EvidenceError(f"the event at {row} is in the log and not in the tree")
-                yield ProvenEvent(
-                    number * TILE_WIDTH + at, UUID(bytes=row.stream_id), row.version,
-                    row.topic.decode(), row.state,
-                )  # fmt: skip
-                row = next(left, None)
+        def place(position: int) -> int | None:
+            while not current or position > current[0][1][-1]:
+                number, tile = next(tiles)
+                if tile.tile != number:
+                    raise self._without(number)
+                current[:] = [(number, tile.positions or ())]
+            number, there = current[0]
+            at = bisect_left(there, position)
+            return number * TILE_WIDTH + at if there[at] == position else None
+
+        return lambda positions: find_places(positions, place)
 
     def _without(self, tile: int) -> EvidenceError:
         return EvidenceError(f"the tree of {self.size} events cannot be read: tile {tile} is gone")

@@ -7,10 +7,19 @@ of a tile must be what the rows give, and all tiles together the root that the c
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from failproof_es.assurance.export import RunRows, evidence, read_run, readable_tree
+from failproof_es.assurance.export import (
+    FoundRun,
+    RowEvent,
+    evidence,
+    find_places,
+    find_run,
+    readable_tree,
+    still_attached,
+)
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger import bundle
 from failproof_es.ledger.bundle import Judgement
@@ -29,25 +38,7 @@ from failproof_es.ledger.merkle import (
 )
 from failproof_es.ledger.note import PublicKey
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LeafRow
-
-
-class RowEvent:
-    """An event of the log with its place in the tree; its leaf is computed once."""
-
-    __slots__ = ("_leaf", "index", "state", "stream_id", "topic", "version")
-
-    def __init__(self, row: LeafRow, index: int, stream_id: UUID) -> None:
-        self.index = index
-        self.stream_id = stream_id
-        self.version = row.version
-        self.topic = row.topic.decode()
-        self.state = row.state
-        self._leaf = row.leaf()
-
-    def leaf_hash(self) -> bytes:
-        """What the row hashes to."""
-        return self._leaf
+from failproof_es.store.ledger import Connection
 
 
 def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement:
@@ -58,51 +49,59 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement
     is not sealed, or its seal is not under the checkpoint; `EvidenceError` when it is not what
     was sealed and signed.
     """
-    found = read_run(connection, run_id, key=key)
-    try:
-        with readable_tree(found.size):
-            places = _Places(connection, found)
-            events = list(places.events())
-            root = places.root()
-    except EvidenceError:
-        # Whoever reads the tree from its beginning meets the first tile that is none, and names it.
-        list(evidence(connection, run_id, key=key))
-        raise
-    return bundle.judge(run_id, events, root, found.signed, key)
+    found = find_run(connection, run_id, key=key)
+    reader = bundle.EventReader(run_id)
+    with still_attached(connection, run_id):
+        try:
+            with readable_tree(found.size):
+                places = _Places(connection, found)
+                for event in places.events():
+                    reader.add(event)
+                root = places.root()
+        except EvidenceError:
+            # Whoever reads the tree from its beginning meets the first tile that is none, and
+            # names it.
+            list(evidence(connection, run_id, key=key))
+            raise
+    contents = reader.contents(_Places(connection, found).events())
+    return bundle.judge(contents, reader.count, root, found.signed, key)
 
 
 class _Places:
     """Where rows stand in the tree of a checkpoint, and the root that they give."""
 
-    def __init__(self, connection: Connection, found: RunRows) -> None:
+    def __init__(self, connection: Connection, found: FoundRun) -> None:
         self._connection = connection
-        self._rows = found.rows
+        self._found = found
         self._size = found.size
         self._touched: dict[int, bytes] = {}
+        self._tile: Tile | None = None
+        self._places: Sequence[int] = (0,)
+        self._leaves: deque[bytes] = deque()
         self._fits = True
 
     def events(self) -> Iterator[RowEvent]:
         """The rows with their places, which ascend. Raises `EvidenceError` for one without."""
-        streams: dict[bytes, UUID] = {}
-        tile: Tile | None = None
-        places: Sequence[int] = (0,)
-        for row in self._rows:
-            if row.position > places[-1]:
-                self._touch(tile)
-                tile = ledger.tile_of(self._connection, row.position)
-                places = () if tile is None else tile.positions or ()
-            at = bisect_left(places, row.position)
-            if tile is None or at == len(places) or places[at] != row.position:
-                raise EvidenceError(f"the event at {row} is in the log and not in the tree")
-            stream_id = streams.get(row.stream_id)
-            if stream_id is None:
-                stream_id = streams[row.stream_id] = UUID(bytes=row.stream_id)
-            event = RowEvent(row, tile.tile * TILE_WIDTH + at, stream_id)
-            begin = at * HASH_BYTES
-            if tile.hashes[begin : begin + HASH_BYTES] != event.leaf_hash():
+        for row, index in self._found.rows(lambda positions: find_places(positions, self._place)):
+            event = RowEvent(row, index)
+            if self._leaves.popleft() != event.leaf_hash():
                 self._fits = False
             yield event
-        self._touch(tile)
+        self._touch(self._tile)
+
+    def _place(self, position: int) -> int | None:
+        """The place of the next row; what the tree holds there is put by."""
+        if position > self._places[-1]:
+            self._touch(self._tile)
+            self._tile = ledger.tile_of(self._connection, position)
+            self._places = () if self._tile is None else self._tile.positions or ()
+        tile, places = self._tile, self._places
+        at = bisect_left(places, position)
+        if tile is None or at == len(places) or places[at] != position:
+            return None
+        begin = at * HASH_BYTES
+        self._leaves.append(tile.hashes[begin : begin + HASH_BYTES])
+        return tile.tile * TILE_WIDTH + at
 
     def _touch(self, tile: Tile | None) -> None:
         if tile is not None:

@@ -15,12 +15,12 @@ from failproof_es.core.experiment import (
     RelatedRuns,
     RunQuestions,
     conditions,
-    experiment_digest,
+    digest_of_sorted,
+    experiment_digest_of_sorted,
     find_related,
-    graded_digest,
-    question_digest,
     set_digest,
 )
+from failproof_es.ledger.packed import DIGEST_BYTES, Digests, Records, sorted_digests
 
 _STATUS = {
     "RunStarted": "running",
@@ -31,8 +31,12 @@ _STATUS = {
 }
 _COUNTS = ("planned", "finished", "scored", "abandoned")
 
+_PLANNED = ("digests", "questions")
+
 Told = tuple[str, dict[str, Any]]
-"""An event of a run's own stream: its topic and its payload."""
+"""An event of a run's own stream: its topic and its payload; lists of digests are `Digests`."""
+CasesTold = Callable[[Digests], list[tuple[bytes, bytes]]]
+"""The `question_digest` and the `graded_digest` of each of some cases."""
 
 
 class UnrelatedRuns(Exception):
@@ -54,18 +58,18 @@ class Attempts:
 
 
 def read_attempts(
-    own: Sequence[Told], others: Iterable[Sequence[Told]], case_of: Callable[[str], Any]
+    own: Sequence[Told], others: Iterable[Sequence[Told]], cases_told: CasesTold
 ) -> Attempts:
     """Count the attempts. No run may be missing, and none may be here that is unrelated.
 
-    The first of `own` and of each other run is its `RunStarted`; `case_of` gives the stored case
-    of a digest that `own` planned. Raises `UnrelatedRuns`.
+    The first of `own` and of each other run is its `RunStarted`; `cases_told` gives the digests
+    of stored cases that `own` planned. Raises `UnrelatedRuns`.
     """
     runs = list(others)
     try:
         if own[0][1].get("experiment") is None:
             return Attempts(_by_configuration(own, runs))
-        return _by_experiment(own, runs, case_of)
+        return _by_experiment(own, runs, cases_told)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnrelatedRuns(f"the experiment of a run cannot be read: {error}") from None
 
@@ -86,17 +90,17 @@ def _by_configuration(own: Sequence[Told], others: Sequence[Sequence[Told]]) -> 
 
 
 def _by_experiment(
-    own: Sequence[Told], others: Sequence[Sequence[Told]], case_of: Callable[[str], Any]
+    own: Sequence[Told], others: Sequence[Sequence[Told]], cases_told: CasesTold
 ) -> Attempts:
     streams = {_run_id(stream): stream for stream in (own, *others)}
     asking = {run_id: RunQuestions.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
     if len({each.number for each in asking.values()}) < 1 + len(others):
         raise UnrelatedRuns("two runs have the same number")
     for each in asking.values():
-        if each.questions not in (None, set_digest(each.read_plan().questions)):
+        if each.questions not in (None, _questions_planned(streams[each.run_id])):
             raise UnrelatedRuns(f"run {each.run_id} planned other questions than it recorded")
     it = asking[_run_id(own)]
-    _check_own(it, own, case_of)
+    _check_own(it, own, cases_told)
     found = find_related(it, asking.values())
     _check_complete(found, own, it.number, streams)
     _check_numbers(found, streams)
@@ -115,16 +119,18 @@ def _by_experiment(
     )
 
 
-def _check_own(own: RunQuestions, stream: Sequence[Told], case_of: Callable[[str], Any]) -> None:
+def _check_own(own: RunQuestions, stream: Sequence[Told], cases_told: CasesTold) -> None:
     """Check a run's recorded digests: they are computed again from the cases themselves."""
-    questions, graded = [], []
+    graded = Records(DIGEST_BYTES)
     for payload in _of_topic(stream, "CasesPlanned"):
-        cases = [case_of(digest) for digest in payload["digests"]]
-        graded += [graded_digest(case) for case in cases]
-        questions = [question_digest(case) for case in cases]
-        if payload.get("questions") != questions:
+        found = cases_told(payload["digests"])
+        for _, digest in found:
+            graded.add(digest)
+        said, questions = payload.get("questions"), b"".join(question for question, _ in found)
+        if not isinstance(said, Digests) or said.packed != questions:
             raise UnrelatedRuns("the recorded questions are not those of the cases")
-    if own.digest != experiment_digest(conditions(stream[0][1]), graded):
+    cases = (digest.hex() for digest in graded)
+    if own.digest != experiment_digest_of_sorted(conditions(stream[0][1]), cases):
         raise UnrelatedRuns("the recorded experiment is not that of the cases and models")
 
 
@@ -164,18 +170,36 @@ def _run_id(stream: Sequence[Told]) -> str:
 
 
 def _reader(stream: Sequence[Told]) -> Callable[[], Plan]:
-    plan = Plan(_planned(stream, "digests"), _planned(stream, "questions"))
-    return lambda: plan
+    """Reads the plan when it is asked for; one that cannot be read is refused at once."""
+    if any(type(each) is list for name in _PLANNED for each in _lists(stream, name)):
+        _plan(stream)
+    return lambda: _plan(stream)
+
+
+def _plan(stream: Sequence[Told]) -> Plan:
+    return Plan(*(_planned(stream, name) for name in _PLANNED))
 
 
 def _planned(stream: Sequence[Told], name: str) -> frozenset[str]:
-    listed = [payload.get(name, []) for payload in _of_topic(stream, "CasesPlanned")]
-    if any(type(each) is not list for each in listed):
-        raise ValueError("its plan is not a list")
-    digests = frozenset(digest for each in listed for digest in each)
+    digests = frozenset(digest for each in _lists(stream, name) for digest in each)
     if any(type(digest) is not str for digest in digests):
         raise ValueError("its plan holds something that is not a digest")
     return digests
+
+
+def _lists(stream: Sequence[Told], name: str) -> list[Any]:
+    listed = [payload.get(name, []) for payload in _of_topic(stream, "CasesPlanned")]
+    if any(type(each) not in (list, Digests) for each in listed):
+        raise ValueError("its plan is not a list")
+    return listed
+
+
+def _questions_planned(stream: Sequence[Told]) -> str:
+    """The `set_digest` of the questions that a run planned."""
+    listed = _lists(stream, "questions")
+    if all(type(each) is Digests for each in listed):
+        return digest_of_sorted(sorted_digests(listed))
+    return set_digest(_planned(stream, "questions"))
 
 
 def _of_topic(stream: Sequence[Told], topic: str) -> list[dict[str, Any]]:

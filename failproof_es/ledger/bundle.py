@@ -13,18 +13,26 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import NoneType
 from typing import Any, TypeVar
 from uuid import UUID
 
 from failproof_es.ledger import attempts, checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.contents import Contents, EvidenceError, Proven, read_contents
+from failproof_es.ledger.contents import (
+    Contents,
+    EvidenceError,
+    Proven,
+    contents_of,
+    read_contents,
+)
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.merkle import InvalidProof, root_from_multiproof
 from failproof_es.ledger.note import COSIGNATURE, Note, NoteError, PublicKey
+from failproof_es.ledger.run_reader import RunReader
 
 AnyProven = TypeVar("AnyProven", bound=Proven)
 
@@ -89,6 +97,34 @@ class Judgement:
     events: int
 
 
+class EventReader:
+    """Takes the events of a run, ascending by index, and says what they are. Keeps no state."""
+
+    def __init__(self, run_id: UUID) -> None:
+        self._run_id = run_id
+        self._read = RunReader(run_id)
+        self._unbounded: EvidenceError | None = None
+        self.count = 0
+
+    def add(self, event: Proven) -> None:
+        """Take the next event."""
+        self.count += 1
+        if self._unbounded is None:
+            try:
+                self._read.add(_bounded(event))
+            except EvidenceError as error:
+                self._unbounded = error
+
+    def contents(self, again: Iterable[Proven]) -> Contents:
+        """The run that the events are; `again` gives them once more.
+
+        Raises `EvidenceError` with the first reason why they are not a whole, sealed run.
+        """
+        if self._unbounded is not None:
+            raise self._unbounded
+        return contents_of(self._run_id, self._read, again)
+
+
 def write(
     run_id: UUID, events: Sequence[ProvenEvent], proof: Sequence[bytes], signed: Note
 ) -> Iterator[bytes]:
@@ -96,19 +132,26 @@ def write(
 
     Raises `EvidenceError` when the events are not a whole, sealed run.
     """
+    reader = EventReader(run_id)
     for event in events:
-        _bounded(event)
-    contents = read_contents(run_id, events)
+        reader.add(event)
+    yield from lines(reader.contents(events), reader.count, events, proof, signed)
+
+
+def lines(
+    contents: Contents, count: int, events: Iterable[Proven], proof: Iterable[bytes], signed: Note
+) -> Iterator[bytes]:
+    """The lines of the bundle of a run that was read already; `count` is of its events."""
     of_tree = checkpoint.parse(signed.text)
     digest = hashlib.sha256()
-    for document in (
+    documents: tuple[dict[str, Any], ...] = (
         _header(_version(contents)),
-        {"manifest": _manifest(contents, of_tree, len(events))},
+        {"manifest": _manifest(contents, of_tree, count)},
         {"summary": _summary(contents, of_tree)},
         {"checkpoint": str(signed)},
         {"proof": [_encoded(each) for each in proof]},
-        *map(_event_document, events),
-    ):
+    )
+    for document in chain(documents, map(_event_document, events)):
         line = _canonical(document)
         digest.update(line)
         yield line
@@ -192,23 +235,20 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
 
 
 def judge(
-    run_id: UUID, events: Sequence[Proven], root: bytes | None, signed: Note, key: PublicKey
+    contents: Contents, events: int, root: bytes | None, signed: Note, key: PublicKey
 ) -> Judgement:
-    """Whether events that were read from the log itself prove their run, as their bundle would.
+    """Whether a run that was read from the log itself is proven, as its bundle would be.
 
-    `root` is the root of the tree that holds them, as large as the checkpoint says; `None` where
-    it does not hold them. Raises `EvidenceError` with the first reason.
+    `root` is the root of the tree that holds its events, as large as the checkpoint says; `None`
+    where it does not hold them. Raises `EvidenceError` with the first reason.
     """
-    for event in events:
-        _bounded(event)
-    contents = read_contents(run_id, events)
     try:
         of_tree = checkpoint.opened(signed, key)
     except NoteError as error:
         raise EvidenceError(f"checkpoint: {error}") from None
     if root != of_tree.root:
         raise EvidenceError(_NOT_IN_TREE)
-    return Judgement(contents, of_tree, tuple(_summary(contents, of_tree)), len(events))
+    return Judgement(contents, of_tree, tuple(_summary(contents, of_tree)), events)
 
 
 # -- what is derived -----------------------------------------------------------------------------
@@ -288,7 +328,7 @@ def _only(document: dict[str, Any], key: str, kind: type) -> Any:
     return document[key]
 
 
-def _event_document(event: ProvenEvent) -> dict[str, Any]:
+def _event_document(event: Proven) -> dict[str, Any]:
     return {
         "index": event.index,
         "state": _encoded(event.state),

@@ -9,16 +9,19 @@ from its first event on. So nobody can repeat a run until it passes and show onl
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from failproof_es.ledger.attempts import Attempts, Told, UnrelatedRuns, read_attempts
-from failproof_es.ledger.seal import Seal, Sealing
-from failproof_es.ledger.state import read_state
+from failproof_es.ledger.packed import Digests, Records
+from failproof_es.ledger.run_reader import REVIEW, RunEvent, RunReader, told
+from failproof_es.ledger.run_reader import EvidenceError as EvidenceError
+from failproof_es.ledger.run_reader import Missing as Missing
+from failproof_es.ledger.run_reader import NotProvenYet as NotProvenYet
+from failproof_es.ledger.run_reader import Proven as Proven
+from failproof_es.ledger.seal import Seal, seal_of_records, stream_record
 
 RUN_TOPICS = frozenset(
     {
@@ -28,49 +31,6 @@ RUN_TOPICS = frozenset(
     }
 )
 _ENDINGS = ("RunCompleted", "RunFailed")
-_FINAL = ("Scored", "EvaluationAbandoned")
-_REVIEW = "Reviewed"
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-class EvidenceError(Exception):
-    """The bundle does not prove what it says."""
-
-
-class Missing(StrEnum):
-    """What a run still needs before it can be proven."""
-
-    SEAL = "not sealed yet"
-    CHECKPOINT = "not signed yet"
-
-    @property
-    def verdict(self) -> str:
-        """The same as a value in JSON: `not_sealed`, `not_signed`."""
-        return self.removesuffix(" yet").replace(" ", "_")
-
-
-class NotProvenYet(EvidenceError):
-    """Nothing proves the run yet. This is not a sign of a change."""
-
-    def __init__(self, missing: Missing, why: str) -> None:
-        super().__init__(f"{missing}: {why}")
-        self.missing = missing
-
-
-class Proven(Protocol):
-    """An event as a bundle carries it."""
-
-    @property
-    def index(self) -> int: ...
-    @property
-    def stream_id(self) -> UUID: ...
-    @property
-    def version(self) -> int: ...
-    @property
-    def topic(self) -> str: ...
-    @property
-    def state(self) -> bytes: ...
-    def leaf_hash(self) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,151 +56,124 @@ class Contents:
         return self.related.attempts
 
 
-def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
-    """Check that `events` are the whole run. Raises `EvidenceError` with the first reason."""
-    streams = _streams(events)
-    own = streams.pop(run_id, [])
+def read_contents(run_id: UUID, events: Iterable[Proven]) -> Contents:
+    """Check that `events` are the whole run. Raises `EvidenceError` with the first reason.
+
+    They come by their places in the tree, and can be iterated a second time.
+    """
+    reader = RunReader(run_id)
+    for event in events:
+        reader.add(event)
+    return contents_of(run_id, reader, events)
+
+
+def contents_of(run_id: UUID, read: RunReader, again: Iterable[Proven]) -> Contents:
+    """The same of a run whose events the reader has taken; `again` gives them once more."""
+    read.close(again)
+    own = read.own
     if not own or own[0].topic != "RunStarted":
         raise EvidenceError(f"run {run_id}: its stream is missing")
-    payloads = [_payload(event) for event in own]
-    started = payloads[0]
+    started = own[0].payload
     sealed_at = max((n for n, event in enumerate(own) if event.topic == "RunSealed"), default=None)
     if sealed_at is None:
         raise EvidenceError(f"run {run_id} is not sealed: nothing says that it is complete")
     ending = max((n for n in range(sealed_at) if own[n].topic in _ENDINGS), default=None)
     if ending is None:
         raise EvidenceError(f"run {run_id} is sealed without having ended")
-    others = {i: stream for i, stream in streams.items() if stream[0].topic == "RunStarted"}
-    prompts = {i for i, stream in streams.items() if stream[0].topic == "PromptStored"}
-    reviews = {i: stream for i, stream in streams.items() if stream[0].topic == _REVIEW}
-    evaluations, elsewhere = _told_apart(
-        run_id,
-        (
-            stream
-            for i, stream in streams.items()
-            if i not in others and i not in prompts and i not in reviews
-        ),
-    )
-    _check_plan(own, payloads, prompts)
-    asked = {str(prompt) for prompt in prompts}
-    for stream in evaluations:
-        _check_evaluation(stream, asked)
-    _check_carried_over(own[0], evaluations, elsewhere)
-    _check_reviews(run_id, evaluations, reviews)
+    _check_plan(own, read.prompts)
+    for stream_id, asked in read.asked_early:
+        if not read.has_prompt(asked):
+            raise EvidenceError(f"stream {UUID(bytes=stream_id)}: its prompt was not planned")
+    _check_carried_over(own[0], read)
+    _check_reviews(run_id, read)
     return Contents(
         run_id=run_id,
         run_number=_number(started, "run_number"),
         name=_text(started, "name"),
         configuration_digest=_text(started, "configuration_digest"),
         attempt=started.get("attempt"),
-        related=_attempts(own, others.values(), streams),
+        related=_attempts(run_id, read),
         started_at=_text(started, "timestamp"),
-        ended_at=_text(payloads[ending], "timestamp"),
+        ended_at=_text(own[ending].payload, "timestamp"),
         ended_by=own[ending].topic,
-        counts=_counts(payloads[ending]),
-        seal=_checked_seal(own, sealed_at, payloads[sealed_at], evaluations),
+        counts=_counts(own[ending].payload),
+        seal=_checked_seal(run_id, read, sealed_at),
     )
 
 
-def _streams(events: Sequence[Proven]) -> dict[UUID, list[Proven]]:
-    """The events by stream. Versions have no gap, and each state is a JSON object."""
-    streams: dict[UUID, list[Proven]] = {}
-    for event in events:
-        _payload(event)
-        stream = streams.setdefault(event.stream_id, [])
-        stream.append(event)
-        if event.version != len(stream):
-            raise EvidenceError(f"stream {event.stream_id} has no version {len(stream)} here")
-    return streams
-
-
-def _check_plan(
-    own: Sequence[Proven], payloads: Sequence[dict[str, Any]], prompts: set[UUID]
-) -> None:
+def _check_plan(own: Sequence[RunEvent], prompts: Records) -> None:
     """Check that the prompts here are exactly those that were planned."""
-    planned: set[UUID] = set()
+    planned = Records(16)
     cases = 0
-    for event, payload in zip(own, payloads, strict=True):
+    for event in own:
         if event.topic not in RUN_TOPICS:
             raise EvidenceError(f"{event.topic} does not belong in a run's stream")
         if event.topic == "CasesPlanned":
-            digests = payload.get("digests")
-            if not isinstance(digests, list):
+            digests = event.payload.get("digests")
+            if isinstance(digests, Digests):
+                cases += len(digests)
+                for digest in digests.parts():
+                    planned.add(_stream_of(digest))
+            elif isinstance(digests, list):
+                raise EvidenceError("a plan holds something that is not a digest")
+            else:
                 raise EvidenceError("a plan without digests")
-            cases += len(digests)
-            planned.update(_prompt_id(digest) for digest in digests)
-    if cases != _number(payloads[0], "planned_cases"):
+    if cases != _number(own[0].payload, "planned_cases"):
         raise EvidenceError("the plan does not hold as many cases as the run was started with")
-    if planned != prompts:
+    if len(planned) != len(prompts) or any(each not in prompts for each in planned):
         raise EvidenceError("the prompts are not exactly those that were planned")
 
 
-def _prompt_id(digest: Any) -> UUID:
-    """The stream of a case's prompt."""
-    if type(digest) is not str or not _DIGEST.fullmatch(digest):
-        raise EvidenceError("a plan holds something that is not a digest")
-    return _digest_id(digest)
-
-
-def _digest_id(digest: str) -> UUID:
-    """A UUID (version 8) of the first bits of a digest in hexadecimal."""
-    value = int(digest[:32], 16)
+def _stream_of(digest: bytes) -> bytes:
+    """The id of a stream that a digest names: a UUID (version 8) of its first bits."""
+    value = int.from_bytes(digest[:16], "big")
     value &= ~(0xF << 76) & ~(0x3 << 62)
-    return UUID(int=value | (0x8 << 76) | (0x2 << 62))
+    return (value | (0x8 << 76) | (0x2 << 62)).to_bytes(16, "big")
 
 
-def _told_apart(
-    run_id: UUID, streams: Iterable[list[Proven]]
-) -> tuple[list[list[Proven]], dict[str, list[Proven]]]:
-    """The evaluations of this run, and those of other runs by the id of their stream."""
-    own: list[list[Proven]] = []
-    elsewhere: dict[str, list[Proven]] = {}
-    for stream in streams:
-        if _payload(stream[0]).get("run_id") == str(run_id):
-            own.append(stream)
-        else:
-            elsewhere[str(stream[0].stream_id)] = stream
-    return own, elsewhere
-
-
-def _check_evaluation(stream: Sequence[Proven], prompts: set[str]) -> None:
-    asked = _payload(stream[0]).get("prompt_id")
-    if type(asked) is not str or asked not in prompts:
-        raise EvidenceError(f"stream {stream[0].stream_id}: its prompt was not planned")
-
-
-def _check_carried_over(
-    started: Proven, evaluations: Sequence[Sequence[Proven]], elsewhere: dict[str, list[Proven]]
-) -> None:
+def _check_carried_over(started: RunEvent, read: RunReader) -> None:
     """Check that exactly the evaluations that are carried over are here, unchanged."""
-    remaining = dict(elsewhere)
-    for stream in evaluations:
-        if all(event.topic != "CarriedOver" for event in stream):
-            continue
-        if len(stream) > 1 or _payload(started).get("branched_from") is None:
-            raise EvidenceError(f"stream {stream[0].stream_id} cannot have been carried over")
-        reference = _payload(stream[0])
-        source = remaining.pop(_text(reference, "source_evaluation_id"), None)
-        if source is None:
-            raise EvidenceError(f"stream {stream[0].stream_id}: what it carries over is missing")
-        _check_reference(reference, source, started)
-    for name in remaining:
-        raise EvidenceError(f"stream {name} is not of this run")
+    remaining = dict.fromkeys(read.elsewhere)
+    carried = [each for each in read.evaluations() if each.own and each.carried_over]
+    for stream in sorted(carried, key=lambda each: each.first):
+        name = UUID(bytes=stream.stream_id)
+        if stream.events > 1 or started.payload.get("branched_from") is None:
+            raise EvidenceError(f"stream {name} cannot have been carried over")
+        reference = told(read.carried[stream.stream_id])
+        source_id = _stream_named(_text(reference, "source_evaluation_id"))
+        if source_id is None or source_id not in remaining:
+            raise EvidenceError(f"stream {name}: what it carries over is missing")
+        del remaining[source_id]
+        _check_reference(reference, source_id, read, started)
+    for stream_id in remaining:
+        raise EvidenceError(f"stream {UUID(bytes=stream_id)} is not of this run")
 
 
-def _check_reference(reference: dict[str, Any], source: Sequence[Proven], started: Proven) -> None:
+def _stream_named(text: str) -> bytes | None:
+    """The id that a text names as a writer writes it; `None` where it names none."""
+    try:
+        named = UUID(text)
+    except ValueError:
+        return None
+    return named.bytes if str(named) == text else None
+
+
+def _check_reference(
+    reference: dict[str, Any], source_id: bytes, read: RunReader, started: RunEvent
+) -> None:
     """Check that the source had ended, is the evaluation referred to, and has the same digest."""
-    name, told = source[0].stream_id, _payload(source[0])
-    if source[-1].topic not in _FINAL or source[-1].index > started.index:
+    name, source = UUID(bytes=source_id), read.evaluation(source_id)
+    assert source is not None
+    of_source = told(read.elsewhere[source_id])
+    if not source.ended or source.last > started.place:
         raise EvidenceError(f"stream {name} had not ended when the run began")
-    if any(event.topic == "CarriedOver" for event in source):
+    if source.carried_over:
         raise EvidenceError(f"stream {name} was carried over itself")
-    same_run = _text(reference, "source_run_id") == _text(told, "run_id")
-    if not same_run or _case(reference) != _case(told):
+    same_run = _text(reference, "source_run_id") == _text(of_source, "run_id")
+    if not same_run or _case(reference) != _case(of_source):
         raise EvidenceError(f"stream {name} is not the evaluation that is carried over")
-    digest = hashlib.sha256(b"".join(event.leaf_hash() for event in source)).hexdigest()
     said = (_number(reference, "source_events"), _text(reference, "source_sha256"))
-    if said != (len(source), digest):
+    if said != (source.events, source.digest.hex()):
         raise EvidenceError(f"stream {name} is not what was carried over")
 
 
@@ -250,57 +183,53 @@ def _case(payload: dict[str, Any]) -> tuple[str, str, int]:
     return *asked, _number(payload, "repetition")
 
 
-def _check_reviews(
-    run_id: UUID, evaluations: Sequence[Sequence[Proven]], reviews: dict[UUID, list[Proven]]
-) -> None:
+def _check_reviews(run_id: UUID, read: RunReader) -> None:
     """Check that every review is of an ended evaluation of this run, and on the right stream."""
-    own = {str(stream[0].stream_id): stream for stream in evaluations}
-    for stream_id, stream in reviews.items():
+    for stream_id, stream in read.reviews.items():
         for event in stream:
-            said = _payload(event)
-            reviewed = _text(said, "evaluation_id")
-            if event.topic != _REVIEW or said.get("about") != str(run_id) or reviewed not in own:
+            reviewed = _text(event.payload, "evaluation_id")
+            about = event.payload.get("about") == str(run_id)
+            named = _stream_named(reviewed)
+            evaluation = None if named is None else read.evaluation(named)
+            if event.topic != REVIEW or not about or evaluation is None or not evaluation.own:
                 raise EvidenceError(
                     f"stream {stream_id} holds something that is not a review of this run"
                 )
-            digest = hashlib.sha256(f"review\n{reviewed}".encode()).hexdigest()
-            if _digest_id(digest) != stream_id or event.index < own[reviewed][-1].index:
+            digest = hashlib.sha256(f"review\n{reviewed}".encode()).digest()
+            if _stream_of(digest) != stream_id.bytes or event.place < evaluation.last:
                 raise EvidenceError(f"stream {stream_id} cannot hold a review of {reviewed}")
 
 
-def _attempts(
-    own: Sequence[Proven],
-    others: Iterable[Sequence[Proven]],
-    streams: Mapping[UUID, Sequence[Proven]],
-) -> Attempts:
+def _attempts(run_id: UUID, read: RunReader) -> Attempts:
     """Count the attempts of the experiment, each from its own stream."""
     runs: list[list[Told]] = []
-    for stream in (own, *others):
+    for stream_id, stream in ((run_id, read.own), *read.others.items()):
         if any(event.topic not in RUN_TOPICS for event in stream):
-            raise EvidenceError(f"run {stream[0].stream_id}: its stream holds a foreign event")
-        told = [(event.topic, _payload(event)) for event in stream]
-        if told[0][1].get("run_id") != str(stream[0].stream_id):
-            raise EvidenceError(f"run {stream[0].stream_id}: its first event names another run")
-        runs.append(told)
+            raise EvidenceError(f"run {stream_id}: its stream holds a foreign event")
+        if stream[0].payload.get("run_id") != str(stream_id):
+            raise EvidenceError(f"run {stream_id}: its first event names another run")
+        runs.append([(event.topic, event.payload) for event in stream])
+
+    def cases_told(digests: Digests) -> list[tuple[bytes, bytes]]:
+        return read.cases_told([_stream_of(each) for each in digests.parts()])
+
     try:
-        return read_attempts(
-            runs[0], runs[1:], lambda digest: _payload(streams[_prompt_id(digest)][0])["case"]
-        )
+        return read_attempts(runs[0], runs[1:], cases_told)
     except UnrelatedRuns as error:
         raise EvidenceError(str(error)) from None
 
 
-def _checked_seal(
-    own: Sequence[Proven],
-    sealed_at: int,
-    said: dict[str, Any],
-    evaluations: Sequence[Sequence[Proven]],
-) -> Seal:
-    sealing = Sealing()
-    for stream in (own[:sealed_at], *evaluations):
-        for event in stream:
-            sealing.add(event.stream_id.bytes, event.leaf_hash())
-    seal = sealing.seal()
+def _checked_seal(run_id: UUID, read: RunReader, sealed_at: int) -> Seal:
+    said = read.own[sealed_at].payload
+    seal = seal_of_records(
+        (
+            stream_record(each.stream_id, each.events, each.digest)
+            for each in read.evaluations()
+            if each.own
+        ),
+        run_id.bytes,
+        [event.leaf for event in read.own[:sealed_at]],
+    )
     for name, value in (("streams", seal.streams), ("events", seal.events)):
         if _number(said, name) != value:
             raise EvidenceError(
@@ -309,13 +238,6 @@ def _checked_seal(
     if _text(said, "root") != seal.root.hex():
         raise EvidenceError("the seal does not match these events")
     return seal
-
-
-def _payload(event: Proven) -> dict[str, Any]:
-    try:
-        return read_state(event.state)
-    except ValueError as error:
-        raise EvidenceError(f"event {event.index}: its state is not JSON: {error}") from None
 
 
 def _counts(payload: dict[str, Any]) -> dict[str, int]:

@@ -108,12 +108,7 @@ class WholeStreams:
 
     def seal(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> Seal:
         """The seal over these streams and one more, which is not kept."""
-        last = _record(stream_id, b"".join(leaf_hashes))
-        tree, events = Frontier(), 0
-        for record in merge(self._sorted(), [last]):
-            tree.append(_leaf(record))
-            events += _STREAM.unpack(record)[1]
-        return Seal(tree.size, events, tree.root())
+        return seal_of_records(self._sorted(), stream_id, leaf_hashes)
 
     def _sorted(self) -> Iterator[bytes]:
         size = _STREAM.size
@@ -123,6 +118,23 @@ class WholeStreams:
                 if record[:_ID_BYTES] != last:
                     yield record
                 last = record[:_ID_BYTES]
+
+
+def stream_record(stream_id: bytes, events: int, digest: bytes) -> bytes:
+    """What the leaf of a stream commits to; `digest` is over the leaf hashes of its events."""
+    return _STREAM.pack(stream_id, events, digest)
+
+
+def seal_of_records(
+    records: Iterable[bytes], stream_id: bytes, leaf_hashes: Sequence[bytes]
+) -> Seal:
+    """The seal over the streams of records, which come in the order of ids, and over one more."""
+    last = _record(stream_id, b"".join(leaf_hashes))
+    tree, events = Frontier(), 0
+    for record in merge(records, [last]):
+        tree.append(_leaf(record))
+        events += _STREAM.unpack(record)[1]
+    return Seal(tree.size, events, tree.root())
 
 
 def _record(stream_id: bytes, leaf_hashes: bytes) -> bytes:

@@ -19,6 +19,7 @@ from failproof_es.store.reading.leaf_rows import LeafRow as LeafRow
 from failproof_es.store.reading.leaf_rows import LedgerBroken as LedgerBroken
 from failproof_es.store.reading.leaf_rows import checked_leaf as checked_leaf
 from failproof_es.store.reading.leaf_rows import leaf_rows as leaf_rows
+from failproof_es.store.reading.leaf_rows import rows_at as rows_at
 from failproof_es.store.reading.leaf_rows import run_rows as run_rows
 from failproof_es.store.reading.leaf_rows import stream_rows as stream_rows
 from failproof_es.support.untrusted_text import shortened

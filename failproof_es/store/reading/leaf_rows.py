@@ -8,8 +8,9 @@ the database itself cannot read has one, too.
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
+from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -42,6 +43,7 @@ _UP_TO = sql.SQL("notification_id <= {up_to}")
 _NOWHERE = sql.SQL("notification_id IS NULL")
 _OF_RUN = sql.SQL("run_id = {run_id}")
 _OF_STREAMS = sql.SQL("originator_id = ANY ({stream_ids})")
+_AT = sql.SQL("notification_id = ANY ({positions}::bigint[])")
 _AND = sql.SQL(" AND ")
 _STREAMS_AT_ONCE = 1_000
 _EVERY = (1 << 63) - 1
@@ -158,14 +160,22 @@ def run_rows(connection: Connection, run_id: UUID) -> Generator[LeafRow]:
     return _rows(connection, _OF_RUN.format(run_id=sql.Literal(run_id)))
 
 
-def stream_rows(connection: Connection, stream_ids: Sequence[UUID]) -> Generator[LeafRow]:
+def stream_rows(connection: Connection, stream_ids: Iterable[UUID]) -> Generator[LeafRow]:
     """Stream the rows of these streams; in commit order within each thousand streams.
 
     Use `contextlib.closing`, as with `leaf_rows`.
     """
-    for first in range(0, len(stream_ids), _STREAMS_AT_ONCE):
-        chosen = list(stream_ids[first : first + _STREAMS_AT_ONCE])
+    rest = iter(stream_ids)
+    while chosen := list(islice(rest, _STREAMS_AT_ONCE)):
         yield from _rows(connection, _OF_STREAMS.format(stream_ids=sql.Literal(chosen)))
+
+
+def rows_at(connection: Connection, positions: Sequence[int]) -> Generator[LeafRow]:
+    """Stream the rows at these positions, in commit order; at most some thousands of them.
+
+    Use `contextlib.closing`, as with `leaf_rows`.
+    """
+    return _rows(connection, _AT.format(positions=sql.Literal(list(positions))))
 
 
 def _rows(

@@ -233,7 +233,7 @@ def test_an_attempt_that_is_no_number_or_leaves_a_gap_is_noticed(
     with pytest.raises(EvidenceError, match="attempt"):
         log.bundle()
     believed = read_contents(RUN, world(2, 1).evidence())
-    monkeypatch.setattr(bundle, "read_contents", lambda _run, _events: believed)
+    monkeypatch.setattr(bundle, "contents_of", lambda _run, _read, _events: believed)
     forged = log.bundle()
     monkeypatch.undo()
     assert not genuine(forged)
@@ -244,15 +244,18 @@ def test_an_attempt_that_is_no_number_or_leaves_a_gap_is_noticed(
 def test_a_manifest_and_summary_that_fit_do_not_hide_what_the_seal_counts(
     genuine: Genuine, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unchecked(own: Any, sealed_at: int, _said: Any, evaluations: Any) -> Seal:
+    shown = hidden()[what]
+    sealed = next(n for n, e in enumerate(shown) if (e.stream_id, e.topic) == (RUN, "RunSealed"))
+
+    def unchecked(*_: Any) -> Seal:
         sealing = Sealing()
-        for stream in (own[:sealed_at], *evaluations):
-            for event in stream:
+        for event in shown[:sealed]:
+            if json.loads(event.state).get("run_id") == str(RUN):
                 sealing.add(event.stream_id.bytes, event.leaf_hash())
         return sealing.seal()
 
     monkeypatch.setattr(contents, "_checked_seal", unchecked)
-    forged = world().bundle(hidden()[what])
+    forged = world().bundle(shown)
     monkeypatch.undo()
     assert forged.splitlines()[1] != GENUINE.splitlines()[1]
     assert not genuine(forged)
