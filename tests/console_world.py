@@ -24,7 +24,12 @@ PRICES = {
     "version": "2026-11-01",
     "models": [
         {"model": name, "input_usd_per_million": cost, "output_usd_per_million": 4 * cost}
-        for name, cost in (("assistant-large", 2.5), ("assistant-small", 0.4), ("talker", 1.0), ("judge", 3.0))
+        for name, cost in (
+            ("assistant-large", 2.5),
+            ("assistant-small", 0.4),
+            ("talker", 1.0),
+            ("judge", 3.0),
+        )
     ],
 }
 MET, NOT_MET = "met\nmet\nmet\npass\n\n\n\n", "met\nnot met\nmet\nfail\nS1\n\nIt gave in.\n"
@@ -76,7 +81,9 @@ def _record(url: str, models: str, folder: Path) -> None:
     _write(folder, "support.jsonl", (_support_case(*each) for each in QUESTIONS))
     _write(folder, "redteam.jsonl", map(_red_team_case, range(8)))
     _write(folder, "people.jsonl", map(_red_team_case, range(20, 24)))
-    support = _configuration(models, "help-desk", "support.jsonl", "assistant-large", "assistant-small")
+    support = _configuration(
+        models, "help-desk", "support.jsonl", "assistant-large", "assistant-small"
+    )
     support["gates"] = {"min_accuracy": 0.75}
     for _ in range(3):
         does("start", _written(folder, support), "--quiet", codes=(0, 1, 3))

@@ -72,7 +72,7 @@ def _environment() -> Environment:
         "quoted": quoted,
         "cut": shortened,
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
-            }
+    }
     environment.globals |= {
         "navigation": NAVIGATION,
         "has_page": _has_page,

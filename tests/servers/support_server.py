@@ -110,7 +110,11 @@ def _refused(status: int, message: str) -> web.Response:
 
 
 def _said(model: str, question: str, text: str) -> web.Response:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
     used = {"prompt_tokens": 40 + len(question) // 4, "completion_tokens": 8 + len(text) // 4}
     return web.json_response(
         {
