@@ -51,9 +51,18 @@ def _as(url: str, user: str) -> str:
     return url
 
 
-def answering(text: str) -> str:
-    """What in a prompt makes the mock answer so."""
-    return f"[answer:{b64encode(text.encode()).decode()}]"
+def answering(*texts: str) -> str:
+    """What in a prompt makes the mock answer so; of several texts, each time with the next."""
+    return f"[answer:{','.join(map(_encoded, texts))}]"
+
+
+def refusing(message: str) -> str:
+    """What in a prompt makes the mock refuse the request with this message."""
+    return f"[error:{_encoded(message)}]"
+
+
+def _encoded(text: str) -> str:
+    return b64encode(text.encode()).decode()
 
 
 def write_mixed_suite(folder: Path, cases: int = 24) -> None:

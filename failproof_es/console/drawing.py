@@ -59,7 +59,12 @@ def _failures(of: tuple[FailedWhere, ...], label: str) -> Markup | None:
     severities = {each.severity for each in of}
     if not any(each.failed for each in of) or len(of) > MOST_ROWS_DRAWN or len(severities) > 8:
         return None
-    cells = [plots.HeatCell(each.category, each.severity, each.failed, each.total) for each in of]
+    counted = {(each.category, each.severity): (each.failed, each.total) for each in of}
+    cells = [
+        plots.HeatCell(category, severity, *counted.get((category, severity), (0, 0)))
+        for category in dict.fromkeys(each.category for each in of)
+        for severity in sorted(severities)
+    ]
     return plots.heat_map(cells, label=label)
 
 

@@ -10,12 +10,14 @@ class NavigationEntry(NamedTuple):
 
     word: str
     path: str
+    of: tuple[str, ...]
+    """What the paths begin with that belong to it."""
 
 
 NAVIGATION = (
-    NavigationEntry("Runs", "/runs"),
-    NavigationEntry("Compare", "/compare"),
-    NavigationEntry("Suites", "/suites"),
-    NavigationEntry("Review", "/review"),
-    NavigationEntry("Ledger", "/ledger"),
+    NavigationEntry("Runs", "/runs", ("/runs", "/evaluations/", "/events/", "/streams/")),
+    NavigationEntry("Compare", "/compare", ("/compare",)),
+    NavigationEntry("Suites", "/suites", ("/suites", "/cases")),
+    NavigationEntry("Review", "/review", ("/review",)),
+    NavigationEntry("Ledger", "/ledger", ("/ledger",)),
 )

@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from failproof_es.console import drawing, links
 from failproof_es.console.navigation import NAVIGATION
 from failproof_es.console.pages import all_pages
-from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.report.data import wording
 from failproof_es.report.formats.html import quoted, stylesheet, written
 from failproof_es.support.plurals import plural
@@ -84,7 +83,6 @@ def _environment() -> Environment:
         "quoted": quoted,
         "cut": shortened,
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
-        "gates": GATES.__getitem__,
     }
     environment.globals |= {
         "navigation": NAVIGATION,
@@ -110,7 +108,7 @@ def _static(name: str) -> str:
 
 
 def _usd(cost: float | None) -> str:
-    return wording.usd(cost)
+    return "< $0.0001" if cost and 0 < cost < 0.00005 else wording.usd(cost)
 
 
 def _moment(value: datetime) -> str:

@@ -4,7 +4,8 @@
 asked is counted by prompt: GET /asked; GET /load has when each request came, and how many were
 answered at once. A prompt that holds `[fault:NAME]` gets that fault,
 `[fault:NAME*N]` for its first N requests only. One that holds `[answer:BASE64]` is answered
-with that text.
+with that text; of several, `[answer:BASE64,BASE64]`, each time with the next one. `[error:BASE64]`
+is refused with that message.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import orjson
 from aiohttp import web
 
 _FAULT = re.compile(r"\[fault:(\w+)(?:\*(\d+))?\]")
-_ANSWER = re.compile(r"\[answer:([A-Za-z0-9+/=]*)\]")
+_ANSWER = re.compile(r"\[answer:([A-Za-z0-9+/=,]*)\]")
+_ERROR = re.compile(r"\[error:([A-Za-z0-9+/=]*)\]")
 _BODIES: dict[str, tuple[int, bytes]] = {
     "http500": (500, b'{"error": {"message": "it broke"}}'),
     "http503": (503, b"<html>down</html>"),
@@ -103,8 +105,12 @@ class MockServer:
             fault = _FAULT.search(prompt)
             if fault and self.asked[prompt] <= int(fault[2] or 1_000_000):
                 return await self._misbehave(fault[1], request)
+            if refused := _ERROR.search(prompt):
+                return _reply(400, orjson.dumps({"error": {"message": _text(refused[1])}}))
             if answer := _ANSWER.search(prompt):
-                return _answer(body["model"], b64decode(answer[1]).decode())
+                texts = answer[1].split(",")
+                chosen = texts[min(self.asked[prompt], len(texts)) - 1]
+                return _answer(body["model"], _text(chosen))
             return _answer(body["model"], f"You said: {prompt}")
         finally:
             self.in_flight -= 1
@@ -138,6 +144,10 @@ class MockServer:
         assert request.transport is not None
         request.transport.abort()  # "reset"
         return web.Response()
+
+
+def _text(encoded: str) -> str:
+    return b64decode(encoded).decode()
 
 
 def _answer(model: str, text: str, finish_reason: str = "stop") -> web.Response:

@@ -35,6 +35,7 @@ from failproof_es.console.parts.evaluation import (
     steps_of,
     verdict_of,
 )
+from failproof_es.console.parts.judging import items_of, judged_items
 from failproof_es.console.texts import (
     Quotation,
     quotes_in,
@@ -87,6 +88,8 @@ class EvaluationPage(PageModel):
     steps: tuple[Step, ...]
     graders: tuple[Grader, ...]
     reviews: tuple[ReviewShown, ...]
+    checklist: dict[str, str]
+    """What each item of the case asks, by its key; empty where it has none."""
     in_run: tuple[SameCase, ...]
     """The same case in this run: other models and repetitions."""
     elsewhere: tuple[SameCase, ...]
@@ -108,6 +111,7 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
     quotes = [each for v in outcome.judges for each in quotes_in(v.judge, v.verdict)]
     turns, quoted = _turns(key.evaluation_id, spoken, quotes)
     reviews = read_reviews(connection, [key.evaluation_id], up_to=up_to)
+    items = items_of(recorded.case.expectation)
     previous, following = _beside(asked, key)
     return EvaluationPage(
         as_of=asked.standing,
@@ -126,9 +130,11 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
                 judge=each.judge,
                 verdict=None if each.verdict is None else json_shown(each.verdict),
                 problem=None if each.problem is None else shortened(each.problem, 2000),
-                quotations=tuple(one for one in quoted if one.judge == each.judge),
+                items=judged_items(each.verdict, items, own),
+                quotations=own,
             )
             for each in outcome.judges
+            for own in [tuple(one for one in quoted if one.judge == each.judge)]
         ),
         attempts=tuple(
             attempt_shown(number, each, key, run.prices or {})
@@ -137,6 +143,7 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
         steps=tuple(steps_of(history)),
         graders=tuple(graders_of(history)),
         reviews=tuple(review_shown(each) for each in reviews.get(key.evaluation_id, ())),
+        checklist={key: shortened(item.text, LINE) for key, item in items.items()},
         in_run=_same(asked, key, in_run=True),
         elsewhere=_same(asked, key, in_run=False),
         chosen=tuple(chosen_of(asked.query)),

@@ -12,6 +12,7 @@ from failproof_es.console.links import to
 from failproof_es.console.page import (
     Shown,
 )
+from failproof_es.console.parts.judging import JudgedItem
 from failproof_es.console.texts import (
     Quotation,
     TextShown,
@@ -102,6 +103,8 @@ class JudgeShown(Shown):
     judge: str
     verdict: TextShown | None
     problem: str | None
+    items: tuple[JudgedItem, ...]
+    """Item by item, where the verdict is one on a checklist."""
     quotations: tuple[Quotation, ...]
 
 

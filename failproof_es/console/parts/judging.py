@@ -1,0 +1,71 @@
+"""What judges and people said of each item of a case's checklist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from failproof_es.console.page import Shown
+from failproof_es.console.texts import Quotation
+from failproof_es.dialects.kit.judging.checklist import WORDS, Item, checklist
+from failproof_es.support.untrusted_text import shortened
+
+_MOST_ITEMS = 200
+_MOST_CHARACTERS = 600
+
+
+class JudgedItem(Shown):
+    """A judge's verdict on one item."""
+
+    item: str
+    asks: str | None
+    """The item's text; `None` where the case has no such item."""
+    verdict: str
+    favourable: bool | None
+    """Whether the verdict speaks for the model; `None` where it is none of the item's words."""
+    quote: str | None
+    found: str | None
+    """Where the quotation was found, as in `Quotation`; `None` where nothing is quoted."""
+
+
+def items_of(expectation: Mapping[str, Any]) -> dict[str, Item]:
+    """The items of a case by their keys; none where its expectation is no checklist."""
+    lists = [expectation.get(kind, ()) for kind in (*WORDS, "absences")]
+    if not all(isinstance(each, list | tuple) for each in lists):
+        return {}
+    texts = {kind: [str(one) for one in expectation.get(kind, ())] for kind in (*WORDS, "absences")}
+    return {item.key: item for item in checklist(texts)}
+
+
+def judged_items(
+    verdict: object, items: Mapping[str, Item], quotations: Sequence[Quotation]
+) -> tuple[JudgedItem, ...]:
+    """The verdicts that a judge's verdict lists by item; none where it has another shape."""
+    listed = verdict.get("items") if isinstance(verdict, dict) else None
+    if not isinstance(listed, list):
+        return ()
+    found = {each.quote: each.found for each in quotations}
+    told = []
+    for each in listed[:_MOST_ITEMS]:
+        if not isinstance(each, dict) or not isinstance(each.get("item"), str):
+            return ()
+        said, quote = str(each.get("verdict")), each.get("quote")
+        quote = quote if isinstance(quote, str) and quote.strip() else None
+        item = items.get(each["item"])
+        told.append(
+            JudgedItem(
+                item=shortened(each["item"], _MOST_CHARACTERS),
+                asks=None if item is None else shortened(item.text, _MOST_CHARACTERS),
+                verdict=shortened(said, _MOST_CHARACTERS),
+                favourable=_favourable(said, item),
+                quote=None if quote is None else shortened(quote, _MOST_CHARACTERS),
+                found=None if quote is None else found.get(quote, "not found"),
+            )
+        )
+    return tuple(told)
+
+
+def _favourable(verdict: str, item: Item | None) -> bool | None:
+    if item is None or verdict not in (item.words.passes, item.words.fails):
+        return None
+    return verdict == item.words.passes

@@ -1,0 +1,243 @@
+"""Each page in a browser: a failed run, judged conversations, a comparison, an empty database."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from uuid import uuid4
+
+import psycopg
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from failproof_es.store.embedded.server import EmbeddedServer
+from tests.browser import browser as chromium
+from tests.conftest import create_database, database_url_as, drop_database
+from tests.console import console, settings_for
+from tests.console_walk import Walker
+from tests.console_world import (
+    ARCHIVED,
+    FAILED,
+    LAST_WEEK,
+    RED_TEAM,
+    THIS_WEEK,
+    World,
+    recorded_world,
+)
+from tests.pictures import FOLDER, PICTURED, WIDTH, WRITE
+
+PAGES = (
+    "/runs", f"/runs/{THIS_WEEK}", f"/runs/{FAILED}", f"/runs/{RED_TEAM}", f"/runs/{ARCHIVED}",
+    f"/runs/{FAILED}/results", f"/runs/{RED_TEAM}/results", f"/runs/{FAILED}/charts",
+    f"/runs/{RED_TEAM}/charts", f"/runs/{FAILED}/cost", f"/runs/{RED_TEAM}/cost",
+    "LOST", "JUDGED", "DISPUTED", "PROVEN", "OUT OF THE LOG", "STREAM", "CASE",
+    f"/compare?base={LAST_WEEK}&other={THIS_WEEK}&show=all", f"/compare?base=3&other={RED_TEAM}",
+    "/suites", "/cases?text=refunds", "/review?state=all", "/ledger", "/search?q=refunds",
+)  # fmt: skip
+"""Words stand for pages whose ids are known when they are there: see `located`."""
+EMPTY = (
+    "/runs", "/runs/1", "/compare", "/compare?other=latest", "/suites", "/cases", "/review",
+    "/ledger", "/search", "/search?q=anything", "/events/1",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def world(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("world")
+    with recorded_world(postgres_server, migrated_database, folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def empty(postgres_server: EmbeddedServer, migrated_database: str) -> Iterator[str]:
+    """The URL of a console over a log without events."""
+    name = f"empty_{uuid4().hex}"
+    create_database(postgres_server, name, migrated_database)
+    with console(**settings_for(database_url_as(postgres_server, name))) as base:
+        yield base
+    drop_database(postgres_server, name)
+
+
+@pytest.fixture(scope="module")
+def opened(world: World, empty: str) -> Iterator[Browser]:
+    """After the runs: Playwright keeps an event loop in this thread, beside which none can run."""
+    path = chromium()
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def walker(opened: Browser, world: World) -> Iterator[Walker]:
+    made = Walker(opened, world.url)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def walker_of_nothing(opened: Browser, empty: str) -> Iterator[Walker]:
+    made = Walker(opened, empty)
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def with_the_logs_key(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The console of these tests is one of this process: it looks for the key in this home."""
+    monkeypatch.setenv("FAILPROOF_ES_HOME", str(world.home))
+
+
+@pytest.fixture
+def page(opened: Browser) -> Iterator[Page]:
+    context = opened.new_context(viewport={"width": 1280, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
+def located(world: World, name: str) -> str:
+    """The path of a page, or what a word stands for."""
+    match name:
+        case "LOST":
+            return world.evaluation(FAILED, "status=abandoned")
+        case "JUDGED":
+            return world.evaluation(RED_TEAM)
+        case "DISPUTED":
+            row = world.json("/review?state=disputed")["rows"][0]
+            return f"/evaluations/{row['evaluation_id']}"
+        case "PROVEN":
+            return f"/events/{_event(world, located(world, 'REFUSED'), 'ResponseReceived')}"
+        case "REFUSED":
+            return world.evaluation(THIS_WEEK, "status=failed&model=assistant-large")
+        case "OUT OF THE LOG":
+            return f"/events/{_archived(world, 'ResponseReceived')}"
+        case "STREAM":
+            return located(world, "REFUSED").partition("?")[0].replace("evaluations", "streams")
+        case "CASE":
+            return f"/cases/{world.json('/cases?text=refunds')['rows'][0]['prompt_id']}"
+    return name
+
+
+def _event(world: World, evaluation: str, topic: str) -> int:
+    steps = world.json(evaluation)["steps"]
+    return next(int(each["position"]) for each in steps if each["topic"] == topic)
+
+
+def _archived(world: World, topic: str) -> int:
+    with psycopg.connect(world.database_url) as connection:
+        row = connection.execute(
+            "SELECT min(notification_id) FROM failproof.archived_events WHERE topic = %s", (topic,)
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_of_every_kind_of_run(world: World, walker: Walker, path: str) -> None:
+    assert walker.objections(located(world, path)) == []
+
+
+@pytest.mark.parametrize("path", EMPTY)
+def test_every_page_of_an_empty_database(walker_of_nothing: Walker, path: str) -> None:
+    assert walker_of_nothing.objections(path) == []
+
+
+def test_why_did_the_model_fail_more_than_last_week_is_answered_by_links(
+    world: World, page: Page
+) -> None:
+    clicks: list[str] = []
+
+    def click(selector: str) -> None:
+        clicks.append(selector)
+        page.locator(selector).first.click()
+
+    page.goto(world.url + "/runs")
+    click(f"a.row-link:text-is('{THIS_WEEK}')")
+    assert "55.0 %" in page.inner_text("main")
+    click("text=Compare with the attempt before")
+    assert f"against run {LAST_WEEK}" in page.inner_text("h1")
+    said = page.inner_text("main")
+    assert "−35.0" in said and "worse" in said  # more than last week
+    where = page.locator("table:has(caption:text('Where they differ')) tbody tr")
+    assert where.first.inner_text().split() == ["refunds", "–", "7", "7", "0"]
+    became = page.locator("table:has(caption:text('What the answers became')) tbody tr")
+    assert became.first.inner_text().split() == ["pass", "refusal", "7"]
+    click(".two-by-two a:text-is('7')")
+    click("article.pair a:has-text('failed')")
+    assert "I'm sorry, I can't help with refunds" in page.inner_text(".turn.answer")
+    assert "expected pass, classified refusal" in page.inner_text("main")
+    assert len(clicks) <= 6
+
+
+def test_that_an_answer_was_not_changed_is_proven_by_links(world: World, page: Page) -> None:
+    page.goto(world.url + "/runs")
+    clicks = 0
+    for selector in (
+        f"a.row-link:text-is('{THIS_WEEK}')",
+        "section[aria-labelledby=models] td a:text-is('7')",
+        "a.row-link >> nth=0",
+        ".timeline li:has-text('ResponseReceived') a",
+    ):
+        page.locator(selector).first.click()
+        clicks += 1
+    assert clicks <= 4
+    assert page.inner_text("h1").startswith("ResponseReceived")
+    assert page.inner_text(".head .badge.good") == "proven unchanged"
+    assert "signed by the log's key" in page.inner_text("section[aria-labelledby=proof]")
+    assert "I'm sorry" in page.inner_text("section[aria-labelledby=payload]")
+    page.click("section[aria-labelledby=proof] a:text-is('the ledger')")
+    assert page.inner_text(".head .badge") == "signed"
+
+
+def test_an_answer_in_an_archive_is_proven_too_and_says_where_it_is(
+    world: World, page: Page
+) -> None:
+    page.goto(world.url + located(world, "OUT OF THE LOG"))
+    badges = page.locator(".head .badge").all_inner_texts()
+    assert badges == ["proven unchanged", "archived"]
+    said = page.inner_text("section[aria-labelledby=payload]")
+    assert re.search(rf"old/run-{ARCHIVED}-[0-9a-f-]{{36}}\.evidence", said)
+    assert "failproof-es attach" in said
+
+
+@pytest.mark.skipif(WRITE not in os.environ, reason=f"pictures are written where {WRITE} is set")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_are_written(world: World, opened: Browser, scheme: str) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    context = opened.new_context(
+        viewport={"width": WIDTH, "height": 800}, color_scheme=scheme,  # type: ignore[arg-type]
+        timezone_id="UTC", locale="en-GB", bypass_csp=True,
+    )  # fmt: skip
+    page = context.new_page()
+    for name, (path, most) in PICTURED.items():
+        page.goto(world.url + located(world, path))
+        height = min(max(page.evaluate("document.body.scrollHeight"), 400), most)
+        page.set_viewport_size({"width": WIDTH, "height": height})
+        (FOLDER / f"{name}.{scheme}.webp").write_bytes(_webp(page, page.screenshot()))
+    context.close()
+
+
+def _webp(page: Page, png: bytes) -> bytes:
+    """The picture as the browser itself writes WebP: about a fifth of the PNG."""
+    page.goto("about:blank")
+    told = page.evaluate(
+        """async (source) => {
+          const picture = new Image();
+          picture.src = source;
+          await picture.decode();
+          const canvas = document.createElement("canvas");
+          [canvas.width, canvas.height] = [picture.width, picture.height];
+          canvas.getContext("2d").drawImage(picture, 0, 0);
+          return canvas.toDataURL("image/webp", 0.86);
+        }""",
+        "data:image/png;base64," + b64encode(png).decode(),
+    )
+    head, _, data = str(told).partition(",")
+    assert head == "data:image/webp;base64"
+    return b64decode(data)
