@@ -15,7 +15,7 @@ import psycopg
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER, install
-from tests.conftest import create_database, database_url_as
+from tests.conftest import create_database, database_url_as, fast_folder
 
 _TEMPLATE = "migrated"
 _SETTINGS = {
@@ -34,7 +34,9 @@ class ServerOfOurOwn(EmbeddedServer):
     def __init__(self, home: Path | None = None, *, listen: str = "") -> None:
         self._made: Path | None = None
         if home is None:
-            home = self._made = Path(tempfile.mkdtemp(prefix="failproof-es-chaos-"))
+            home = self._made = Path(
+                tempfile.mkdtemp(prefix="failproof-es-chaos-", dir=fast_folder())
+            )
         home.chmod(0o755)
         super().__init__(home)
         self._listen = listen

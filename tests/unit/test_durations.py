@@ -7,7 +7,8 @@ from typing import Literal
 
 import pytest
 
-from tests.conftest import COMPUTING, FIRST, in_order, seconds_by_folder
+from tests import conftest
+from tests.conftest import COMPUTING, FIRST, fast_folder, in_order, seconds_by_folder
 
 
 def _report(
@@ -48,3 +49,16 @@ def test_files_that_compute_are_in_order_without_others() -> None:
     files = [Path(f"tests/{COMPUTING}/test_{n}.py") for n in range(3)]
     assert in_order(files) == files
     assert in_order([]) == []
+
+
+def test_a_server_has_its_files_in_memory_only_where_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conftest, "_MEMORY", tmp_path)
+    monkeypatch.setattr(conftest, "_ROOM", 0)
+    assert fast_folder() == tmp_path
+    monkeypatch.setattr(conftest, "_ROOM", 2**70)
+    assert fast_folder() is None
+    monkeypatch.setattr(conftest, "_ROOM", 0)
+    monkeypatch.setattr(conftest, "_MEMORY", tmp_path / "missing")
+    assert fast_folder() is None

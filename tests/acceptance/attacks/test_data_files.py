@@ -32,7 +32,7 @@ from failproof_es.store.store import Store
 from tests.acceptance.attacks.conftest import first, found
 from tests.acceptance.attacks.world import Author, begin
 from tests.acceptance.commands import invoke
-from tests.conftest import create_database, database_url_as
+from tests.conftest import create_database, database_url_as, fast_folder
 
 PAGE = 8192
 LINE_POINTERS = 24
@@ -80,7 +80,7 @@ class Files:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[EmbeddedServer]:
-    home = Path(tempfile.mkdtemp(prefix="failproof-es-tests-"))
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-tests-", dir=fast_folder()))
     home.chmod(0o755)
     server = EmbeddedServer(home)
     server.ensure_running()

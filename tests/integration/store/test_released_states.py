@@ -23,6 +23,7 @@ from failproof_es.store.schema.installation import WRITER, SchemaState, install,
 from failproof_es.store.schema.migration import migrations
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.store.store import Store
+from tests.conftest import fast_folder
 from tests.released.catalog import catalog
 from tests.released.record import FOLDER, SQL, a_run, command, write_files
 
@@ -31,7 +32,7 @@ STATES = sorted(file.stem for file in FOLDER.glob("*.json"))
 
 @contextmanager
 def own_server() -> Iterator[EmbeddedServer]:
-    home = Path(tempfile.mkdtemp(prefix="failproof-es-released-"))
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-released-", dir=fast_folder()))
     home.chmod(0o755)
     server = EmbeddedServer(home)
     try:

@@ -13,6 +13,7 @@ import pytest
 from psycopg import sql
 
 from failproof_es.store.embedded.server import EmbeddedServer
+from tests.conftest import fast_folder
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def returned(database_url: str) -> Iterator[None]:
 @pytest.fixture
 def other_server() -> Iterator[EmbeddedServer]:
     """A server on which no role of ours exists yet."""
-    home = Path(tempfile.mkdtemp(prefix="failproof-es-roles-"))
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-roles-", dir=fast_folder()))
     home.chmod(0o755)
     server = EmbeddedServer(home)
     server.ensure_running()
