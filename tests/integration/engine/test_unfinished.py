@@ -13,8 +13,16 @@ from failproof_es.core.evaluation import EvaluationKey, fold
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.tally import Tally
 from failproof_es.engine import history as history_module
-from failproof_es.engine.history import read_run, read_unfinished, recorded_evaluations
+from failproof_es.engine.history import (
+    read_chunk,
+    read_evaluations,
+    read_run,
+    read_unfinished,
+    recorded_evaluations,
+    split_by_size,
+)
 from failproof_es.events import CarriedOver, EvaluationAbandoned, Event
+from failproof_es.store.reading.reader import Connection, RecordedEvent, read_streams
 from failproof_es.store.store import Store
 from tests.benchmarks.rebuild import begun, history
 
@@ -130,3 +138,34 @@ def test_each_model_is_looked_up_by_itself(store: Store, run_id: UUID) -> None:
         part = read_unfinished(connection, run, 3, ["other", "model"])
     assert [key.model_key for key in part.keys].count("other") == 2
     assert part.scored == 1
+
+
+def test_of_what_has_not_begun_the_case_alone_is_read(store: Store, run_id: UUID) -> None:
+    looked_at: list[UUID] = []
+
+    def read(connection: Connection, streams: Sequence[UUID]) -> dict[UUID, list[RecordedEvent]]:
+        looked_at.extend(streams)
+        return read_streams(connection, streams)
+
+    with store.connect() as connection:
+        part = read_unfinished(connection, read_run(connection, run_id), 0, ["model"])
+        found = read_evaluations(connection, part.keys, read=read, begun=part.begun)
+        whole = read_evaluations(connection, part.keys)
+        sized = list(split_by_size(connection, part.keys, part.begun))
+    assert looked_at == [key.evaluation_id for key in part.keys[1:]]
+    assert [(e.key, e.case, e.history) for e in found] == [
+        (e.key, e.case, e.history) for e in whole
+    ]
+    assert sized == [part.keys]
+
+
+def test_what_is_planned_twice_is_read_when_it_comes_again(
+    store: Store, run_id: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have begun by then, because it was planned before."""
+    once = read_chunk
+    monkeypatch.setattr(history_module, "read_chunk", lambda *asked: once(*asked) * 2)
+    with store.connect() as connection:
+        part = read_unfinished(connection, read_run(connection, run_id), 0, ["model"])
+    assert len(part.keys) == 6
+    assert part.begun == set(part.keys)
