@@ -15,10 +15,12 @@ _TABS = 9
 _FOCUSED = """() => {
   const at = document.activeElement, style = getComputedStyle(at);
   const box = at.getBoundingClientRect();
-  return [at.outerHTML.slice(0, 120), style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+  const outlined = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+  return [at.outerHTML.slice(0, 120), outlined,
           box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0];
 }"""
-_IN_ORDER = """() => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex]")]
+_IN_ORDER = """() => [...document.querySelectorAll(
+    "a[href], button, input, select, summary, [tabindex]")]
   .filter((each) => each.tabIndex >= 0 && each.type !== "hidden" && each.checkVisibility())
   .map((each) => each.outerHTML.slice(0, 120))"""
 _TOO_WIDE = """(width) => {

@@ -80,6 +80,7 @@ def _environment() -> Environment:
         "ms": lambda value: "–" if value is None else f"{value:,.0f} ms",
         "moment": _moment,
         "iso": lambda value: value.astimezone(UTC).isoformat(timespec="milliseconds"),
+        "field_of": lambda name, of: getattr(of, name),
         "quoted": quoted,
         "cut": shortened,
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),

@@ -22,7 +22,7 @@ from aiohttp import web
 from tests.servers.judging_server import JudgingServer
 
 QUESTIONS: tuple[tuple[str, str, str, str, str], ...] = (
-    ("refunds", "window", "How many days do I have to return shoes that I have not worn?", "30 days",
+    ("refunds", "window", "How many days do I have to return shoes that I never wore?", "30 days",
      "You have 30 days from the day of delivery, as long as they are unworn."),
     ("refunds", "worn", "Can I return shoes that I wore outside once?", "unworn|not accept",
      "I am afraid not: only unworn goods can be returned."),

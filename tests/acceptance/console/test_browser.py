@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,13 +9,14 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import begin, mock_server, write_configuration, write_suite
 from tests.browser import browser as chromium
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, record_runs, settings_for
+from tests.console_walk import Walker
 
 FIRST_RESULT = "/evaluations/FIRST"
 """Stands for the first result of run 1."""
@@ -63,62 +63,22 @@ def opened(served: str) -> Iterator[Browser]:
         launched.close()
 
 
+@pytest.fixture(scope="module")
+def walker(opened: Browser, served: str) -> Iterator[Walker]:
+    made = Walker(opened, served)
+    yield made
+    made.close()
+
+
 @cache
 def first_result(served: str) -> str:
     rows = httpx.get(served + "/runs/1/results.json", timeout=60).json()["rows"]
     return f"/evaluations/{rows[0]['evaluation_id']}"
 
 
-def located(served: str, path: str) -> str:
-    return served + (first_result(served) if path == FIRST_RESULT else path)
-
-
-def serious(page: Page) -> list[str]:
-    """What axe finds that is serious or critical."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(page).response["violations"]
-    return [
-        f"{each['id']}: {node['html'][:200]}"
-        for each in found
-        if each["impact"] in ("serious", "critical")
-        for node in each["nodes"]
-    ]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_accessible_and_asks_nobody_else(
-    opened: Browser, served: str, path: str, scheme: str
-) -> None:
-    # axe is put into the page by the test, which the page's own policy would forbid
-    context = opened.new_context(color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
-    page = context.new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(located(served, path))
-    assert all(url.startswith(served) for url in asked)
-    assert serious(page) == []
-    context.close()
-
-
-@pytest.mark.parametrize("script", [True, False])
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_fits_a_small_window_and_breaks_no_rule_of_its_policy(
-    opened: Browser, served: str, path: str, script: bool
-) -> None:
-    context = opened.new_context(viewport={"width": 320, "height": 640}, java_script_enabled=script)
-    page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(located(served, path))
-    assert page.evaluate("document.documentElement.scrollWidth") <= 320
-    assert page.locator("h1").count() == 1
-    assert [each for each in said if "404" not in each] == []
-    context.close()
+def test_a_page_is_as_every_page_has_to_be(walker: Walker, served: str, path: str) -> None:
+    assert walker.objections(first_result(served) if path == FIRST_RESULT else path) == []
 
 
 def test_keys_alone_lead_from_the_list_to_a_run(opened: Browser, served: str) -> None:

@@ -168,7 +168,7 @@ def test_a_page_is_made_of_its_own_elements(client: httpx.Client, path: str) -> 
 @pytest.mark.parametrize("kind", ["evaluations", "streams", "events", "cases", "search"])
 def test_so_are_the_pages_of_each_text(attacked: Hostile, client: httpx.Client, kind: str) -> None:
     by_hand = [row for row in attacked.rows if row["run_number"] == BY_HAND]
-    rows = [row for row in attacked.rows if row["run_number"] == NAMED] + by_hand[::6]
+    rows = [row for row in attacked.rows if row["run_number"] == NAMED] + by_hand[::12]
     paths = [f"/{kind}/{row['evaluation_id']}" for row in rows]
     if kind == "events":
         paths = [f"/events/{row['last_position'] - n % 3}" for n, row in enumerate(rows)]
@@ -193,10 +193,10 @@ def test_so_is_what_the_address_says(attacked: Hostile, client: httpx.Client) ->
             ("/compare", {"base": text, "other": text}),
             ("/runs", {text or "x": "1"}),
         )
-        for path, parameters in (asked[n % 5], asked[(n + 2) % 5]):
-            page = client.get(path, params=parameters)
-            assert page.status_code in (200, 404, 414, 422), page.text[:400]
-            assert objections(page.text) == [], page.url
+        path, parameters = asked[n % len(asked)]
+        page = client.get(path, params=parameters)
+        assert page.status_code in (200, 404, 414, 422), page.text[:400]
+        assert objections(page.text) == [], page.url
 
 
 def test_a_browser_runs_and_requests_nothing(attacked: Hostile, opened: Browser) -> None:
