@@ -10,14 +10,21 @@ from pydantic import BaseModel
 
 CURSOR = "after"
 """The parameter that says where a list goes on. A link that changes a filter begins anew."""
+_ERRORS = "surrogatepass"
+"""Text that a model wrote can hold half a character: it comes back as it was."""
 
 
 def to(*path: object, **parameters: object) -> str:
     """The URL of another page: `to("runs", run_id)`. Every part is quoted; `None` is left out."""
     return _url(
-        "/" + "/".join(quote(str(part), safe="", errors="surrogatepass") for part in path),
+        "/" + "/".join(map(quoted, path)),
         parameters.items(),
     )
+
+
+def quoted(part: object) -> str:
+    """A part of a path, or a value, as it stands in a URL, whatever its characters are."""
+    return quote(str(part), safe="", errors=_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +64,4 @@ class Here:
 
 def _url(path: str, parameters: Iterable[tuple[str, object]]) -> str:
     said = [(name, str(value)) for name, value in parameters if value is not None]
-    return f"{path}?{urlencode(said, errors='surrogatepass')}" if said else path
+    return f"{path}?{urlencode(said, errors=_ERRORS)}" if said else path

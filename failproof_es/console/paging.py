@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Annotated, Any, TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from failproof_es.console.links import quoted
 
 T = TypeVar("T")
 MOST = 200
@@ -75,9 +77,7 @@ class Paging(BaseModel):
 
 def cursor(*parts: object) -> str:
     """The cursor after a row with this key: readable, and safe in a URL."""
-    return _BETWEEN.join(
-        quote(str(part), safe="", errors="surrogatepass").replace(_BETWEEN, "%7E") for part in parts
-    )
+    return _BETWEEN.join(quoted(part).replace(_BETWEEN, "%7E") for part in parts)
 
 
 def read_cursor(text: str, *kinds: Callable[[str], Any]) -> tuple[Any, ...]:

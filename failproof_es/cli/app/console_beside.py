@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from failproof_es.store.store import Store
 
 TOKEN = "FAILPROOF_ES_CONSOLE_TOKEN"  # noqa: S105 - the name of a variable
+HOW_TO_SHOW_IT = "in a browser add ?token=TOKEN once; programs send `Authorization: Bearer TOKEN`"
 _PORT_OPTION = "--console-port"
 
 
@@ -43,8 +44,9 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class BesideRun:
     """The console beside a run."""
 
-    def __init__(self, console: ConsoleBeside) -> None:
+    def __init__(self, console: ConsoleBeside, *, needs_token: bool) -> None:
         self._console = console
+        self._needs_token = needs_token
         self._told = False
 
     def show(self, run_number: int) -> None:
@@ -53,6 +55,8 @@ class BesideRun:
             self._told = True
             self._console.begin()
             say(f"the console shows this run at {self._console.url}/runs/{run_number}")
+            if self._needs_token:
+                say(HOW_TO_SHOW_IT)
 
     def stay(self) -> None:
         """Serve it until a signal."""
@@ -100,7 +104,7 @@ def console_beside(store: Store, console: bool, port: int | None) -> Iterator[Be
         token=os.environ.get(TOKEN) or None,
     )
     with ConsoleBeside(settings, _PORT_OPTION, say) as beside:
-        yield BesideRun(beside)
+        yield BesideRun(beside, needs_token=settings.token is not None)
 
 
 def at_a_terminal() -> bool:

@@ -16,6 +16,7 @@ from typing import Self
 from failproof_es.console.listening import listen
 from failproof_es.console.settings import ConsoleSettings
 
+_ELSEWHERE = "The run does not need it. `failproof-es console` serves the same pages."
 _LEAVE_S = 5.0
 """Longer than the server lets the requests that it is at take."""
 
@@ -43,29 +44,39 @@ class ConsoleBeside:
         return f"http://{self._settings.url_host}:{self._port}"
 
     def begin(self) -> None:
-        """Start the process, unless it was started. A browser that asks earlier waits for it."""
+        """Start the process, unless it was started. A browser that asks earlier waits for it.
+
+        Where no process can be started, that is said.
+        """
         listening, self._listening = self._listening, None
         if listening is None:
             return
-        with listening:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "failproof_es.console.beside"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[listening.fileno()],
-                start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
-            )
-            told = {"descriptor": listening.fileno(), "settings": asdict(self._settings)}
-        assert self._process.stdin is not None
+        try:
+            with listening:
+                self._process = self._started(listening.fileno())
+        except (OSError, RuntimeError) as error:  # no process or no thread to be had
+            self._say(f"warning: the console cannot be started: {error}. {_ELSEWHERE}")
+
+    def _started(self, descriptor: int) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "failproof_es.console.beside"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[descriptor],
+            start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
+        )
+        assert process.stdin is not None
+        told = {"descriptor": descriptor, "settings": asdict(self._settings)}
         with suppress(BrokenPipeError):
             # Not as arguments: every user can read those, and here are passwords and a token.
-            self._process.stdin.write(json.dumps(told).encode() + b"\n")
-            self._process.stdin.flush()
+            process.stdin.write(json.dumps(told).encode() + b"\n")
+            process.stdin.flush()
         self._watching = threading.Thread(
-            target=self._watch, args=(self._process,), name="console", daemon=True
+            target=self._watch, args=(process,), name="console", daemon=True
         )
         self._watching.start()
+        return process
 
     def wait(self) -> None:
         """Wait until the process ends by itself."""
@@ -75,10 +86,7 @@ class ConsoleBeside:
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
         code = process.wait()
         if not self._leaving:
-            self._say(
-                f"warning: the console ended by itself (exit code {code}); the run does not need "
-                "it. `failproof-es console` serves the same pages."
-            )
+            self._say(f"warning: the console ended by itself (exit code {code}). {_ELSEWHERE}")
 
     def __enter__(self) -> Self:
         return self

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-import orjson
 from pydantic import Field
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows
 from failproof_es.console.pages.suites import word
 from failproof_es.console.paging import BadParameter, PagedQuery, Paging, one_page, read_cursor
-from failproof_es.console.shown import RateShown, rate_shown
-from failproof_es.core.pairing import Unpaired
+from failproof_es.console.parts.compare import (
+    ComparedRun,
+    ModelsCompared,
+    PairShown,
+    ValueShown,
+    models_compared,
+    run_compared,
+    value_shown,
+)
 from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.differences import (
-    Absent,
     CaseDifferences,
-    Value,
     case_differences,
     differing,
     model_differences,
@@ -30,7 +33,6 @@ from failproof_es.engine.related_runs.differences import (
 from failproof_es.reading.overviews.compared_runs import (
     MOST_PAIRED,
     ClassChange,
-    ComparedCounts,
     ComparedGroup,
     ComparedPair,
     ComparedRuns,
@@ -39,12 +41,11 @@ from failproof_es.reading.overviews.compared_runs import (
 )
 from failproof_es.store.reading.reader import read_event, resolve_run
 from failproof_es.support.statistics import benjamini_hochberg
-from failproof_es.support.text_differences import DiffLine, text_difference
+from failproof_es.support.text_differences import text_difference
 
 MOST_OF_AN_ANSWER = 20_000
 """Characters of an answer, as JSON, that are compared."""
 _MOST_VALUES = 200
-_LONGEST_VALUE = 600
 _MOST_CASES = 100
 
 
@@ -77,71 +78,6 @@ class CompareQuery(PagedQuery):
             "in the other alone; `discordant`: both of these."
         ),
     ] = "discordant"
-
-
-class ComparedRun(Shown):
-    """One of the two runs."""
-
-    run_id: UUID
-    run_number: int
-    name: str
-    status: str
-    started_at: datetime
-    code_version: str
-    dialect: str
-    models: tuple[str, ...]
-
-
-class ModelsCompared(Shown):
-    """A model of each run, and how the pairs of both stand."""
-
-    base_model: str
-    other_model: str
-    both_passed: int
-    both_failed: int
-    worse: int
-    better: int
-    base: RateShown
-    """Of the pairs, as the next is: what has no partner is in neither."""
-    other: RateShown
-    difference: float
-    """Rate of `other` less rate of `base`, over the pairs."""
-    low: float | None
-    high: float | None
-    method: str | None
-    test: str
-    p: float
-    adjusted_p: float
-    """For the number of models on this page (Benjamini and Hochberg)."""
-    clusters: int
-    smallest_effect: float | None
-    unpaired: tuple[Unpaired, ...]
-    not_looked_into: int
-
-    @property
-    def pairs(self) -> int:
-        """How many evaluations have a partner."""
-        return self.both_passed + self.both_failed + self.worse + self.better
-
-
-class PairShown(Shown):
-    """A question in both runs, with what differs between the answers."""
-
-    pair: ComparedPair
-    base_reason: str
-    other_reason: str
-    same_answer: bool
-    lines: tuple[DiffLine, ...]
-    cut: bool
-    """Whether either answer is longer than what was compared."""
-
-
-class ValueShown(Shown):
-    """A value that differs, as JSON; `None` where a side has none."""
-
-    path: str
-    base: str | None
-    other: str | None
 
 
 class ComparePage(PageModel):
@@ -183,18 +119,18 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
     sides, alone = _sides(asked.query, one, two)
     counts = [compared.counts(*pair) for pair in sides]
     adjusted = benjamini_hochberg([each.paired.p for each in counts])
-    models = tuple(map(_models, sides, counts, adjusted))
+    models = tuple(map(models_compared, sides, counts, adjusted))
     listed, following = _listed(asked, compared, sides)
     chosen = models[0] if models else None
     settings, model_settings = (
-        tuple(map(_value, differing(one.started.configuration, two.started.configuration))),
-        tuple(map(_value, model_differences(one, two))),
+        tuple(map(value_shown, differing(one.started.configuration, two.started.configuration))),
+        tuple(map(value_shown, model_differences(one, two))),
     )
     shown = {"discordant", "worse", "better"} & {asked.query.show}
     return ComparePage(
         as_of=asked.standing,
-        base=_run(one),
-        other=_run(two),
+        base=run_compared(one),
+        other=run_compared(two),
         same_experiment=_digest(one) is not None and _digest(one) == _digest(two),
         same_cases=compared.same_cases,
         compared_cases=compared.compared_cases,
@@ -344,37 +280,6 @@ def _int32(text: str) -> int:
     return found
 
 
-def _models(sides: tuple[Side, Side], counts: ComparedCounts, adjusted: float) -> ModelsCompared:
-    base, other = sides
-    paired, interval = counts.paired, counts.paired.interval
-    repeated = paired.clusters if paired.clusters < counts.pairs else None
-    return ModelsCompared(
-        base_model=base.model,
-        other_model=other.model,
-        both_passed=counts.both_passed,
-        both_failed=counts.both_failed,
-        worse=counts.worse,
-        better=counts.better,
-        base=rate_shown(
-            counts.both_passed + counts.worse, counts.both_failed + counts.better, repeated
-        ),
-        other=rate_shown(
-            counts.both_passed + counts.better, counts.both_failed + counts.worse, repeated
-        ),
-        difference=paired.difference,
-        low=None if interval is None else interval.low,
-        high=None if interval is None else interval.high,
-        method=None if interval is None else interval.method,
-        test=paired.test,
-        p=paired.p,
-        adjusted_p=adjusted,
-        clusters=paired.clusters,
-        smallest_effect=paired.smallest_effect,
-        unpaired=counts.unpaired,
-        not_looked_into=counts.not_looked_into,
-    )
-
-
 def _matching(chosen: ModelsCompared, show: Which) -> int:
     return {
         "discordant": chosen.worse + chosen.better,
@@ -402,37 +307,12 @@ def _cases(
     )
 
 
-def _value(value: Value) -> ValueShown:
-    return ValueShown(path=value.path, base=_json(value.left), other=_json(value.right))
-
-
-def _json(value: object) -> str | None:
-    if isinstance(value, Absent):
-        return None
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
-
-
 def _id(run: Run) -> UUID:
     return run.started.originator_id
 
 
 def _digest(run: Run) -> str | None:
     return None if run.started.experiment is None else run.started.experiment.digest
-
-
-def _run(run: Run) -> ComparedRun:
-    started = run.started
-    return ComparedRun(
-        run_id=started.originator_id,
-        run_number=started.run_number,
-        name=started.name,
-        status=run.status,
-        started_at=started.timestamp,
-        code_version=started.code_version,
-        dialect=started.dialect,
-        models=tuple(each.key for each in started.models),
-    )
 
 
 def _nothing_chosen(asked: Asked[CompareQuery]) -> ComparePage:

@@ -12,12 +12,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import psutil
 import pytest
 
+from failproof_es.console.beside import process as beside
 from failproof_es.store.store import Store
 from failproof_es.support import extras
 from tests.acceptance.commands import (
@@ -197,6 +199,21 @@ def test_a_console_that_dies_is_told_and_the_run_goes_on(store: Store, tmp_path:
         assert process.wait(60) == 130
         assert process.stderr is not None
         assert "the console ended by itself (exit code -9)" in process.stderr.read()
+
+
+def test_a_console_that_cannot_be_started_is_told_and_the_run_goes_on(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise BlockingIOError("no process to be had")
+
+    monkeypatch.setattr(beside, "subprocess", SimpleNamespace(Popen=refuse, PIPE=0, DEVNULL=0))
+    write_suite(tmp_path, 3)
+    with mock_server(latency_ms=0) as mock:
+        write_configuration(tmp_path, mock)
+        done = invoke(store.url, "start", "run.yaml", "--console", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 0
+    assert "the console cannot be started: no process to be had" in done.stderr
 
 
 def test_a_run_that_is_killed_leaves_no_console(store: Store, tmp_path: Path) -> None:

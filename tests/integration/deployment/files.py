@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,17 @@ def linter(name: str) -> str:
 
 
 def lint(
-    *command: str | Path, cwd: Path = ROOT, content: str | None = None, **variables: str
+    *command: str | Path,
+    cwd: Path = ROOT,
+    content: str | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run a linter to its end."""
     return subprocess.run(
         [*map(str, command)],
         cwd=cwd,
         input=content,
-        env={**os.environ, **variables},
+        env={**os.environ, **(variables or {})},
         capture_output=True,
         text=True,
         timeout=120,
@@ -49,7 +53,7 @@ def compose(folder: Path, **variables: str) -> dict[str, Any]:
     program = linter("docker-compose")
     checked = lint(
         program, "--profile", "*", "--project-directory", folder, "--file", ROOT / "compose.yaml",
-        "config", "--format", "json", **variables,
+        "config", "--format", "json", variables=variables,
     )  # fmt: skip
     assert checked.returncode == 0, checked.stderr
     found: dict[str, Any] = orjson.loads(checked.stdout)

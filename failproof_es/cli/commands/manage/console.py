@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from failproof_es.cli.app.console_beside import TOKEN
+from failproof_es.cli.app.console_beside import HOW_TO_SHOW_IT, TOKEN
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.problems import InvalidInput
@@ -80,7 +80,7 @@ def console(
     with listen(settings) as listening:
         say(f"the console is at {url} (stop it with Ctrl-C)")
         if token is not None:
-            say("in a browser add ?token=TOKEN once; programs send `Authorization: Bearer TOKEN`")
+            say(HOW_TO_SHOW_IT)
         if open_it:
             click.launch(url)
         prepare()

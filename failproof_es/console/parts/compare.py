@@ -1,0 +1,144 @@
+"""The parts of a comparison's page: the runs, how their models compare, the pairs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+import orjson
+
+from failproof_es.console.page import Shown
+from failproof_es.console.shown import RateShown, rate_shown
+from failproof_es.core.pairing import Unpaired
+from failproof_es.core.run import Run
+from failproof_es.engine.related_runs.differences import Absent, Value
+from failproof_es.reading.overviews.compared_runs import ComparedCounts, ComparedPair, Side
+from failproof_es.support.text_differences import DiffLine
+
+_LONGEST_VALUE = 600
+
+
+class ComparedRun(Shown):
+    """One of the two runs."""
+
+    run_id: UUID
+    run_number: int
+    name: str
+    status: str
+    started_at: datetime
+    code_version: str
+    dialect: str
+    models: tuple[str, ...]
+
+
+class ModelsCompared(Shown):
+    """A model of each run, and how the pairs of both stand."""
+
+    base_model: str
+    other_model: str
+    both_passed: int
+    both_failed: int
+    worse: int
+    better: int
+    base: RateShown
+    """Of the pairs, as the next is: what has no partner is in neither."""
+    other: RateShown
+    difference: float
+    """Rate of `other` less rate of `base`, over the pairs."""
+    low: float | None
+    high: float | None
+    method: str | None
+    test: str
+    p: float
+    adjusted_p: float
+    """For the number of models on this page (Benjamini and Hochberg)."""
+    clusters: int
+    smallest_effect: float | None
+    unpaired: tuple[Unpaired, ...]
+    not_looked_into: int
+
+    @property
+    def pairs(self) -> int:
+        """How many evaluations have a partner."""
+        return self.both_passed + self.both_failed + self.worse + self.better
+
+
+class PairShown(Shown):
+    """A question in both runs, with what differs between the answers."""
+
+    pair: ComparedPair
+    base_reason: str
+    other_reason: str
+    same_answer: bool
+    lines: tuple[DiffLine, ...]
+    cut: bool
+    """Whether either answer is longer than what was compared."""
+
+
+class ValueShown(Shown):
+    """A value that differs, as JSON; `None` where a side has none."""
+
+    path: str
+    base: str | None
+    other: str | None
+
+
+def models_compared(
+    sides: tuple[Side, Side], counts: ComparedCounts, adjusted: float
+) -> ModelsCompared:
+    """How the pairs of two models stand."""
+    base, other = sides
+    paired, interval = counts.paired, counts.paired.interval
+    repeated = paired.clusters if paired.clusters < counts.pairs else None
+    return ModelsCompared(
+        base_model=base.model,
+        other_model=other.model,
+        both_passed=counts.both_passed,
+        both_failed=counts.both_failed,
+        worse=counts.worse,
+        better=counts.better,
+        base=rate_shown(
+            counts.both_passed + counts.worse, counts.both_failed + counts.better, repeated
+        ),
+        other=rate_shown(
+            counts.both_passed + counts.better, counts.both_failed + counts.worse, repeated
+        ),
+        difference=paired.difference,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        method=None if interval is None else interval.method,
+        test=paired.test,
+        p=paired.p,
+        adjusted_p=adjusted,
+        clusters=paired.clusters,
+        smallest_effect=paired.smallest_effect,
+        unpaired=counts.unpaired,
+        not_looked_into=counts.not_looked_into,
+    )
+
+
+def value_shown(value: Value) -> ValueShown:
+    """A value that differs, as JSON."""
+    return ValueShown(path=value.path, base=_json(value.left), other=_json(value.right))
+
+
+def _json(value: object) -> str | None:
+    if isinstance(value, Absent):
+        return None
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
+
+
+def run_compared(run: Run) -> ComparedRun:
+    """What the page says of a run."""
+    started = run.started
+    return ComparedRun(
+        run_id=started.originator_id,
+        run_number=started.run_number,
+        name=started.name,
+        status=run.status,
+        started_at=started.timestamp,
+        code_version=started.code_version,
+        dialect=started.dialect,
+        models=tuple(each.key for each in started.models),
+    )
