@@ -58,9 +58,9 @@ def evidence(
             indices.append(event.index)
             held.update(event.leaf_hash())
         proof = multiproof(stored_tree(connection).subtree, indices, found.size)
-    contents = reader.contents(found.events())
-    again = _again(found.events(), held.digest())
-    yield from bundle.lines(contents, reader.count, again, proof, found.signed)
+        contents = reader.contents(found.events())
+        again = _again(found.events(), held.digest())
+        yield from bundle.lines(contents, reader.count, again, proof, found.signed)
 
 
 def _again(events: Iterable[RowEvent], held: bytes) -> Iterator[RowEvent]:
@@ -76,15 +76,20 @@ def _again(events: Iterable[RowEvent], held: bytes) -> Iterator[RowEvent]:
 class RowEvent:
     """An event of the log with its place in the tree; its leaf is computed once."""
 
-    __slots__ = ("_leaf", "index", "state", "stream_id", "topic", "version")
+    __slots__ = ("_leaf", "index", "state", "stream", "topic", "version")
 
     def __init__(self, row: LeafRow, index: int) -> None:
         self.index = index
-        self.stream_id = UUID(bytes=row.stream_id)
+        self.stream = row.stream_id
         self.version = row.version
         self.topic = row.topic.decode()
         self.state = row.state
         self._leaf = row.leaf()
+
+    @property
+    def stream_id(self) -> UUID:
+        """The id of its stream."""
+        return UUID(bytes=self.stream)
 
     def leaf_hash(self) -> bytes:
         """What the row hashes to."""

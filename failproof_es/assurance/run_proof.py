@@ -63,7 +63,8 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement
             # names it.
             list(evidence(connection, run_id, key=key))
             raise
-    contents = reader.contents(_Places(connection, found).events())
+        with readable_tree(found.size):
+            contents = reader.contents(_Places(connection, found).events())
     return bundle.judge(contents, reader.count, root, found.signed, key)
 
 
