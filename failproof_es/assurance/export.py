@@ -52,15 +52,16 @@ def evidence(
     """
     found = find_run(connection, run_id, size, key)
     reader, indices, held = bundle.EventReader(run_id), array("q"), hashlib.sha256()
-    with still_attached(connection, run_id), readable_tree(found.size):
+    with still_attached(connection, run_id):
         for event in found.events():
             reader.add(event)
             indices.append(event.index)
             held.update(event.leaf_hash())
-        proof = multiproof(stored_tree(connection).subtree, indices, found.size)
-    contents = reader.contents(found.events())
-    again = _again(found.events(), held.digest())
-    yield from bundle.lines(contents, reader.count, again, proof, found.signed)
+        with readable_tree(found.size):
+            proof = multiproof(stored_tree(connection).subtree, indices, found.size)
+        contents = reader.contents(found.events())
+        again = _again(found.events(), held.digest())
+        yield from bundle.lines(contents, reader.count, again, proof, found.signed)
 
 
 def _again(events: Iterable[RowEvent], held: bytes) -> Iterator[RowEvent]:
@@ -76,15 +77,20 @@ def _again(events: Iterable[RowEvent], held: bytes) -> Iterator[RowEvent]:
 class RowEvent:
     """An event of the log with its place in the tree; its leaf is computed once."""
 
-    __slots__ = ("_leaf", "index", "state", "stream_id", "topic", "version")
+    __slots__ = ("_leaf", "index", "state", "stream", "topic", "version")
 
     def __init__(self, row: LeafRow, index: int) -> None:
         self.index = index
-        self.stream_id = UUID(bytes=row.stream_id)
+        self.stream = row.stream_id
         self.version = row.version
         self.topic = row.topic.decode()
         self.state = row.state
         self._leaf = row.leaf()
+
+    @property
+    def stream_id(self) -> UUID:
+        """The id of its stream."""
+        return UUID(bytes=self.stream)
 
     def leaf_hash(self) -> bytes:
         """What the row hashes to."""
@@ -106,12 +112,16 @@ class FoundRun:
         """The rows with their places in the tree, in its order.
 
         Each is an event; whether it is as it was recorded is not looked at. Raises `EvidenceError`
-        for one that has no place, and for one that is no event.
+        for one that has no place or no readable tile, and for one that is no event.
         """
         for first in range(0, len(self.positions), _AT_ONCE):
             chosen = self.positions[first : first + _AT_ONCE]
-            with closing(ledger.rows_at(self.connection, chosen)) as rows:
-                yield from _placed(rows, chosen, place_of(chosen))
+            places = place_of(chosen)
+            with (
+                readable_tree(self.size),
+                closing(ledger.rows_at(self.connection, chosen)) as rows,
+            ):
+                yield from _placed(rows, chosen, places)
 
     def events(self) -> Iterator[RowEvent]:
         """The events as the tiles have them, from the first tile on."""

@@ -53,17 +53,17 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement
     reader = bundle.EventReader(run_id)
     with still_attached(connection, run_id):
         try:
+            places = _Places(connection, found)
+            for event in places.events():
+                reader.add(event)
             with readable_tree(found.size):
-                places = _Places(connection, found)
-                for event in places.events():
-                    reader.add(event)
                 root = places.root()
         except EvidenceError:
             # Whoever reads the tree from its beginning meets the first tile that is none, and
             # names it.
             list(evidence(connection, run_id, key=key))
             raise
-    contents = reader.contents(_Places(connection, found).events())
+        contents = reader.contents(_Places(connection, found).events())
     return bundle.judge(contents, reader.count, root, found.signed, key)
 
 

@@ -57,6 +57,11 @@ class ProvenEvent:
     topic: str
     state: bytes
 
+    @property
+    def stream(self) -> bytes:
+        """The 16 bytes of its stream's id."""
+        return self.stream_id.bytes
+
     def leaf_hash(self) -> bytes:
         """The hash that the tree holds for this event."""
         return leaf_hash(self.stream_id.bytes, self.version, self.topic.encode(), self.state)

@@ -79,6 +79,10 @@ class Proven(Protocol):
     @property
     def stream_id(self) -> UUID: ...
     @property
+    def stream(self) -> bytes:
+        """The 16 bytes of its stream's id."""
+
+    @property
     def version(self) -> int: ...
     @property
     def topic(self) -> str: ...
@@ -218,7 +222,7 @@ class RunReader:
 
     def _add(self, event: Proven) -> None:
         payload = payload_of(event)
-        key = event.stream_id.bytes
+        key = event.stream
         stream = self._open.get(key)
         if stream is not None:
             _check_version(event, stream.events)
@@ -351,7 +355,7 @@ def _read_again(late: dict[bytes, _Open], again: Iterable[Proven]) -> None:
     """Make the digests of streams that went on after they were taken for whole."""
     leaves = {key: bytearray() for key in late}
     for event in again:
-        if (found := leaves.get(event.stream_id.bytes)) is not None:
+        if (found := leaves.get(event.stream)) is not None:
             found += event.leaf_hash()
     for key, stream in late.items():
         events, digest = stream.before or (0, b"")

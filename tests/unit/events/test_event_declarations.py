@@ -16,7 +16,7 @@ from failproof_es.cli.progress.state import OBSERVED
 from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.events import AUDITED, EVENTS, EvaluationEvent, Event, OperationEvent, topics
 from failproof_es.events.line import line_of
-from failproof_es.ledger import contents
+from failproof_es.ledger import contents, run_reader
 from failproof_es.store.mapper import encode
 from projections.audit_trail import AuditTrail
 from tests.unit.event_samples import SAMPLES
@@ -81,8 +81,8 @@ def test_the_evidence_bundle_which_imports_no_event_names_the_same_topics() -> N
     verifier = runpy.run_path(str(ROOT / "docs/reference/verify_evidence.py"))
     assert set(topics("run")) == set(verifier["RUN_TOPICS"])
     assert set(contents._ENDINGS) == ended
-    assert {*contents._FINAL, "CarriedOver"} == set(topics("evaluation", ends=True))
-    assert set(topics("review")) == {contents._REVIEW}
+    assert {*run_reader.FINAL, "CarriedOver"} == set(topics("evaluation", ends=True))
+    assert set(topics("review")) == {run_reader.REVIEW}
 
 
 def _named(text: str) -> list[str]:
