@@ -95,6 +95,8 @@ class WorkersHistory(History):
         if limits.random() < _LIMITED:
             at_once, per_minute = limits.choice((None, 1, 2)), limits.choice((None, 5, 8))
             tokens = limits.choice((None, 600, 1_000))
+            if tokens is not None:
+                per_minute = None  # one that waits for both takes twice as long
             self.shape = replace(
                 self.shape, at_once=at_once, per_minute=per_minute, tokens_per_minute=tokens
             )

@@ -161,6 +161,8 @@ def test_a_run_that_an_older_version_left_half_done_is_ended_by_workers(
     with own_server() as server:
         make_as_then(server.url, name, killed=True)
         command(server.url, tmp_path, "db", "init")
+        with psycopg.connect(server.url, autocommit=True) as administrator:
+            administrator.execute(f"ALTER ROLE {WRITER} LOGIN".encode())  # as an administrator may
         url = server.url_as(WRITER)
         with psycopg.connect(url, autocommit=True) as connection:
 

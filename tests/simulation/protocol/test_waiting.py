@@ -70,26 +70,30 @@ class NeverSettled(TokenQueue):
         self.send(permit)
 
 
-LIMITS = replace(ALONE, ceiling=None)
-MONEY = replace(ALONE, tokens=None)
-SHARED = Setting(tokens=None, slots=None, mishaps=1)
+LIMITS = LARGE["one worker, tokens"]
+MONEY = SETTINGS["one worker, money"]
+SHARED = SETTINGS["two workers, money"]
 PARTS = LARGE["two workers, two evaluations"]
 BROKEN: dict[str, tuple[Setting, Rules]] = {
     "promised money of an evaluation that is left stays promised": (
-        MONEY, Rules(money_withdrawn=False, promises_end=False),
+        MONEY,
+        Rules(money_withdrawn=False, promises_end=False),
     ),
     "promised tokens of an evaluation that is left stay promised": (
-        LIMITS, Rules(tokens_withdrawn=False),
+        LIMITS,
+        Rules(tokens_withdrawn=False),
     ),
-    "who waits for tokens or money keeps its place": (ALONE, Rules(slot_given_back=False)),
-    "who waits for money keeps its tokens": (ALONE, Rules(tokens_given_back=False)),
+    "who waits for money keeps its place": (
+        SETTINGS["one worker"],
+        Rules(place_kept_by="for money", promises_end=False),
+    ),
     "nobody gives back money that it does not use": (PARTS, Rules(unused_given_back=False)),
     "what was reserved for a dead worker stays reserved": (SHARED, Rules(dead_counted=False)),
     "money in flight is given back": (SHARED, Rules(in_flight_kept=False)),
     "nobody asks for tokens for who has begun": (LIMITS, Rules(queue=AsWaitersOnly)),
     "tokens go to who waits before who has begun": (LIMITS, Rules(queue=NewcomersFirst)),
     "tokens are not settled": (LIMITS, Rules(queue=NeverSettled)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BROKEN)

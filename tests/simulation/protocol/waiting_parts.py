@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from failproof_es.core.limits import Limits, LocalShare, Permit, TokenQueue
 from failproof_es.core.spend import SliceBudget, Spending
 
+T = TypeVar("T")
 Phase = Literal["asks", "for tokens", "for money", "begun", "sent", "done", "left"]
 """It asks for a place at its server, waits for tokens or money, has a request on record that is not
 sent, one that is, or an answer; or it was left: a stop, or a lease that may have ended."""
@@ -24,10 +25,8 @@ class Rules:
     """The protocol of waiting; a test breaks one of them at a time."""
 
     queue: type[TokenQueue] = TokenQueue
-    slot_given_back: bool = True
-    """Who waits for tokens or money gives its place at the server back first."""
-    tokens_given_back: bool = True
-    """Who waits for money gives its tokens back first."""
+    place_kept_by: Phase | None = None
+    """Who waits for this keeps its place at the server. By our rules nobody does."""
     money_withdrawn: bool = True
     """What was promised to an evaluation is free once that is left; so are tokens."""
     tokens_withdrawn: bool = True
@@ -106,7 +105,8 @@ class Worker:
         def permit_of(permit: Permit) -> Permit:
             return permits.setdefault(id(permit), replace(permit))
 
-        new.share, new.slice, new.queue = map(copy_of, (self.share, self.slice, self.queue))
+        new.share, new.slice = copy_of(self.share), copy_of(self.slice)
+        new.queue = copy_of(self.queue)
         new.queue._share = new.share
         new.queue._begun = [permit_of(each) for each in self.queue._begun]
         new.queue._promised = {at: permit_of(each) for at, each in self.queue._promised.items()}
@@ -145,8 +145,8 @@ class Worker:
         return all(each.phase in ("done", "left") for each in self.asking)
 
 
-def copy_of(one: Any) -> Any:
+def copy_of(one: T) -> T:
     """Another one with the same attributes."""
     new = object.__new__(type(one))
-    new.__dict__.update(one.__dict__)
+    vars(new).update(vars(one))
     return new

@@ -177,8 +177,8 @@ class World:
             each.phase = "begun"
             return
         each.phase = "for tokens" if permit is None else "for money"
-        each.keeps_place = not self.rules.slot_given_back
-        if permit is not None and self.rules.tokens_given_back:
+        each.keeps_place = each.phase == self.rules.place_kept_by
+        if permit is not None:
             worker.queue.settle(permit, 0)
             each.permit = None
 
