@@ -50,7 +50,7 @@ def numbers_log(
                     }
                     lines.write(orjson.dumps(case) + b"\n")
             server.modulus = 4 if run == 2 else 3
-            more = (
+            more: dict[str, Any] = (
                 {"execution": asking}
                 if run == 3
                 else {
