@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 import orjson
@@ -36,7 +37,7 @@ def numbers_log(
         {"model": model, "input_usd_per_million": rate, "output_usd_per_million": 10}
         for model, rate in zip(both, (2.5, 5), strict=True)
     ]
-    asking = {"retry_attempts": 2, "retry_delay_ms": 10}
+    asking: dict[str, Any] = {"retry_attempts": 2, "retry_delay_ms": 10}
     with home_of(folder):
         for run in (1, 2, 3):
             with (folder / "suite.jsonl").open("wb") as lines:
@@ -49,7 +50,7 @@ def numbers_log(
                     }
                     lines.write(orjson.dumps(case) + b"\n")
             server.modulus = 4 if run == 2 else 3
-            more = (
+            more: dict[str, Any] = (
                 {"execution": asking}
                 if run == 3
                 else {
