@@ -218,11 +218,11 @@ def facets_of(
         {value: n for value, n in by_row.get("error", {}).items() if value is not None}
     )
     facets["tag"] = _most_first(by_row.get("tag", {}))
-    states = by_row.get("status", {})
+    by_place = by_row.get("status", {})
     facets["status"] = tuple(
-        FacetValue(name, states[str(place)])
+        FacetValue(name, by_place[str(place)])
         for place, name in enumerate(STATES)
-        if str(place) in states
+        if str(place) in by_place
     )
     for name, known in ranges.items():
         counts = by_row.get(name, {})

@@ -251,7 +251,8 @@ class _Log:
             )  # fmt: skip
 
     def _end(self, run: FilledRun, version: int) -> list[Event]:
-        if run.ends is None:
+        kind: Any = run.ends
+        if kind is None:
             return []
         scored, abandoned = run.counts["scored"], run.counts["abandoned"]
         planned = len(run.cases) * len(run.models) * run.repetitions
@@ -268,7 +269,7 @@ class _Log:
                 }
             }  # fmt: skip
         return [
-            run.ends(
+            kind(
                 originator_id=run.run_id, originator_version=version + 1, run_id=run.run_id,
                 timestamp=run.began + timedelta(minutes=60), counts=counts, **told,
             )

@@ -53,7 +53,8 @@ def took(base: str, connection: Connection, address: Address, database: Servers)
     """Ask for the page some times, and for the same in SQL."""
     at = urlsplit(base)
     client = http.client.HTTPConnection(at.hostname or "", at.port, timeout=60)
-    clock, status, size = [], 0, 0
+    clock: list[float] = []
+    status, size = 0, 0
     live = address.path.endswith("/live")
     before = time.process_time() * 1000 + database.ms()
     while len(clock) <= REQUESTS and sum(clock) < LONGEST_S * 1000:

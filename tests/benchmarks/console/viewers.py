@@ -23,9 +23,9 @@ ROWS = (
         "console-viewers",
         "evaluations a second of the processor, ten live viewers looking, against none", "of none",
         "`start` of 10,000 cases, from shell, its page looked at live by ten viewers from its "
-        "first event to its last, and by nobody, in turn. Processor time of the run, of the database, of "
-        "the console and of what the viewers take for themselves, all together: as if the machine "
-        "had nothing left.",
+        "first event to its last, and by nobody, in turn. Processor time of the run, of the "
+        "database, of the console and of what the viewers take for themselves, all together: as "
+        "if the machine had nothing left.",
         Wanted(">=", 0.95),
     ),
 )  # fmt: skip
