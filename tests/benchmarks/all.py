@@ -7,6 +7,7 @@ on labelled data.
 from __future__ import annotations
 
 from tests.benchmarks import append, ledger, ledger_hashing, peers, reading
+from tests.benchmarks.console import pages, viewers
 from tests.benchmarks.reach import (
     follow,
     large,
@@ -38,4 +39,6 @@ BENCHMARKS = (
     *ledger_hashing.BENCHMARKS,
     *reading.BENCHMARKS,
     *peers.BENCHMARKS,
+    *pages.BENCHMARKS,
+    *viewers.BENCHMARKS,
 )

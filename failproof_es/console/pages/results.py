@@ -19,7 +19,6 @@ from failproof_es.reading.chosen_results import (
     page_of_results,
 )
 from failproof_es.reading.overviews.counted_results import (
-    LARGE,
     FacetValue,
     count_results,
     facets_of,
@@ -177,7 +176,7 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
             for name, says in FACETS
             if any(each.value is not None for each in facets.get(name, ()))
         ),
-        counted=planned <= LARGE,
+        counted=not is_large(planned),
     )
 
 

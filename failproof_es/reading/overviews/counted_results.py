@@ -31,6 +31,13 @@ from projections.protocol import visible
 
 LARGE = 5_000
 """A run that plans more is large."""
+
+
+def is_large(planned: int) -> bool:
+    """Whether a run that plans so many evaluations is large."""
+    return planned > LARGE
+
+
 _FROM = (
     "FROM projections.evaluations AS e LEFT JOIN projections.prompts AS p USING (prompt_id) "
     "WHERE e.run_id = %(run)s AND e.counted "
@@ -64,7 +71,7 @@ def count_results(
     connection: Connection, run_id: UUID, which: ResultFilter, *, up_to: int, planned: int
 ) -> ResultNumbers:
     """How many results the list has, and how many of them the filter leaves."""
-    if planned > LARGE:
+    if is_large(planned):
         return _of_counters(connection, run_id, which, up_to)
     where, values = where_of(which)
     matches = f"{PLACE} = ANY (%(places)s) {where}"
@@ -195,7 +202,7 @@ def facets_of(
         found.setdefault(name, {})[exact_name(value)] = results
     facets = {name: _most_first(found.get(name, {})) for name in _BY_COUNT}
     ranges = {"latency": LATENCIES, "cost": COSTS, "attempts": ATTEMPTS}
-    if planned > LARGE:
+    if is_large(planned):
         states = _stored_states(connection, run_id, ResultFilter())
         states["running"] = _running(connection, run_id)
         return facets | {
@@ -218,11 +225,11 @@ def facets_of(
         {value: n for value, n in by_row.get("error", {}).items() if value is not None}
     )
     facets["tag"] = _most_first(by_row.get("tag", {}))
-    states = by_row.get("status", {})
+    by_place = by_row.get("status", {})
     facets["status"] = tuple(
-        FacetValue(name, states[str(place)])
+        FacetValue(name, by_place[str(place)])
         for place, name in enumerate(STATES)
-        if str(place) in states
+        if str(place) in by_place
     )
     for name, known in ranges.items():
         counts = by_row.get(name, {})

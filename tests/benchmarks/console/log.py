@@ -15,13 +15,11 @@ models are what the program's own rebuild makes of the log, and the tree is that
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,16 +29,12 @@ import psycopg
 
 from failproof_es.assurance.signing.integrator import integrate, sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id, review_id
-from failproof_es.core.evaluation import AWAITING_REVIEW, EvaluationKey
+from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.run import chunked
 from failproof_es.engine.planning.asked_cases import PlannedCases, question_of
 from failproof_es.events import (
     CasesPlanned,
-    Classified,
     Counts,
-    ErrorRecorded,
-    EvaluationAbandoned,
-    EvaluationEvent,
     Event,
     LimitChanged,
     ModelPrices,
@@ -48,14 +42,11 @@ from failproof_es.events import (
     PricesRecorded,
     PromptStored,
     Rate,
-    RequestSent,
-    ResponseReceived,
     Reviewed,
     RunCompleted,
     RunFailed,
     RunPaused,
     RunStarted,
-    Scored,
 )
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import SigningKey
@@ -66,10 +57,9 @@ from failproof_es.store.reading.experiments import try_index_runs
 from failproof_es.store.schema.installation import WRITER, install
 from failproof_es.store.store import Store
 from projections.runner import prepare, rebuild
-from tests.unit.histories import PROMPT, RUN, History, lived
+from tests.benchmarks.console.evaluations import JUDGE, WORDS, FilledRun, rows_of
 
 MODELS = ("model-a", "model-b")
-JUDGE = "judge"
 TEAMS = 50
 ASKED = 15
 """So many cases has a small run."""
@@ -103,159 +93,6 @@ class Filled:
     runs: int
 
 
-@dataclass
-class _Run:
-    """A run that is written."""
-
-    run_id: UUID
-    cases: Sequence[tuple[UUID, str]]
-    """Of each the stream, and its name."""
-    models: tuple[str, ...]
-    repetitions: int
-    began: datetime
-    judged: bool
-    ends: type[Event] | None
-    chance: Random
-    number: int = 0
-    counts: dict[str, int] = field(default_factory=lambda: {"scored": 0, "abandoned": 0})
-
-
-# -- evaluations ----------------------------------------------------------------------------------
-
-_SHARES = {
-    "passed": 620, "failed": 170, "refused": 40, "retried": 50, "unique error": 10, "killed": 10,
-    "lost": 30, "left to people": 20, "without a mark": 30, "judged": 20,
-}  # fmt: skip
-_KINDS = tuple(_SHARES)
-_WEIGHTS = tuple(_SHARES.values())
-_ABANDONED = ("lost", "left to people")
-_ERRORS = (
-    ("rate_limited", "429 Too Many Requests: slow down"),
-    ("timeout", "no answer within 60 s"),
-    ("server_error", "500 Internal Server Error"),
-    ("server_error", "502 Bad Gateway"),
-    ("server_error", "503 Service Unavailable: the model is being loaded"),
-    ("connection", "the connection was closed before the answer was whole"),
-    ("bad_answer", "the answer is no JSON: expected value at line 1"),
-)
-_WORDS = (
-    "The answer follows from what was said before, and nothing else needs to be assumed here. "
-    "First the numbers are added, then the result is compared with what the question wants. "
-)
-_BODY = '{"id": "chatcmpl-1", "object": "chat.completion", "choices": [{"index": 0}]}' * 4
-_Pieces = tuple[tuple[str, bytes], ...]
-
-
-@cache
-def _template(kind: str) -> _Pieces:
-    """The events of an evaluation of this kind: topics and states, with holes to be filled."""
-    match kind:
-        case "retried" | "unique error":
-            events = lived(("a",), (), ["transient", "answer"], retries=2)
-        case "killed":
-            events = lived(("a",), (), ["killed", "answer"], retries=2)
-        case "lost":
-            events = lived(("a",), (), ["transient", "final"], retries=2)
-        case "judged":
-            events = lived(("a",), (JUDGE,), ["answer", "answer"], retries=2)
-        case "left to people":
-            events = (
-                History().sent().answered().classified("unclear").abandoned(AWAITING_REVIEW).events
-            )
-        case "running":
-            events = History().sent().events
-        case _:
-            events = lived(("a",), (), ["answer"], retries=2)
-    return tuple((type(each).__name__, _with_holes(_varied(each, kind))) for each in events)
-
-
-def _varied(event: EvaluationEvent, kind: str) -> EvaluationEvent:
-    told: dict[str, Any] = {"model_key": "<model>"}
-    match event:
-        case RequestSent():
-            told |= {
-                "body": '{"model": "m", "messages": [], "max_tokens": 100}' * 6, "model": "<model>",
-                "endpoint": "http://127.0.0.1/v1/chat/completions",
-            }  # fmt: skip
-        case ResponseReceived(purpose="target"):
-            told |= {
-                "text": "<answer> " + _WORDS * 2, "body": _BODY, "model": "<model>",
-                "provider_request_id": "req-<id>",
-            }  # fmt: skip
-        case ErrorRecorded():
-            told |= {"kind": "<kind>", "message": "<message>"}
-        case EvaluationAbandoned() if kind == "lost":
-            told |= {"kind": "<kind>", "reason": "<message>"}
-        case Classified():
-            named = {"failed": "fail", "refused": "refusal", "lost": "error"}
-            told |= {"primary": named.get(kind, event.primary)}
-        case Scored() if kind in ("failed", "refused"):
-            why = "refused" if kind == "refused" else "it does not say <name>"
-            told |= {"passed": False, "scores": {"accuracy": 0.0}, "reason": why}
-        case Scored() if kind == "without a mark":
-            told |= {"passed": None, "scores": {"similarity": 0.5}}
-    return event.model_copy(update=told)
-
-
-def _with_holes(event: EvaluationEvent) -> bytes:
-    """Its bytes as a format: what differs between evaluations is named."""
-    state = encode(event).replace(b"%", b"%%")
-    state = re.sub(rb'"timestamp":"[^"]*\.(\d{3})', rb'"timestamp":"%(moment)b.\1', state)
-    state = re.sub(rb'"latency_ms":5.0', b'"latency_ms":%(latency)b', state)
-    state = re.sub(
-        rb'"input_tokens":3,"output_tokens":2',
-        b'"input_tokens":%(read)b,"output_tokens":%(written)b',
-        state,
-    )
-    state = state.replace(b'"repetition":1', b'"repetition":%(repetition)b')
-    state = state.replace(str(RUN).encode(), b"%(run)b").replace(
-        str(PROMPT).encode(), b"%(prompt)b"
-    )
-    return re.sub(rb"<(model|answer|id|kind|message|name)>", rb"%(\1)b", state)
-
-
-def _evaluations(run: _Run) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table: every event of every evaluation of the run."""
-    chance, of_run = run.chance, str(run.run_id).encode()
-    kinds, weights = _KINDS, list(_WEIGHTS)
-    if not run.judged:
-        weights[kinds.index("judged")] = 0
-    going = run.ends in (None, RunPaused)
-    if run.ends is RunFailed:  # a server that refuses
-        kinds, weights = ("passed", "lost"), [1, 9]
-    for place, (prompt, name) in enumerate(run.cases):
-        moment = (run.began + timedelta(seconds=place // 20)).strftime("%Y-%m-%dT%H:%M:%S").encode()
-        for model in run.models:
-            for repetition in range(1, run.repetitions + 1):
-                if going and place > len(run.cases) * 2 // 3:
-                    if place > len(run.cases) * 2 // 3 + 2:
-                        continue
-                    kind = "running"
-                else:
-                    (kind,) = chance.choices(kinds, weights)
-                    run.counts["abandoned" if kind in _ABANDONED else "scored"] += 1
-                error, said = chance.choice(_ERRORS)
-                stream = EvaluationKey(run.run_id, prompt, model, repetition).evaluation_id
-                if kind == "unique error":
-                    said = f"the request {stream.hex} failed"
-                told = {
-                    b"run": of_run, b"prompt": str(prompt).encode(), b"moment": moment,
-                    b"model": model.encode(), b"repetition": b"%d" % repetition,
-                    b"latency": b"%.3f" % chance.lognormvariate(7, 0.8),
-                    b"read": b"%d" % chance.randint(40, 900),
-                    b"written": b"%d" % chance.randint(10, 300), b"kind": error.encode(),
-                    b"message": said.encode(), b"name": name.encode(),
-                    b"answer": b"Of " + name.encode(), b"id": stream.hex[:20].encode(),
-                }  # fmt: skip
-                for version, (topic, pieces) in enumerate(_template(kind), 1):
-                    state = pieces % told
-                    leaf = leaf_hash(stream.bytes, version, topic.encode(), state)
-                    yield stream, version, topic, state, run.run_id, leaf
-
-
-# -- cases and runs -------------------------------------------------------------------------------
-
-
 def _cases(topic: str, count: int, suites: int) -> Iterator[Case]:
     """So many cases, in so many suites of eight categories and four severities each."""
     for n in range(count):
@@ -264,7 +101,7 @@ def _cases(topic: str, count: int, suites: int) -> Iterator[Case]:
             dialect="failproof", case_id=f"{topic}-{n:06}", suite_id=suite,
             category=f"{suite}/{n // suites % 8}", severity=f"S{n // 7 % 4}",
             tags=(f"area:{n % 30}", "english"), expectation={"expected_response": f"number {n}"},
-            turns=(Turn(role="user", content=f"Question {n} of {topic}: {_WORDS}"),),
+            turns=(Turn(role="user", content=f"Question {n} of {topic}: {WORDS}"),),
         )  # fmt: skip
 
 
@@ -307,7 +144,7 @@ class _Log:
     ) -> UUID:  # fmt: skip
         """A run of these cases with all of its events."""
         self.number += 1
-        run = _Run(
+        run = FilledRun(
             uuid4(), [each[:2] for each in cases], models, repetitions,
             _BEGIN + timedelta(minutes=90 * self.number), self.number % 3 == 0, ends, self.chance,
             self.number,
@@ -316,7 +153,7 @@ class _Log:
             connection.execute("SELECT failproof.number_run(%s)", (run.run_id,))
         events = list(self._begin(run, name, cases))
         self._put(events)
-        for row in _evaluations(run):
+        for row in rows_of(run):
             self._waiting.append(row)
             if len(self._waiting) >= AT_ONCE * 4:
                 self.flush()
@@ -368,7 +205,7 @@ class _Log:
             self._waiting.append((stream, version, topic, state, each.run_id, leaf))
 
     def _begin(
-        self, run: _Run, name: str, cases: Sequence[tuple[UUID, str, str, str, str]]
+        self, run: FilledRun, name: str, cases: Sequence[tuple[UUID, str, str, str, str]]
     ) -> Iterator[Event]:
         asked = PlannedCases()
         for _, _, digest, sent, graded in cases:
@@ -413,8 +250,9 @@ class _Log:
                 reason="rate_limited", retry_after_s=None, held_until=None,
             )  # fmt: skip
 
-    def _end(self, run: _Run, version: int) -> list[Event]:
-        if run.ends is None:
+    def _end(self, run: FilledRun, version: int) -> list[Event]:
+        kind: Any = run.ends
+        if kind is None:
             return []
         scored, abandoned = run.counts["scored"], run.counts["abandoned"]
         planned = len(run.cases) * len(run.models) * run.repetitions
@@ -431,7 +269,7 @@ class _Log:
                 }
             }  # fmt: skip
         return [
-            run.ends(
+            kind(
                 originator_id=run.run_id, originator_version=version + 1, run_id=run.run_id,
                 timestamp=run.began + timedelta(minutes=60), counts=counts, **told,
             )

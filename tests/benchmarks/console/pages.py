@@ -11,32 +11,26 @@ import http.client
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import psutil
 import psycopg
 
-from failproof_es.console.paging import cursor
 from failproof_es.store.reading.reader import Connection
+from failproof_es.store.schema.installation import WRITER
+from failproof_es.store.store import Store
+from tests.benchmarks.console import log
+from tests.benchmarks.console.addresses import Address, addresses
+from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.servers import benchmark_server
 from tests.benchmarks.watch import exact_processor_s
 from tests.console import console, settings_for
 
 REQUESTS = 5
 LONGEST_S = 10.0
-
-
-@dataclass(frozen=True)
-class Address:
-    """A page, and statements that answer the same question from the same database."""
-
-    name: str
-    path: str
-    sql: Sequence[str] = ()
-    values: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -55,240 +49,12 @@ class Took:
     size: int
 
 
-_PLACE = (
-    "(CASE WHEN NOT passed THEN 0 WHEN lost THEN 1 WHEN awaiting_review THEN 3 WHEN "
-    "status = 'abandoned' THEN 2 WHEN status <> 'scored' THEN 6 WHEN passed IS NULL THEN 4 ELSE 5 END)"
-)
-_RUNS = (
-    "WITH page AS (SELECT * FROM projections.runs WHERE {} ORDER BY run_number DESC LIMIT 50) "
-    "SELECT page.*, (SELECT json_agg(g) FROM (SELECT model_key, sum(passed), sum(failed), "
-    "sum(finished), sum(cases) FROM projections.run_groups AS g WHERE g.run_id = page.run_id "
-    "GROUP BY model_key) AS g), (SELECT json_agg(c) FROM projections.cost AS c "
-    "WHERE c.run_id = page.run_id) FROM page",
-    "SELECT status, count(*) FROM projections.runs GROUP BY status",
-    "SELECT model_key, count(*) FROM projections.run_asking GROUP BY model_key",
-    "SELECT count(*) FROM failproof.run_list",
-)
-_RUN = (
-    "SELECT * FROM projections.runs WHERE run_id = %(run)s",
-    "SELECT * FROM projections.run_groups WHERE run_id = %(run)s",
-    "SELECT * FROM projections.run_classes WHERE run_id = %(run)s",
-    "SELECT * FROM projections.run_asking WHERE run_id = %(run)s",
-    "SELECT * FROM projections.cost WHERE run_id = %(run)s",
-    "SELECT asked, kind, message::text, attempts FROM projections.run_errors WHERE run_id = %(run)s "
-    "ORDER BY attempts DESC LIMIT 100",
-    "SELECT * FROM projections.run_lost WHERE run_id = %(run)s",
-    "SELECT * FROM projections.run_latencies WHERE run_id = %(run)s",
-    "SELECT count(*) FROM projections.reviews WHERE run_id = %(run)s",
-)
-_RESULTS = (
-    "SELECT e.*, p.case_id, p.suite_id FROM projections.evaluations AS e "
-    "JOIN projections.prompts AS p USING (prompt_id) WHERE run_id = %(run)s AND {} "
-    f"ORDER BY {_PLACE}, last_position, evaluation_id LIMIT 50"
-)
-_FACETS = (
-    "SELECT model_key, suite_id, category, severity, sum(finished) FROM projections.run_groups "
-    "WHERE run_id = %(run)s GROUP BY GROUPING SETS ((model_key), (suite_id), (category), (severity))"
-)
-_COUNT = f"SELECT {_PLACE}, count(*) FROM projections.evaluations WHERE run_id = %(run)s GROUP BY 1"
-_SPREAD = (
-    "SELECT model_key, percentile_disc(array[0.1, 0.5, 0.9]) WITHIN GROUP (ORDER BY latency_ms), "
-    "percentile_disc(array[0.1, 0.5, 0.9]) WITHIN GROUP (ORDER BY cost_usd) "
-    "FROM projections.evaluations WHERE run_id = %(run)s GROUP BY model_key"
-)
-_PAIRS = (
-    "SELECT e.passed, f.passed, count(*) FROM projections.evaluations AS e "
-    "JOIN projections.evaluations AS f USING (prompt_id, repetition) WHERE e.run_id = %(base)s "
-    "AND f.run_id = %(other)s AND e.model_key = %(model)s AND f.model_key = %(model)s GROUP BY 1, 2"
-)
-
-
-def addresses(connection: Connection) -> Iterator[Address]:
-    """Every page of the log that `log.py` makes."""
-
-    def one(statement: str, *values: Any) -> Any:
-        row = connection.execute(statement.encode(), values or None).fetchone()
-        assert row is not None, statement
-        return row[0] if len(row) == 1 else row
-
-    numbered = "SELECT run_id FROM projections.runs WHERE run_number = %s"
-    large, base, other = (one(numbered, n) for n in (1, 2, 3))
-    runs = one("SELECT max(run_number) FROM projections.runs")
-    often = one("SELECT prompt_id FROM projections.prompts WHERE case_id = 'nightly-000003'")
-    nightly, nightly_id = one(
-        "SELECT run_number, run_id FROM projections.runs WHERE name LIKE 'nightly%%' "
-        "AND status = 'completed' AND run_number > %s / 2 ORDER BY run_number LIMIT 1",
-        runs,
-    )
-    going = one("SELECT max(run_number) FROM projections.runs WHERE status = 'running'")
-    head = one("SELECT max(notification_id) FROM failproof.stored_events")
-    events = "SELECT * FROM failproof.stored_events WHERE notification_id = %(position)s"
-
-    def key_of(run_id: Any, share: float) -> tuple[Any, ...]:
-        count = one("SELECT count(*) FROM projections.evaluations WHERE run_id = %s", run_id)
-        found: tuple[Any, ...] = one(
-            f"SELECT {_PLACE}, last_position, evaluation_id FROM projections.evaluations WHERE "
-            f"run_id = %s ORDER BY {_PLACE}, last_position, evaluation_id OFFSET %s LIMIT 1",
-            run_id,
-            max(int(count * share) - 60, 0),
-        )
-        return found
-
-    every = tuple(each.format("true") for each in _RUNS)
-    yield Address("runs", "/runs", every)
-    for name, number in (("middle", runs // 2), ("last", 41)):
-        below = (_RUNS[0].format(f"run_number < {number}"), *_RUNS[1:])
-        yield Address(f"runs, {name} page", f"/runs?after={number}", below)
-    for name, path, where in (
-        ("of a status", "status=failed", "status = 'failed'"),
-        ("of a model", "model=model-b", "true"),
-        ("of a name", "text=team+7", "name ILIKE '%team 7%'"),
-    ):
-        yield Address(f"runs, {name}", f"/runs?{path}", (_RUNS[0].format(where), *_RUNS[1:]))
-    yield Address("runs.jsonl", "/runs.jsonl", every)
-    for name, number, run_id in (
-        ("large", 1, large),
-        ("small", nightly, nightly_id),
-        ("going", going, None),
-    ):
-        values = {"run": run_id or one(numbered, number)}
-        yield Address(f"run, {name}", f"/runs/{number}", _RUN, values)
-        yield Address(f"cost, {name}", f"/runs/{number}/cost", _RUN, values)
-        yield Address(f"charts, {name}", f"/runs/{number}/charts", (*_RUN, _SPREAD), values)
-        yield Address(f"live numbers, {name}", f"/runs/{number}/live", _RUN, values)
-    values = {"run": large}
-    whole = (_RESULTS.format("true"), _FACETS, _COUNT)
-    yield Address("results", "/runs/1/results", whole, values)
-    for name, share in (("middle", 0.5), ("last", 1.0)):
-        key = key_of(large, share)
-        of = f"({_PLACE}, last_position, evaluation_id) > ({key[0]}, {key[1]}, '{key[2]}'::uuid)"
-        yield Address(
-            f"results, {name} page", f"/runs/1/results?after={quote(cursor(*key))}",
-            (_RESULTS.format(of), _FACETS, _COUNT), values,
-        )  # fmt: skip
-    for name, path, where in (
-        ("failed", "status=failed", "NOT passed"),
-        ("of a category", "category=large-03%2F2", "p.category = 'large-03/2'"),
-        (
-            "of a suite, passed",
-            "suite=large-19&status=passed",
-            "p.suite_id = 'large-19' AND passed",
-        ),
-        ("of a tag", "tag=area%3A7", "p.tags::text LIKE '%%\"area:7\"%%'"),
-        ("of an error", "error=timeout", "error_kind = 'timeout'"),
-        ("slow ones", "latency=10000-", "latency_ms >= 10000"),
-        ("words, rare", "text=large-000017", "lower(response::text) LIKE '%%large-000017%%'"),
-        ("words, common", "text=follows+from", "lower(response::text) LIKE '%%follows from%%'"),
-        ("words, nowhere", "text=nobody+says+this", "lower(response::text) LIKE '%%nobody says%%'"),
-    ):
-        yield Address(
-            f"results, {name}", f"/runs/1/results?{path}",
-            (_RESULTS.format(where), _FACETS, _COUNT), values,
-        )  # fmt: skip
-    yield Address("results of a small run", f"/runs/{nightly}/results", whole, {"run": nightly_id})
-    yield Address("results.jsonl", "/runs/1/results.jsonl", (_RESULTS.format("true"),), values)
-    yield Address("results.csv", "/runs/1/results.csv", (_RESULTS.format("true"),), values)
-    for name, run_id in (("large", large), ("small", nightly_id)):
-        evaluation = key_of(run_id, 0.5)[2]
-        yield Address(
-            f"evaluation, {name} run", f"/evaluations/{evaluation}",
-            (
-                "SELECT * FROM failproof.stored_events WHERE originator_id = %(of)s",
-                "SELECT f.* FROM projections.evaluations AS e JOIN projections.evaluations AS f "
-                "USING (prompt_id) WHERE e.evaluation_id = %(of)s ORDER BY f.last_position DESC "
-                "LIMIT 20",
-            ), {"of": evaluation},
-        )  # fmt: skip
-        yield Address(
-            f"stream, {name} run", f"/streams/{run_id}",
-            ("SELECT * FROM failproof.stored_events WHERE originator_id = %(of)s LIMIT 50",),
-            {"of": run_id},
-        )  # fmt: skip
-    for name, position in (("first", 1), ("middle", head // 2), ("last", head)):
-        yield Address(f"event, {name}", f"/events/{position}", (events,), {"position": position})
-    yield Address(
-        "ledger", "/ledger", ("SELECT * FROM failproof.checkpoint_list ORDER BY 1 DESC LIMIT 20",)
-    )
-    both = {"base": base, "other": other, "model": "model-a"}
-    yield Address("compare", "/compare?base=2&other=3", (_PAIRS,), both)
-    yield Address("compare, all pairs", "/compare?base=2&other=3&show=all", (_PAIRS,), both)
-    yield Address("compare, large", "/compare?base=1&other=3", (_PAIRS,), both | {"base": large})
-    yield Address("compare, small", f"/compare?other={nightly}", (_PAIRS,),
-                  {"base": nightly_id, "other": nightly_id, "model": "model-a"})  # fmt: skip
-    yield Address("compare.jsonl", "/compare.jsonl?base=2&other=3", (_PAIRS,), both)
-    suites = (
-        "SELECT suite_id, count(*), count(DISTINCT case_id) FROM projections.prompts GROUP BY 1 "
-        "ORDER BY 1 LIMIT 50",
-        "SELECT suite_id, count(DISTINCT run_id) FROM projections.run_groups GROUP BY 1",
-    )
-    yield Address("suites", "/suites", suites)
-    cases = (
-        "SELECT * FROM projections.prompts WHERE {} ORDER BY case_id, suite_id, prompt_id LIMIT 50"
-    )
-    count = "SELECT count(*) FROM projections.prompts"
-    yield Address("cases", "/cases", (cases.format("true"), count))
-    named = "case_id > 'large-1'"
-    deep = one(
-        "SELECT case_id, suite_id, prompt_id FROM projections.prompts "
-        "ORDER BY case_id, suite_id, prompt_id OFFSET %s LIMIT 1",
-        one(count) // 2,
-    )
-    yield Address("cases, middle page", f"/cases?after={quote(cursor(*deep))}",
-                  (cases.format(named), count))  # fmt: skip
-    yield Address(
-        "cases, of a suite", "/cases?suite=large-03", (cases.format("suite_id = 'large-03'"), count)
-    )
-    yield Address(
-        "cases, of a name", "/cases?text=000321", (cases.format("case_id LIKE '%000321%'"), count)
-    )
-    case = (
-        "SELECT * FROM projections.evaluations WHERE prompt_id = %(of)s ORDER BY last_position DESC LIMIT 50",
-        "SELECT model_key, count(*), count(*) FILTER (WHERE passed) FROM projections.evaluations "
-        "WHERE prompt_id = %(of)s GROUP BY 1",
-    )
-    yield Address("case, in most runs", f"/cases/{often}", case, {"of": often})
-    deep_run = cursor(runs // 2, "model-a", 1)
-    yield Address(
-        "case, middle page", f"/cases/{often}?after={quote(deep_run)}", case, {"of": often}
-    )
-    yield Address(
-        "case, in three runs",
-        f"/cases/{one('SELECT prompt_id FROM projections.prompts WHERE case_id = %s', 'large-000001')}",
-        case,
-        {"of": often},
-    )
-    left = (
-        "SELECT e.*, (SELECT count(DISTINCT verdict) FROM projections.reviews AS v WHERE "
-        "v.evaluation_id = e.evaluation_id) FROM projections.evaluations AS e WHERE awaiting_review "
-        "ORDER BY last_position LIMIT 50",
-        "SELECT run_id, count(*) FROM projections.evaluations WHERE awaiting_review GROUP BY 1",
-    )
-    yield Address("review", "/review", left)
-    deep_review = one(
-        "SELECT last_position FROM projections.evaluations WHERE awaiting_review "
-        "ORDER BY 1 OFFSET (SELECT count(*) / 2 FROM projections.evaluations WHERE awaiting_review) "
-        "LIMIT 1"
-    )
-    yield Address("review, middle page", f"/review?after={deep_review}", left)
-    digest = one(
-        "SELECT encode(leaf_hash, 'hex') FROM failproof.stored_events WHERE notification_id = %s",
-        head // 2,
-    )
-    words = "SELECT evaluation_id FROM projections.evaluations WHERE response::text ILIKE '%{}%' LIMIT 20"
-    for name, asked in (
-        ("a run", "run 12"), ("an event", "event 12"), ("a case", "nightly-000003"),
-        ("a case's beginning", "large-0000"), ("a digest", digest),
-        ("a request id", f"req-{str(key_of(large, 0.5)[2]).replace('-', '')[:20]}"),
-        ("words, common", "follows from what"), ("words, nowhere", "nobody says this"),
-    ):  # fmt: skip
-        yield Address(f"search, {name}", f"/search?q={quote(asked)}", (words.format(asked),))
-
-
 def took(base: str, connection: Connection, address: Address, database: Servers) -> Took:
     """Ask for the page some times, and for the same in SQL."""
     at = urlsplit(base)
     client = http.client.HTTPConnection(at.hostname or "", at.port, timeout=60)
-    clock, status, size = [], 0, 0
+    clock: list[float] = []
+    status, size = 0, 0
     live = address.path.endswith("/live")
     before = time.process_time() * 1000 + database.ms()
     while len(clock) <= REQUESTS and sum(clock) < LONGEST_S * 1000:
@@ -348,27 +114,88 @@ class Servers:
         return spent
 
 
-def main() -> None:
-    """Measure over a log that was kept."""
-    url, word = sys.argv[1], (sys.argv[2] if len(sys.argv) > 2 else "")
+_HOW = (
+    "Over a log of 1,000,000 evaluations and 5,000 runs (20,000 and 100 without `--large`), one of "
+    "which has half of them. Processor time from the request to the end of the answer, of the "
+    "console, its reader and the database's sessions: what a quiet machine needs at least. Of the "
+    "slowest of the page's addresses: first, middle and last page, and its filters. The note has "
+    "the median of the first byte on the clock, and both of the same question in SQL."
+)
+PAGES = (
+    "runs", "run", "cost", "charts", "live numbers", "results", "evaluation", "stream", "event",
+    "ledger", "compare", "suites", "cases", "case", "review", "search",
+)  # fmt: skip
+ROWS = tuple(
+    Row(f"console-{name.replace(' ', '-')}", f"console: {name}", "ms", _HOW, Wanted("<=", 300))
+    for name in PAGES
+)
+
+
+@contextlib.contextmanager
+def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
+    """A log for all rounds."""
+    evaluations, runs = (1_000_000, 5_000) if sizes.large else (sizes.log_cases, 100)
+    with benchmark_server() as server:
+        url = server.url_as(WRITER)
+        with (
+            psycopg.connect(server.url, autocommit=True) as administrator,
+            Store(url) as store,
+        ):
+            log.fill(store, administrator, max(evaluations, 2_000), max(runs, 60))
+        yield lambda: measured(url, comparable=sizes.large)
+
+
+def measured(url: str, word: str = "", *, comparable: bool = True) -> Iterator[Taken]:
+    """A measurement of each page: of its slowest address."""
+    slowest: dict[str, tuple[str, Took]] = {}
+    for name, found in every_page(url, word):
+        page = name.partition(",")[0].partition(".")[0].partition(" of ")[0]
+        if page not in slowest or found.processor > slowest[page][1].processor:
+            slowest[page] = name, found
+    for page, (name, found) in slowest.items():
+        sql = ""
+        if found.sql_processor:
+            ratio = found.processor / found.sql_processor
+            sql = (
+                f"; in SQL {found.sql_processor:.1f} ms ({found.sql:.1f} ms on the clock), "
+                f"ratio {ratio:.1f}"
+            )
+        yield Taken(
+            f"console-{page.replace(' ', '-')}", found.processor, found.median / 1000,
+            found.processor / 1000, f"{name}: first byte after {found.median:.1f} ms{sql}",
+            comparable,
+        )  # fmt: skip
+
+
+def every_page(url: str, word: str = "") -> Iterator[tuple[str, Took]]:
+    """Every address over this log, with the word in its name. Raises where one is no page."""
+    folder = dict(each.split("=") for each in urlsplit(url).query.split("&"))["host"]
+    database = Servers(int(Path(unquote(folder), "postmaster.pid").read_text().split()[0]))
     with (
         console(**settings_for(url)) as base,
         psycopg.connect(url, autocommit=True, prepare_threshold=None) as connection,
     ):
-        folder = dict(each.split("=") for each in urlsplit(url).query.split("&"))["host"]
-        database = Servers(int(Path(unquote(folder), "postmaster.pid").read_text().split()[0]))
-        print(
-            f"{'':28} {'first':>9} {'median':>9} {'worst':>9} {'cpu':>9} {'sql':>9} {'sqlcpu':>9}"
-        )
         for each in addresses(connection):
             if word in each.name:
                 found = took(base, connection, each, database)
-                ratio = found.processor / (found.sql_processor or 1)
-                print(
-                    f"{each.name:28} {found.first:9.1f} {found.median:9.1f} {found.worst:9.1f} "
-                    f"{found.processor:9.1f} {found.sql or 0:9.1f} {found.sql_processor or 0:9.1f} "
-                    f"{ratio:5.1f} {found.status} {found.size:,}", flush=True,
-                )  # fmt: skip
+                if found.status not in (200, 303):
+                    raise RuntimeError(f"{each.path} answered {found.status}")
+                yield each.name, found
+
+
+BENCHMARKS = (Benchmark("console", ROWS, begin, versions=False),)
+
+
+def main() -> None:
+    """Measure over a log that was kept."""
+    print(f"{'':28} {'first':>9} {'median':>9} {'worst':>9} {'cpu':>9} {'sql':>9} {'sqlcpu':>9}")
+    for name, found in every_page(sys.argv[1], " ".join(sys.argv[2:])):
+        ratio = found.processor / (found.sql_processor or 1)
+        print(
+            f"{name:28} {found.first:9.1f} {found.median:9.1f} {found.worst:9.1f} "
+            f"{found.processor:9.1f} {found.sql or 0:9.1f} {found.sql_processor or 0:9.1f} "
+            f"{ratio:5.1f} {found.status} {found.size:,}", flush=True,
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

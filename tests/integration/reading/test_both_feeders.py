@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import projections.batch as batching
 from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
+from failproof_es.core.summary import RunSummary
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.reading.rows import RowFeeder
@@ -152,12 +154,34 @@ def test_summaries_are_listed_newest_first_and_cost_as_many_queries_for_many_run
         assert [each.run_id for each in log] == [life.run_id for life in reversed(lives)]
         assert list(feeder.summaries()) == log
         assert list(feeder.summaries(limit=3)) == log[:3]
+        totals = [each.totals for each in log if isinstance(each, RunSummary)]
+        assert list(feeder.totals()) == totals and len(totals) == len(log)
+        assert list(LogFeeder(connection).totals(before=3)) == list(feeder.totals(before=3))
+        fewer = counted(connection, lambda: list(feeder.totals(limit=2)))
+        assert counted(connection, lambda: list(feeder.totals())) <= fewer + 1  # older prices
+        messages_are_cut(feeder, connection)
         assert list(feeder.summaries(before=3)) == list(LogFeeder(connection).summaries(before=3))
         for limit in (2**63 - 1, 2**63, 10**30):
             assert list(feeder.summaries(limit=limit)) == log
             assert list(LogFeeder(connection).summaries(limit=limit)) == log
         few = counted(connection, lambda: list(feeder.summaries(limit=2)))
         assert counted(connection, lambda: list(feeder.summaries())) <= few + 1  # older prices
+
+
+def messages_are_cut(feeder: Feeder, connection: psycopg.Connection[Any]) -> None:
+    """Of the messages of failed attempts as many as are wanted, whoever is asked."""
+    most = 0
+    for whole in feeder.summaries():
+        assert isinstance(whole, RunSummary)
+        for each in (feeder, LogFeeder(connection)):
+            cut = each.summary(whole.run, messages=1)
+            said = whole.messages()
+            most = max(most, len(said))
+            assert len(cut.messages()) == min(len(said), 1)
+            assert cut.more_messages == max(len(said) - 1, 0)
+            assert [count for _, count in cut.messages()] == [count for _, count in said[:1]]
+            assert cut.total == whole.total
+    assert most > 1
 
 
 def counted(connection: psycopg.Connection[Any], ask: Callable[[], Any]) -> int:

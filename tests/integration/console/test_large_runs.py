@@ -1,0 +1,151 @@
+"""Of large runs pages count less, and say so: what they do tell is what they tell of small ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from failproof_es.console.pages import compare, run
+from failproof_es.reading import chosen_results
+from failproof_es.reading.overviews import counted_results, distributions
+from tests.integration.console.test_results import rows_of
+
+COUNTED = (
+    "", "status=failed", "status=passed", "status=lost", "status=abandoned", "status=unscored",
+    "status=running", "model=openai:mock", "suite=language", "category=hard", "primary=refusal",
+    "suite=arithmetic&category=hard", "status=failed&suite=language", "suite=nowhere",
+    "primary=refusal&suite=arithmetic",
+)  # fmt: skip
+NOT_COUNTED = (
+    "status=lost&suite=language", "text=number", "attempts=2", "error=http_500", "latency=0-500",
+    "status=failed&primary=refusal", "text=nobody+says+this",
+)  # fmt: skip
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run is large."""
+    monkeypatch.setattr(counted_results, "LARGE", 0)
+    monkeypatch.setattr(distributions, "LARGE", 0)
+
+
+def numbers(client: httpx.Client, query: str) -> dict[str, Any]:
+    page: dict[str, Any] = client.get(f"/runs/1/results.json?limit=200&{query}").json()
+    return {
+        "matching": page["paging"]["matching"], "total": page["paging"]["total"],
+        "running": page["running"], "newer": page["newer"],
+        "rows": [row["evaluation_id"] for row in page["rows"]],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("query", [*COUNTED, *NOT_COUNTED])
+@pytest.mark.parametrize("moment", ["now", "before"])
+def test_counters_tell_what_rows_tell(
+    client: httpx.Client,
+    console_log: str,
+    query: str,
+    moment: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if moment == "before":
+        positions = sorted(row["last_position"] for row in rows_of(console_log, 1))
+        query += f"&up_to={positions[len(positions) // 2]}"
+    by_rows = numbers(client, query)
+    monkeypatch.setattr(counted_results, "LARGE", 0)
+    stored = numbers(client, query)
+    if query.removesuffix(f"&up_to={query.rpartition('=')[2]}") in NOT_COUNTED:
+        assert stored["matching"] is None
+        stored["matching"] = by_rows["matching"]
+    assert stored == by_rows
+
+
+@pytest.mark.usefixtures("large")
+def test_the_facets_of_a_large_run_have_the_counts_that_are_kept(client: httpx.Client) -> None:
+    page = client.get("/runs/1/results.json?limit=200").json()
+    assert page["counted"] is False
+    states = [row["state"] for row in page["rows"]]
+    [status] = [each for each in page["facets"] if each["name"] == "status"]
+    assert {each["value"]: each["results"] for each in status["values"]} == {
+        state: states.count(state) for state in states
+    }
+
+
+@pytest.mark.parametrize("query", ["text=number+1", "attempts=2", "suite=language&status=passed"])
+def test_what_is_rare_is_looked_for_among_a_few_and_nothing_is_missed(
+    client: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = client.get(f"/runs/1/results.json?limit=200&{query}").json()
+    assert whole["looked_at"] is None and whole["paging"]["next"] is None
+    for name in ("LOOKED_AT", "LOOKED_INTO"):
+        monkeypatch.setattr(chosen_results, name, 5)
+    found: list[dict[str, Any]] = []
+    after, stopped = "", 0
+    while True:
+        page = client.get(f"/runs/1/results.json?limit=3&{query}{after}").json()
+        html = client.get(f"/runs/1/results?limit=3&{query}{after}").text
+        assert ("among 5 results from here on" in html) == (page["looked_at"] == 5)
+        found += page["rows"]
+        stopped += page["looked_at"] is not None
+        if page["paging"]["next"] is None:
+            break
+        after = f"&after={page['paging']['next']}"
+    assert found == whole["rows"] and found
+    assert stopped
+
+
+def test_charts_of_a_large_run_are_of_some_of_it_and_say_so(
+    client: httpx.Client, console_log: str, large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(distributions, "DRAWN", 12)
+    page = client.get("/runs/1/charts.json").json()
+    assert page["drawn"] == 12
+    with psycopg.connect(console_log) as connection:
+        row = connection.execute(
+            "WITH first AS (SELECT prompt_id FROM projections.planned_cases JOIN projections.runs "
+            "USING (run_id) WHERE run_number = 1 ORDER BY prompt_id LIMIT 6) "
+            "SELECT count(latency_ms), count(*) FILTER (WHERE finished_at IS NOT NULL) "
+            "FROM projections.evaluations JOIN first USING (prompt_id) JOIN projections.runs "
+            "USING (run_id) WHERE run_number = 1"
+        ).fetchone()
+    assert row == (
+        sum(each["answers"] for each in page["spreads"]),
+        sum(each["points"][-1][1] for each in page["progress"]),
+    )
+    assert "drawn from 12 planned evaluations" in client.get("/runs/1/charts").text
+
+
+def test_a_comparison_of_many_cases_is_of_some_and_says_so(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "/compare{}?base=1&other=2&show=all"
+    whole = client.get(url.format(".json")).json()
+    assert whole["compared_cases"] == whole["same_cases"]
+    every = client.get(url.format(".jsonl")).text
+    monkeypatch.setattr(compare, "MOST_PAIRED", 9)
+    page = client.get(url.format(".json")).json()
+    assert page["compared_cases"] == 9 < page["same_cases"] == whole["same_cases"]
+    assert 0 < page["paging"]["total"] <= 9
+    pairs = [json.loads(line) for line in every.splitlines()]
+    first = sorted({each["prompt_id"] for each in pairs})[:9]
+    told = page["models"][0]
+    assert told["both_passed"] + told["worse"] == sum(
+        each["base_passed"] for each in pairs if each["prompt_id"] in first
+    )
+    assert client.get(url.format(".jsonl")).text == every
+    assert "9 of 24 are compared" in client.get(url.format("")).text
+
+
+def test_messages_that_a_page_does_not_name_are_counted(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = client.get("/runs/1.json").json()
+    assert len(whole["errors"]) > 1 and whole["more_errors"] == 0
+    monkeypatch.setattr(run, "MOST_MESSAGES", 1)
+    page = client.get("/runs/1.json").json()
+    assert page["errors"][0]["attempts"] == whole["errors"][0]["attempts"]
+    assert page["more_errors"] == len(whole["errors"]) - 1
+    assert page["shape"] == whole["shape"]
