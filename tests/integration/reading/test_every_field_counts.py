@@ -14,6 +14,7 @@ import failproof_es.reading.rows as rows_module
 from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
+from failproof_es.reading.counter_rows import READ
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.store import Store
@@ -110,7 +111,7 @@ def test_a_column_or_counter_that_is_left_out_is_found(
         "group": GROUPS, "asking": ASKING, "usage": USAGE, "error": ERRORS, "lost": LOST,
         "latency": LATENCIES,
     }  # fmt: skip
-    readers = dict(rows_module._READ)
+    readers = dict(READ)
     for kind, table in kinds.items():
         for name in (*table.words, *table.sums, *table.key):
             if name in ("planned", "group_key", "error_key", "lost_key", "purpose") or (
@@ -125,10 +126,10 @@ def test_a_column_or_counter_that_is_left_out_is_found(
                 )
                 readers[kind](counts, {**row, name: changed})
 
-            monkeypatch.setitem(rows_module._READ, kind, less)
+            monkeypatch.setitem(READ, kind, less)
             if not recorded.found():
                 unnoticed.append(f"{kind}.{name}")
-            monkeypatch.setitem(rows_module._READ, kind, readers[kind])
+            monkeypatch.setitem(READ, kind, readers[kind])
     assert unnoticed == []
     assert CLASSES.sums == ("evaluations",)
 
