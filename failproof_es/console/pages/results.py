@@ -22,6 +22,7 @@ from failproof_es.reading.overviews.counted_results import (
     FacetValue,
     count_results,
     facets_of,
+    is_large,
 )
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.reader import resolve_run
