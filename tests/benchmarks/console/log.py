@@ -294,8 +294,8 @@ def fill(
         ends: type[Event] | None = RunCompleted
         if n >= runs - GOING:
             ends = None
-        elif n % 40 == 0:
-            ends = (RunFailed, RunPaused)[n % 80 // 40]
+        elif n % 20 == 0:
+            ends = (RunFailed, RunPaused)[n % 40 // 20]
         run_id = log.run(f"{name} {n}", asked, MODELS, REPETITIONS, ends)
         going = run_id if ends is None else going
     log.flush()

@@ -29,7 +29,7 @@ from tests.benchmarks.servers import benchmark_server
 from tests.benchmarks.watch import exact_processor_s
 from tests.console import console, settings_for
 
-REQUESTS = 5
+REQUESTS = 3
 LONGEST_S = 10.0
 
 

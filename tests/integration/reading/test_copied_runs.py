@@ -11,10 +11,12 @@ import pytest
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from projections.runner import rebuild, status
 from tests.benchmarks import filling
+from tests.benchmarks.console import log
 from tests.benchmarks.filling import Filler
 from tests.benchmarks.rebuild import begun, history
 
@@ -83,3 +85,25 @@ def _timeless(state: bytes) -> dict[str, Any]:
     told: dict[str, Any] = orjson.loads(state)
     assert told.pop("timestamp")
     return told
+
+
+def test_the_console_s_log_is_one_that_the_engine_could_have_written(
+    store: Store, administrator: psycopg.Connection[Any]
+) -> None:
+    filled = log.fill(store, administrator, 800, 60)
+    with store.connect() as connection:
+        odd = connection.execute(
+            "SELECT (SELECT count(*) FROM projections.unplaced_events), "
+            "(SELECT count(*) FROM projections.runs WHERE NOT told OR impossible > 0), "
+            "(SELECT count(*) FROM projections.runs), "
+            "(SELECT count(*) FROM failproof.run_asked_list WHERE asking_id IS NULL)"
+        ).fetchone()
+        assert odd == (0, 0, 60, 0)
+        rows, events = RowFeeder(connection), LogFeeder(connection)
+        for run_id in (filled.large, filled.other, filled.going):
+            assert rows.summary(rows.run(run_id)) == events.summary(events.run(run_id))
+        whole = rows.summary(rows.run(filled.large))
+        assert whole.total.passed and whole.total.failed and whole.total.awaiting
+        assert whole.lost() and len(whole.messages()) > 3 and len(whole.by_suite()) == 40
+        states = {run_id for (run_id,) in connection.execute("SELECT status FROM projections.runs")}
+        assert states == {"running", "completed", "failed", "paused"}

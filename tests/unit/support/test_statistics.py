@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from failproof_es.core.exact_numbers import difference
 from failproof_es.support.statistics import (
@@ -338,3 +339,24 @@ def test_an_interval_of_differences_that_ends_at_zero_ends_exactly_there() -> No
     assert found is not None
     assert found.low == 0 or abs(found.low) > 1e-9
     assert found.high == 0 or abs(found.high) > 1e-9
+
+
+@pytest.mark.parametrize("total", [1, 2, 7, 60, 1_000, 499_999])
+def test_wilsons_interval_is_that_of_scipy(total: int) -> None:
+    for passed in sorted({0, 1, total // 3, total // 2, total - 1, total}):
+        for confidence in (0.9, 0.95):
+            known = stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
+            found = wilson(passed, total, confidence)
+            assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=1e-14)
+
+
+def test_mcnemars_test_needs_no_permutation() -> None:
+    """Each pair is alone: p is McNemar's, and what is told of clusters is as it was."""
+    pairs = [(True, False)] * 9 + [(False, True)] * 3 + [(True, True)] * 20
+    found = compare_outcomes(pairs)
+    scores = compare_scores([float(one) - float(other) for one, other in pairs])
+    assert found.test == "exact McNemar" and scores.test == "permutation of signs"
+    assert found.p == pytest.approx(stats.binomtest(3, 12).pvalue)
+    assert (found.difference, found.interval) == (scores.difference, scores.interval)
+    assert found.smallest_effect == scores.smallest_effect
+    assert (found.first_only, found.second_only) == (9, 3)
