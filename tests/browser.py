@@ -25,15 +25,18 @@ class Beacon:
 
 
 @contextlib.contextmanager
-def beacon() -> Iterator[Beacon]:
-    """A server that hears every request that hostile text causes."""
+def beacon(page: bytes | None = None) -> Iterator[Beacon]:
+    """A server that hears every request that hostile text causes, and answers with this page."""
     paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             paths.append(self.path)
-            self.send_response(204)
+            self.send_response(204 if page is None else 200)
+            self.send_header("Content-Type", "text/html")
             self.end_headers()
+            if page is not None:
+                self.wfile.write(page)
 
         def do_POST(self) -> None:
             self.do_GET()

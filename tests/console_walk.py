@@ -74,9 +74,10 @@ class Walker:
             if wide := page.evaluate(_TOO_WIDE, width):
                 found.append(f"wider than {width} on {media}: {wide}")
         found += [f"on paper one does not see all of {each}" for each in page.evaluate(_CUT)]
-        if page.locator(".bar, .foot").first.is_visible():
+        bars = page.locator(".bar, .foot")
+        if bars.count() and bars.first.is_visible():
             found.append("the navigation is printed")
-        heading = page.locator("h1").inner_text()
+        heading = page.locator("h1").first.inner_text()
         found += [each for each in self._said if "status of 404" not in each]
         return [*found, *self._without_script(path, heading)]
 
@@ -102,7 +103,7 @@ class Walker:
                 yield f"after {at + 1} tabs the focus is on {focused}, and not on {each}"
                 return
             if not outlined or not there:
-                yield f"one does not see that {focused} has the focus"
+                yield f"one does not see that the focus is on {focused}"
         page.evaluate("document.activeElement.blur()")
         rows = page.locator("a.row-link").count()
         for key, at in (("j", 0), ("j", 1), ("k", 0)) if rows > 1 else ():
@@ -116,7 +117,7 @@ class Walker:
     def _without_script(self, path: str, heading: str) -> Iterator[str]:
         page = self.without_script
         page.goto(self._served + path)
-        if page.locator("h1").inner_text() != heading:
+        if page.locator("h1").first.inner_text() != heading:
             yield "without JavaScript it is another page"
         if page.locator("time").count() != page.locator("time .zone").count():
             yield "without JavaScript a date has no zone"

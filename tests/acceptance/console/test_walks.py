@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from failproof_es.store.embedded.server import EmbeddedServer
+from tests.browser import beacon
 from tests.browser import browser as chromium
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, settings_for
@@ -141,6 +142,27 @@ def _archived(world: World, topic: str) -> int:
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_of_every_kind_of_run(world: World, walker: Walker, path: str) -> None:
     assert walker.objections(located(world, path)) == []
+
+
+BAD_PAGE = b"""<!doctype html><title>no</title><h1>a</h1><h1>b</h1>
+<style>p { color: #ddd } a { outline: 0 !important }
+@media print { div { min-width: 9000px } }</style><p>pale</p><a href=/ id=one>one</a>
+<div style="width: 400px">wide</div><time>today</time><script src="/s.js"></script>
+<img src="http://localhost:9/x"><script>throw new Error("oops")</script>"""
+
+
+def test_a_bad_page_is_seen_to_be_bad(opened: Browser) -> None:
+    with beacon(BAD_PAGE) as served:
+        walker = Walker(opened, f"http://127.0.0.1:{served.port}")
+        said = "\n".join(walker.objections("/"))
+        walker.close()
+    for each in (
+        "2 headings", "its title is 'no'", "html-has-lang", "image-alt", "color-contrast",
+        "in the dark: color-contrast", "the focus is on", "/ does not lead to the search",
+        "wider than 320 on screen", "wider than 700 on print", "asked http://localhost:9/x",
+        "threw", "without JavaScript a date has no zone", "without JavaScript wider than 320",
+    ):  # fmt: skip
+        assert each in said, (each, said)
 
 
 @pytest.mark.parametrize("path", EMPTY)

@@ -100,7 +100,7 @@ def test_a_page_shows_what_its_json_holds(client: httpx.Client) -> None:
     for each in page["history"]:
         assert f"event {each['position']:,}" in text
     assert page["run"]["run_id"] in text
-    assert "NOT met" in text and "sealed" in text and "no problems found" in text
+    assert "not met" in text and "sealed" in text and "no problems found" in text
 
 
 def test_every_page_says_of_which_moment_it_is(client: httpx.Client, console_log: str) -> None:
