@@ -42,12 +42,12 @@ from failproof_es.store.writing.lease import LEASE_S, RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
 from tests.simulation.history import Drive, History
 from tests.simulation.plan import prepared
-from tests.simulation.quotas import Quotas
 from tests.simulation.world.database import SimulatedStore
 from tests.simulation.world.leases import SimulatedShardLeases
 from tests.simulation.world.loop import PROCESS, SimulatedLoop
 from tests.simulation.world.network import Sent, SimulatedTargets
 from tests.simulation.world.queue import SIMULATED_APP, OpenShards, SimulatedQueue
+from tests.simulation.world.quotas import Quotas
 from tests.simulation.world.shared_state import SimulatedState
 
 _AWAY = (RunBusy, LogUnavailable, JournalError, LeaseLost, psycopg.OperationalError)

@@ -174,9 +174,9 @@ class RunPage(PageModel):
     """Those that occur, in the order of tables."""
     suites: tuple[SuiteProgress, ...]
     errors: tuple[ErrorGroup, ...]
+    """The most frequent first."""
     more_errors: int
     """Other messages, less frequent than these."""
-    """The most frequent first."""
     lost: tuple[LostGroup, ...]
     gates: tuple[GateShown, ...]
     spending: Spending

@@ -21,9 +21,9 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "attempts.overlapping*": "tests/integration/engine/test_attempts.py",
         "protection.*": "the page of the ledger has the same, compared below",
     },
-    "results": {},
+    "results": {"looked_at": ABSENT_HERE + "tests/integration/console/test_large_runs.py"},
     "cost": {"prices[].*": "as PricesRecorded says it"},
-    "charts": STATISTICS | {},
+    "charts": STATISTICS | {"drawn": ABSENT_HERE + "tests/integration/console/test_large_runs.py"},
     "compare": STATISTICS
     | {
         "*.p": "a test of numbers that are compared: tests/unit/support",

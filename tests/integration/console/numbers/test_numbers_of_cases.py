@@ -65,7 +65,14 @@ def test_compare(served: str, ask: Ask) -> None:
     [cases] = ask("SELECT count(DISTINCT prompt_id) AS same FROM evaluation WHERE number IN (1, 2)")
     same = cases["same"]
     n.same(
-        "", {"same_cases": same, "cases.same": same, "only_base_cases": 0, "only_other_cases": 0}
+        "",
+        {
+            "same_cases": same,
+            "cases.same": same,
+            "only_base_cases": 0,
+            "only_other_cases": 0,
+            "compared_cases": same,
+        },
     )
     n.same("", {"base.run_number": 1, "other.run_number": 2})
     rows = ask(f"{PAIRS} AND model = %s", chosen["other_model"])

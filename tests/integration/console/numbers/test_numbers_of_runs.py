@@ -121,6 +121,12 @@ def test_run(served: str, ask: Ask, number: int) -> None:
         ],
         key=("model", "suite"),
     )  # fmt: skip
+    [told] = ask(
+        "SELECT count(DISTINCT (coalesce(p ->> 'judge', p ->> 'model_key'), p ->> 'kind', "
+        "p ->> 'message')) AS messages FROM log WHERE topic = 'ErrorRecorded' AND run_id = %s",
+        run["run_id"],
+    )
+    n.one("more_errors", told["messages"] - len(n.document["errors"]))
     n.rows(
         "errors",
         ask(
