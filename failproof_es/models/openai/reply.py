@@ -111,17 +111,26 @@ def _tool_call(value: Any) -> ToolCall:
 def _usage(usage: Any) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
-    details = usage.get("prompt_tokens_details")
-    if not isinstance(details, dict):
-        details = {}
+    return usage_of(usage, "prompt_tokens", "completion_tokens")
+
+
+def usage_of(usage: dict[str, Any], asked: str, answered: str) -> Usage:
+    """The counts under these two names, and their parts under `NAME_details`."""
+    details, thoughts = (_object(usage.get(f"{name}_details")) for name in (asked, answered))
     cached = count_or_none(details.get("cached_tokens"))
     written = count_or_none(details.get("cache_write_tokens"))
-    read = count_or_none(usage.get("prompt_tokens"))
+    reasoning = count_or_none(thoughts.get("reasoning_tokens"))
+    read, said = count_or_none(usage.get(asked)), count_or_none(usage.get(answered))
     if read is None or (cached or 0) + (written or 0) > read:
         cached = written = None  # parts that are more than the whole would cost less than nothing
     return Usage(
         input_tokens=read,
-        output_tokens=count_or_none(usage.get("completion_tokens")),
+        output_tokens=said,
         cached_input_tokens=cached,
         cache_write_tokens=written,
+        reasoning_tokens=None if said is None or (reasoning or 0) > said else reasoning,
     )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -126,7 +126,6 @@ OWN = "provider: python, model: m, class: 'a:B'"
             "known: anthropic, local, ollama, openai, python;",
         ),
         (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "is not supported by provider `anthropic`"),
-        (f"judge: {{{CLAUDE}, stream: true}}", "judge.stream", "is not supported by"),
         (f"judge: {{{CLAUDE}, temperature: 1.5}}", "judge.temperature", "at most 1"),
         (f"judge: {{{CLAUDE}, structured_output: true}}", "judge.structured_output", "schema"),
         (f"judge: {{{OWN}, structured_output: true}}", "judge.structured_output", "schema"),

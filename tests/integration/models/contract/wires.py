@@ -73,7 +73,7 @@ class OpenAIWire(WireFormat):
 
 
 class AnthropicWire(WireFormat):
-    """The Messages API, whole."""
+    """The Messages API, whole and as server-sent events."""
 
     def answer(
         self,
@@ -94,7 +94,34 @@ class AnthropicWire(WireFormat):
         }  # fmt: skip
         if usage:
             document["usage"] = {"input_tokens": 10, "output_tokens": 5}
+        if orjson.loads(asked.body).get("stream"):
+            return self._streamed(document, text)
         return _json(200, document)
+
+    def _streamed(self, document: dict[str, Any], text: str) -> Reply:
+        begun = {**document, "content": [], "stop_reason": None}
+        events: list[dict[str, Any]] = [
+            {"type": "message_start", "message": begun},
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "text", "text": ""},
+            },
+        ]
+        for piece in _pieces(text):
+            delta = {"type": "text_delta", "text": piece}
+            events.append({"type": "content_block_delta", "index": 0, "delta": delta})
+        ended = {"stop_reason": document["stop_reason"], "stop_sequence": None}
+        events += [
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": ended, "usage": document.get("usage")},
+            {"type": "message_stop"},
+        ]
+        written = [
+            b"event: %b\ndata: %b\n\n" % (event["type"].encode(), orjson.dumps(event))
+            for event in events
+        ]
+        return Reply(200, written, "text/event-stream; charset=utf-8")
 
     def error(self, status: int, message: str) -> Reply:
         said = {"type": "invalid_request_error", "message": message}
