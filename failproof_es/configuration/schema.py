@@ -94,11 +94,17 @@ class Model(Section):
 
     provider: Annotated[
         str,
-        Field(min_length=1, examples=["openai", "anthropic", "ollama", "local", "python"]),
+        Field(
+            min_length=1,
+            examples=[
+                *("openai", "openai-responses", "anthropic", "gemini", "ollama", "local", "python"),
+            ],
+        ),
     ]
     """How the model is reached. `openai`: OpenAI's chat completions, which most servers offer.
-    `anthropic`: its Messages API. `ollama`: Ollama's own API. `local`: a model on this machine.
-    `python`: a class of your own. An installed package may offer more."""
+    `openai-responses`: OpenAI's newer API. `anthropic`: its Messages API. `gemini`: Google's API.
+    `ollama`: Ollama's own API. `local`: a model on this machine. `python`: a class of your own. An
+    installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
@@ -110,8 +116,9 @@ class Model(Section):
     base_url: str | None = None
     """The URL of the server, such as http://127.0.0.1:8000/v1."""
     api_key_env: Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = None
-    """The name of the environment variable that holds the key; never the key. Unless given,
-    ANTHROPIC_API_KEY for `anthropic`, OPENAI_API_KEY where `base_url` is https://api.openai.com."""
+    """The name of the environment variable that holds the key; never the key. Unless given, the
+    vendor's own at the vendor's own URL, such as OPENAI_API_KEY or GEMINI_API_KEY;
+    ANTHROPIC_API_KEY for `anthropic` anywhere."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
     """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`."""
     max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
@@ -127,7 +134,7 @@ class Model(Section):
     parameters: dict[str, Any] = {}
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
     options: dict[str, Any] = {}
-    """Settings of a provider from an installed package; its documentation describes them."""
+    """Settings that only one provider has; the documentation of the provider describes them."""
     concurrent_requests: _Limit = None
     """The most requests that its server may have at once, from all workers together, with this key.
     Of entries that share both, and of runs that do, the lowest counts; of the next two as well."""

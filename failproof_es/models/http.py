@@ -177,6 +177,11 @@ class HttpProvider(ABC):
         """The names in the server's list of models. Raises `ValueError` where it is none."""
         return listed_ids(listing)
 
+    @staticmethod
+    def refuses_key(status: int, body: bytes) -> bool:
+        """Whether a reply to the request for the list of models says that the key is none."""
+        return status in (401, 403)
+
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
         """See `Provider.get_completion`."""
         model = with_parameters(self.model, params)
@@ -270,7 +275,7 @@ class HttpProvider(ABC):
             raise self._unreachable(str(error)) from None
         except BodyTooLong:
             return self._remark(b"")
-        if reply.status in (401, 403):
+        if self.refuses_key(reply.status, reply.body):
             variable = self.model.api_key_env
             raise InvalidInput.because(
                 f"model {self.model.model}: {self.base_url} refuses the key (HTTP {reply.status})",

@@ -8,11 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Protocol
 
-from failproof_es.events import ToolCall, Usage
+from failproof_es.events import ToolCall
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
-    count_or_none,
     name_or_none,
     read_document,
     require_few_calls,
@@ -20,6 +19,7 @@ from failproof_es.models.http_reply import (
     text_or_none,
 )
 from failproof_es.models.protocol import Answer
+from failproof_es.models.replies.openai_family import request_id, usage_of, withheld
 
 
 class StreamedDocument(Protocol):
@@ -31,7 +31,8 @@ class StreamedDocument(Protocol):
 
 def read_reply(reply: HttpReply) -> Answer:
     """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
-    return read_document(reply, partial(_answer, reply))
+    blocked = withheld(reply)
+    return read_document(reply, partial(_answer, reply)) if blocked is None else blocked
 
 
 def read_streamed(reply: HttpReply, stream: StreamedDocument) -> Answer:
@@ -68,8 +69,8 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         refusal=refusal,
         tool_calls=tool_calls,
         model=name_or_none(document.get("model")),
-        provider_request_id=reply.headers.get("x-request-id") or name_or_none(document.get("id")),
-        usage=_usage(document.get("usage")),
+        provider_request_id=request_id(reply.headers) or name_or_none(document.get("id")),
+        usage=usage_of(document.get("usage"), "prompt_tokens", "completion_tokens"),
         first_token_ms=reply.first_token_ms,
     )
 
@@ -106,31 +107,3 @@ def _tool_call(value: Any) -> ToolCall:
             "malformed_response", "a tool call lacks its name or its arguments", "transient"
         )
     return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=arguments)
-
-
-def _usage(usage: Any) -> Usage:
-    if not isinstance(usage, dict):
-        return Usage()
-    return usage_of(usage, "prompt_tokens", "completion_tokens")
-
-
-def usage_of(usage: dict[str, Any], asked: str, answered: str) -> Usage:
-    """The counts under these two names, and their parts under `NAME_details`."""
-    details, thoughts = (_object(usage.get(f"{name}_details")) for name in (asked, answered))
-    cached = count_or_none(details.get("cached_tokens"))
-    written = count_or_none(details.get("cache_write_tokens"))
-    reasoning = count_or_none(thoughts.get("reasoning_tokens"))
-    read, said = count_or_none(usage.get(asked)), count_or_none(usage.get(answered))
-    if read is None or (cached or 0) + (written or 0) > read:
-        cached = written = None  # parts that are more than the whole would cost less than nothing
-    return Usage(
-        input_tokens=read,
-        output_tokens=said,
-        cached_input_tokens=cached,
-        cache_write_tokens=written,
-        reasoning_tokens=None if said is None or (reasoning or 0) > said else reasoning,
-    )
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -102,6 +102,7 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
 
 
 CLAUDE = "provider: anthropic, model: m, api_key_env: KEY"
+GPT = "provider: openai-responses, model: m"
 OWN = "provider: python, model: m, class: 'a:B'"
 
 
@@ -121,10 +122,20 @@ OWN = "provider: python, model: m, class: 'a:B'"
             "is not supported by provider",
         ),
         (
-            "judge: {provider: gemini, model: m}",
+            "judge: {provider: grok, model: m}",
             "judge.provider",
-            "known: anthropic, local, ollama, openai, python;",
+            "known: anthropic, gemini, local, ollama, openai, openai-responses, python;",
         ),
+        ("judge: {provider: gemini, model: models/g}", "judge.model", "holds a slash"),
+        (
+            f"judge: {{{GPT}, seed: 7}}",
+            "judge.seed",
+            "not supported by provider `openai-responses`",
+        ),
+        (f"judge: {{{GPT}, options: {{leave: [x]}}}}", "judge.options", "has no `leave`"),
+        (f"judge: {{{GPT}, options: {{leave_out: [model]}}}}", "judge.options", "`temperature`"),
+        (f"judge: {{{GPT}, options: {{leave_out: x}}}}", "judge.options", "is a list"),
+        (f"judge: {{{GPT}, parameters: {{background: true}}}}", "judge.parameters", "`background`"),
         (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "is not supported by provider `anthropic`"),
         (f"judge: {{{CLAUDE}, temperature: 1.5}}", "judge.temperature", "at most 1"),
         (f"judge: {{{CLAUDE}, structured_output: true}}", "judge.structured_output", "schema"),

@@ -17,7 +17,13 @@ from failproof_es.models.ollama.provider import OllamaProvider, StreamedLines
 from failproof_es.models.protocol import LONGEST_TEXT_BYTES, Answer, ModelError, Provider
 from failproof_es.testing.other_side import FakeServer, Fault, ProviderServer, ReceivedRequest
 from failproof_es.testing.provider_contract import ProviderContract
-from tests.integration.models.contract.wires import AnthropicWire, OllamaWire, OpenAIWire
+from tests.integration.models.contract.wires import (
+    AnthropicWire,
+    GeminiWire,
+    OllamaWire,
+    OpenAIWire,
+    ResponsesWire,
+)
 
 
 def url(side: ProviderServer, path: str) -> str:
@@ -53,6 +59,26 @@ class TestOllama(ProviderContract):
 
     def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "llama-test", "base_url": url(side, "")}
+
+
+class TestResponses(ProviderContract):
+    provider = "openai-responses"
+
+    def server(self) -> ProviderServer:
+        return FakeServer(ResponsesWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "gpt-test", "base_url": url(side, "/v1")}
+
+
+class TestGemini(ProviderContract):
+    provider = "gemini"
+
+    def server(self) -> ProviderServer:
+        return FakeServer(GeminiWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "gemini-test", "base_url": url(side, "/v1beta")}
 
 
 def streamed(*lines: object) -> Answer:

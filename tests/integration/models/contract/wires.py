@@ -117,11 +117,7 @@ class AnthropicWire(WireFormat):
             {"type": "message_delta", "delta": ended, "usage": document.get("usage")},
             {"type": "message_stop"},
         ]
-        written = [
-            b"event: %b\ndata: %b\n\n" % (event["type"].encode(), orjson.dumps(event))
-            for event in events
-        ]
-        return Reply(200, written, "text/event-stream; charset=utf-8")
+        return _named_events(events)
 
     def error(self, status: int, message: str) -> Reply:
         said = {"type": "invalid_request_error", "message": message}
@@ -180,3 +176,101 @@ class OllamaWire(WireFormat):
 
     def without_content(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"model": "m", "message": {"role": "assistant"}, "done": True})
+
+
+class ResponsesWire(OpenAIWire):
+    """OpenAI's `/responses`, whole and as server-sent events."""
+
+    def answer(
+        self,
+        asked: ReceivedRequest,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        body = orjson.loads(asked.body)
+        part = {"type": "output_text", "text": text, "annotations": []}
+        item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+        if call is not None:
+            arguments = orjson.dumps(call[1]).decode()
+            item = {"type": "function_call", "call_id": "c1", "name": call[0]}
+            item["arguments"] = arguments
+        document = {
+            "id": "resp_1", "object": "response", "status": "completed", "error": None,
+            "model": model or body["model"], "output": [item],
+            "usage": {"input_tokens": 10, "output_tokens": 5} if usage else None,
+        }  # fmt: skip
+        if not body.get("stream"):
+            return _json(200, document)
+        begun = {**document, "status": "in_progress", "output": []}
+        events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+        events += [
+            {"type": "response.output_text.delta", "output_index": 0, "delta": piece}
+            for piece in _pieces(text)
+        ]
+        events.append({"type": "response.completed", "response": document})
+        return _named_events(events)
+
+    def empty(self, asked: ReceivedRequest) -> Reply:
+        return _json(200, {"id": "r", "status": "completed", "output": []})
+
+    def without_content(self, asked: ReceivedRequest) -> Reply:
+        item = {"type": "message", "content": []}
+        return _json(200, {"id": "r", "status": "completed", "output": [item]})
+
+
+class GeminiWire(WireFormat):
+    """`generateContent`, and `streamGenerateContent` as server-sent events."""
+
+    def answer(
+        self,
+        asked: ReceivedRequest,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        path, _, query = asked.path.partition("?")
+        asked_model = path.rpartition("/")[2].partition(":")[0]
+        head: dict[str, Any] = {"modelVersion": model or asked_model, "responseId": "r1"}
+        if usage:
+            counts = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+            head["usageMetadata"] = counts
+        if call is not None:
+            called = {"functionCall": {"name": call[0], "args": call[1]}}
+            return _json(200, {**head, "candidates": [_candidate(called, "STOP")]})
+        if query != "alt=sse":
+            return _json(200, {**head, "candidates": [_candidate({"text": text}, "STOP")]})
+        *first, last = [{"text": piece} for piece in _pieces(text)] or [{"text": ""}]
+        chunks = [{**head, "candidates": [_candidate(part)]} for part in first]
+        chunks.append({**head, "candidates": [_candidate(last, "STOP")]})
+        written = [b"data: " + orjson.dumps(chunk) + b"\r\n\r\n" for chunk in chunks]
+        return Reply(200, written, "text/event-stream")
+
+    def error(self, status: int, message: str) -> Reply:
+        return _json(status, {"error": {"code": status, "message": message, "status": "UNKNOWN"}})
+
+    def listing(self, names: Sequence[str]) -> Reply:
+        return _json(200, {"models": [{"name": f"models/{name}"} for name in names]})
+
+    def empty(self, asked: ReceivedRequest) -> Reply:
+        return _json(200, {"usageMetadata": {"promptTokenCount": 1}})
+
+    def without_content(self, asked: ReceivedRequest) -> Reply:
+        return _json(200, {"candidates": [{"finishReason": "STOP", "index": 0}]})
+
+
+def _candidate(part: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    ended = {} if reason is None else {"finishReason": reason}
+    return {"content": {"parts": [part], "role": "model"}, "index": 0, **ended}
+
+
+def _named_events(events: Sequence[dict[str, Any]]) -> Reply:
+    written = [
+        b"event: %b\ndata: %b\n\n" % (event["type"].encode(), orjson.dumps(event))
+        for event in events
+    ]
+    return Reply(200, written, "text/event-stream; charset=utf-8")

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from tests.integration.models.contract.speaking import anthropic, ollama, openai
+from tests.integration.models.contract.speaking import (
+    anthropic,
+    gemini,
+    ollama,
+    openai,
+    openai_responses,
+)
 
-SPOKEN = (openai.SPEAKS, anthropic.SPEAKS, ollama.SPEAKS)
+SPOKEN = (openai.SPEAKS, openai_responses.SPEAKS, anthropic.SPEAKS, gemini.SPEAKS, ollama.SPEAKS)

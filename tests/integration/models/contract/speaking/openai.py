@@ -149,6 +149,14 @@ EXAMPLES = {
         reply=document(200, completion(said(""), "content_filter"), **HEADERS),
         finish_reason="content_filter", **KNOWN,
     ),
+    "blocked_request": Example(
+        reply=error(
+            400, "invalid_request_error", "content_filter",
+            "The response was filtered due to the prompt triggering a policy.", x_request_id=ID,
+        ),
+        finish_reason="content_filter", request_id=ID,
+        refusal="The response was filtered due to the prompt triggering a policy.",
+    ),
     "rate_limited": Example(
         reply=error(
             429, "requests", "rate_limit_exceeded", "Rate limit reached for gpt-4o",
