@@ -120,7 +120,8 @@ class Model(Section):
     vendor's own at the vendor's own URL, such as OPENAI_API_KEY or GEMINI_API_KEY;
     ANTHROPIC_API_KEY for `anthropic` anywhere."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
-    """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`."""
+    """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`, and
+    `stream_completion(prompt, params)` to stream."""
     max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     """The longest answer, in tokens; a reasoning model's thoughts count."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0

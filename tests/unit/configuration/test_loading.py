@@ -140,7 +140,6 @@ OWN = "provider: python, model: m, class: 'a:B'"
         (f"judge: {{{CLAUDE}, temperature: 1.5}}", "judge.temperature", "at most 1"),
         (f"judge: {{{CLAUDE}, structured_output: true}}", "judge.structured_output", "schema"),
         (f"judge: {{{OWN}, structured_output: true}}", "judge.structured_output", "schema"),
-        (f"judge: {{{OWN}, stream: true}}", "judge.stream", "it does not stream"),
         (f"judge: {{{OWN}, parameters: {{seed: 7}}}}", "judge.parameters", "`seed`"),
         ("judges: [{provider: openai, model: m}]", "judges[0].base_url", "missing"),
         ("judge: {provider: anthropic, model: m, api_key_env: ~}", "judge.api_key_env", "missing"),

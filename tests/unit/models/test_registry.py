@@ -181,3 +181,25 @@ def test_a_key_is_looked_for_where_its_vendor_has_it() -> None:
     assert variable("nobody") is None
     keys = model_keys([Model(provider=p, model="m") for p in ("ollama", "local")])
     assert keys == ["ollama:m", "local:m"]
+
+
+NO_STREAM = """
+from tests.integration.models.contract.signed_plugin import SignedType
+from failproof_es.models.provider_type import Capabilities
+
+class Whole(SignedType):
+    name = "whole"
+    capabilities = Capabilities(tools=False, schema=False, streaming=False)
+
+PROVIDER = Whole()
+"""
+
+
+def test_a_stream_of_a_provider_that_answers_whole_is_refused(
+    packages: Install, tmp_path: Path
+) -> None:
+    packages("whole-plugin", {"whole": "whole_plugin:PROVIDER"}, NO_STREAM)
+    path = tmp_path / "run.yaml"
+    path.write_text(CONFIGURATION % "whole" + "    stream: true\n")
+    with pytest.raises(InvalidInput, match="it does not stream"):
+        load_configuration(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -212,6 +213,18 @@ class Told:
         return self.side.text
 
 
+class ToldToStream(Told):
+    """A class that can also answer piece by piece."""
+
+    def stream_completion(self, prompt: str, params: dict[str, Any]) -> Iterator[str]:
+        assert self.side is not None
+        text = self.get_completion(prompt, params)
+        if self.side.fault is Fault.CUT_STREAM:
+            yield text[:7]
+            raise ConnectionResetError("it broke")
+        yield from (text[at : at + 5] for at in range(0, len(text), 5))
+
+
 class TestPython(ProviderContract):
     provider = "python"
     lists_models = False
@@ -220,13 +233,17 @@ class TestPython(ProviderContract):
         *(Fault.ERROR_OBJECT, Fault.EMPTY, Fault.WITHOUT_CONTENT, Fault.RATE_LIMITED),
         *(Fault.UNAUTHORIZED, Fault.NOT_FOUND, Fault.WRONG_MODEL),
     )
-    kinds = {Fault.SERVER_ERROR: ["client_exception"], Fault.CUT: ["client_exception"]}
+    kinds = {
+        Fault.SERVER_ERROR: ["client_exception"],
+        Fault.CUT: ["client_exception"],
+        Fault.CUT_STREAM: ["client_exception"],
+    }
 
     def server(self) -> ProviderServer:
         return InThisProcess()
 
     def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "mine", "class": f"{__name__}:Told"}
+        return {"model": "mine", "class": f"{__name__}:ToldToStream"}
 
 
 def test_a_fake_server_can_be_stopped_while_it_is_silent() -> None:
