@@ -97,14 +97,16 @@ class Model(Section):
         Field(
             min_length=1,
             examples=[
-                *("openai", "openai-responses", "anthropic", "gemini", "ollama", "local", "python"),
+                *("openai", "openai-responses", "azure", "mistral", "openrouter", "anthropic"),
+                *("bedrock", "gemini", "vertex", "ollama", "local", "python"),
             ],
         ),
     ]
     """How the model is reached. `openai`: OpenAI's chat completions, which most servers offer.
-    `openai-responses`: OpenAI's newer API. `anthropic`: its Messages API. `gemini`: Google's API.
-    `ollama`: Ollama's own API. `local`: a model on this machine. `python`: a class of your own. An
-    installed package may offer more."""
+    `openai-responses`: OpenAI's newer API. `azure`, `mistral`, `openrouter`: those of OpenAI's
+    protocol. `anthropic`: its Messages API. `bedrock`: Amazon's Converse API. `gemini`: Google's
+    API. `vertex`: the same in Google Cloud. `ollama`: Ollama's own API. `local`: a model on this
+    machine. `python`: a class of your own. An installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None

@@ -274,7 +274,7 @@ class HttpProvider(ABC):
         except Undecodable as error:
             raise self._unreachable(str(error)) from None
         except BodyTooLong:
-            return self._remark(b"")
+            return self.remark(b"")
         if self.refuses_key(reply.status, reply.body):
             variable = self.model.api_key_env
             raise InvalidInput.because(
@@ -283,7 +283,7 @@ class HttpProvider(ABC):
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",
             )
-        return self._remark(reply.body)
+        return self.remark(reply.body)
 
     async def available_models(self) -> list[str]:
         """See `Provider.available_models`. What the server lists."""
@@ -292,11 +292,27 @@ class HttpProvider(ABC):
         except (*UNUSABLE, ValueError, InvalidInput):
             return []
 
+    def listing(self) -> str:
+        """Where the server's list of models is."""
+        return f"{self.base_url}{self.listing_path}"
+
+    def remark(self, listing: bytes) -> str | None:
+        """What is worth saying about this model and the server's list of models."""
+        name = self.model.model
+        try:
+            listed = self.model_names(listing)
+        except ValueError:
+            return f"{self.base_url} does not list its models: {name} was not looked up"
+        if is_listed(name, listed):
+            return None
+        shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
+        return f"{self.base_url} does not list {name}; it lists: {shown or 'none'}"
+
     # -- inside ----------------------------------------------------------------------------
 
     async def _look(self, looks: CheckCache) -> Fetched:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
-        where = f"{self.base_url}{self.listing_path}"
+        where = self.listing()
 
         async def look() -> Fetched:
             return await fetch(
@@ -346,17 +362,6 @@ class HttpProvider(ABC):
             f"model {self.model.model}: {self.base_url} cannot be reached: {why}",
             remedy="start the server, or correct `base_url`: is its port right?",
         )
-
-    def _remark(self, listing: bytes) -> str | None:
-        name = self.model.model
-        try:
-            listed = self.model_names(listing)
-        except ValueError:
-            return f"{self.base_url} does not list its models: {name} was not looked up"
-        if is_listed(name, listed):
-            return None
-        shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
-        return f"{self.base_url} does not list {name}; it lists: {shown or 'none'}"
 
 
 def _shown(name: str) -> str:

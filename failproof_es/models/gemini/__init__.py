@@ -26,7 +26,7 @@ class GeminiType(HttpProviderType):
 
     name = "gemini"
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
-    default_base_url = f"https://{_HOST}/v1beta"
+    default_base_url: str | None = f"https://{_HOST}/v1beta"
     reserved = frozenset(
         {
             *("model", "contents", "systemInstruction", "system_instruction", "generationConfig"),
@@ -38,7 +38,7 @@ class GeminiType(HttpProviderType):
     def default_key_variable(self, base_url: str | None) -> str | None:
         """GEMINI_API_KEY at the vendor's own URL, and at no other."""
         try:
-            parts = urlsplit(base_url or self.default_base_url)
+            parts = urlsplit(base_url or self.default_base_url or "")
         except ValueError:  # no URL: the rules say so
             return None
         return "GEMINI_API_KEY" if (parts.scheme, parts.hostname) == ("https", _HOST) else None

@@ -12,6 +12,7 @@ from failproof_es.events import ToolCall
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
+    invalid_reply_of_error,
     name_or_none,
     read_document,
     require_few_calls,
@@ -49,6 +50,8 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices:
         raise InvalidReply("empty_choices", "the reply holds no choice", "transient")
+    if isinstance(choices[0], dict) and choices[0].get("error"):
+        raise invalid_reply_of_error(choices[0])
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
         raise InvalidReply("malformed_response", "the first choice holds no message", "transient")

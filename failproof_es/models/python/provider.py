@@ -92,7 +92,7 @@ class PythonProvider:
             **({} if model.seed is None else {"seed": model.seed}),
             **model.parameters,
         }
-        body = {"model": model.model, "prompt": _prompt(messages), "params": params}
+        body: dict[str, Any] = {"model": model.model, "prompt": _prompt(messages), "params": params}
         if model.stream:
             body["stream"] = True
         return PreparedRequest(f"python:{model.class_}", orjson.dumps(body))

@@ -76,7 +76,8 @@ def withheld_answer(reply: HttpReply, said: str | None) -> Answer:
 
 def request_id(headers: Mapping[str, str]) -> str | None:
     """What the server calls this request, in the header that it has for that."""
-    return headers.get("x-request-id") or headers.get("apim-request-id")
+    names = ("x-request-id", "apim-request-id", "mistral-correlation-id", "x-generation-id")
+    return next((headers[name] for name in names if headers.get(name)), None)
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -102,6 +102,8 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
 
 
 CLAUDE = "provider: anthropic, model: m, api_key_env: KEY"
+AWS = "provider: bedrock, model: m"
+AZURE = "provider: azure, model: m"
 GPT = "provider: openai-responses, model: m"
 OWN = "provider: python, model: m, class: 'a:B'"
 
@@ -124,7 +126,31 @@ OWN = "provider: python, model: m, class: 'a:B'"
         (
             "judge: {provider: grok, model: m}",
             "judge.provider",
-            "known: anthropic, gemini, local, ollama, openai, openai-responses, python;",
+            "known: anthropic, azure, bedrock, gemini, local, mistral, ollama, openai, "
+            "openai-responses, openrouter, python, vertex;",
+        ),
+        (f"judge: {{{AWS}}}", "judge.options", "`region` is missing"),
+        (f"judge: {{{AWS}, options: {{region: Ohio}}}}", "judge.options", "like us-east-1"),
+        (f"judge: {{{AWS}, options: {{region: us-east-1, x: 1}}}}", "judge.options", "has no `x`"),
+        (
+            f"judge: {{{AWS}, options: {{region: us-east-1, access_key_env: 7}}}}",
+            *("judge.options", "not the name of an environment variable"),
+        ),
+        (
+            f"judge: {{{AWS}, options: {{region: us-east-1, session_token_env: T}}}}",
+            *("judge.options", "no effect without `access_key_env`"),
+        ),
+        (f"judge: {{{AZURE}}}", "judge.base_url", "is missing"),
+        (f"judge: {{{AZURE}, base_url: 'http://x/openai/v1'}}", "judge.base_url", "own paths"),
+        (
+            f"judge: {{{AZURE}, base_url: 'http://x', options: {{api_version: latest}}}}",
+            *("judge.options", "'2024-10-21'"),
+        ),
+        (f"judge: {{{AZURE}, base_url: 'http://x', options: {{a: 1}}}}", "judge.options", "no `a`"),
+        ("judge: {provider: mistral, model: m, temperature: 1.8}", "judge.temperature", "1.5"),
+        (
+            "judge: {provider: vertex, model: m, options: {project: p}}",
+            *("judge.options", "`location` is missing"),
         ),
         ("judge: {provider: gemini, model: models/g}", "judge.model", "holds a slash"),
         (

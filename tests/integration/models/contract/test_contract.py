@@ -20,6 +20,7 @@ from failproof_es.testing.other_side import FakeServer, Fault, ProviderServer, R
 from failproof_es.testing.provider_contract import ProviderContract
 from tests.integration.models.contract.wires import (
     AnthropicWire,
+    BedrockWire,
     GeminiWire,
     OllamaWire,
     OpenAIWire,
@@ -70,6 +71,62 @@ class TestResponses(ProviderContract):
 
     def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "gpt-test", "base_url": url(side, "/v1")}
+
+
+class TestAzure(ProviderContract):
+    provider = "azure"
+    lists_models = False
+
+    def server(self) -> ProviderServer:
+        return FakeServer(OpenAIWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "gpt-test", "base_url": url(side, "")}
+
+
+class TestMistral(ProviderContract):
+    provider = "mistral"
+
+    def server(self) -> ProviderServer:
+        return FakeServer(OpenAIWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "mistral-test", "base_url": url(side, "/v1")}
+
+
+class TestOpenRouter(ProviderContract):
+    provider = "openrouter"
+
+    def server(self) -> ProviderServer:
+        return FakeServer(OpenAIWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "vendor/test", "base_url": url(side, "/api/v1")}
+
+
+class TestBedrock(ProviderContract):
+    provider = "bedrock"
+    lists_models = False
+    unable = (Fault.WRONG_MODEL,)
+
+    def server(self) -> ProviderServer:
+        return FakeServer(BedrockWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        options = {"region": "us-east-1"}
+        return {"model": "claude-test:0", "base_url": url(side, ""), "options": options}
+
+
+class TestVertex(ProviderContract):
+    provider = "vertex"
+    lists_models = False
+
+    def server(self) -> ProviderServer:
+        return FakeServer(GeminiWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        options = {"project": "mine-1", "location": "global"}
+        return {"model": "gemini-test", "base_url": url(side, "/v1"), "options": options}
 
 
 class TestGemini(ProviderContract):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import orjson
 
@@ -274,3 +275,63 @@ def _named_events(events: Sequence[dict[str, Any]]) -> Reply:
         for event in events
     ]
     return Reply(200, written, "text/event-stream; charset=utf-8")
+
+
+class BedrockWire(WireFormat):
+    """`converse`, and `converse-stream` as binary frames."""
+
+    def answer(
+        self,
+        asked: ReceivedRequest,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        used = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15} if usage else None
+        block: dict[str, Any] = {"text": text}
+        if call is not None:
+            block = {"toolUse": {"toolUseId": "t1", "name": call[0], "input": call[1]}}
+        if not asked.path.endswith("-stream"):
+            message = {"role": "assistant", "content": [block]}
+            reason = "end_turn" if call is None else "tool_use"
+            document = {"output": {"message": message}, "stopReason": reason, "usage": used}
+            return _json(200, document)
+        frames = [event_frame("messageStart", {"role": "assistant"})]
+        for piece in _pieces(text):
+            delta = {"contentBlockIndex": 0, "delta": {"text": piece}}
+            frames.append(event_frame("contentBlockDelta", delta))
+        frames.append(event_frame("messageStop", {"stopReason": "end_turn"}))
+        frames.append(event_frame("metadata", {"usage": used}))
+        return Reply(200, frames, "application/vnd.amazon.eventstream")
+
+    def error(self, status: int, message: str) -> Reply:
+        return _json(status, {"message": message})
+
+    def listing(self, names: Sequence[str]) -> Reply:
+        return self.error(404, "there is none")
+
+    def empty(self, asked: ReceivedRequest) -> Reply:
+        message: dict[str, Any] = {"role": "assistant", "content": []}
+        return _json(200, {"output": {"message": message}, "stopReason": "end_turn"})
+
+    def without_content(self, asked: ReceivedRequest) -> Reply:
+        return _json(200, {"output": {"message": {"role": "assistant"}}})
+
+
+def event_frame(kind: str, payload: Any) -> bytes:
+    """An event of AWS's binary stream."""
+    return aws_frame(payload, event_type=kind, message_type="event")
+
+
+def aws_frame(payload: Any, **headers: str) -> bytes:
+    """A frame of it. An underscore in the name of a header is a dash; a colon stands before it."""
+    block = b""
+    for name, value in {**headers, "content_type": "application/json"}.items():
+        key, text = b":" + name.replace("_", "-").encode(), value.encode()
+        block += bytes([len(key)]) + key + b"\x07" + len(text).to_bytes(2, "big") + text
+    body = orjson.dumps(payload)
+    head = (16 + len(block) + len(body)).to_bytes(4, "big") + len(block).to_bytes(4, "big")
+    whole = head + crc32(head).to_bytes(4, "big") + block + body
+    return whole + crc32(whole).to_bytes(4, "big")

@@ -122,7 +122,7 @@ EXAMPLES = {
             PING,
             *block(1, text(""), text_delta("Grü"), text_delta("ße")),
             *end(),
-            named=True, **HEADERS,
+            named=True, headers=HEADERS,
         ),
         stream=True, text="Grüße", **KNOWN,
     ),
@@ -139,7 +139,7 @@ EXAMPLES = {
                 json_delta('ïve"}'),
             ),
             *end("tool_use"),
-            named=True, **HEADERS,
+            named=True, headers=HEADERS,
         ),
         stream=True, text="Let me look.", finish_reason="tool_calls", tool_calls=(CALL,), **KNOWN,
     ),
@@ -153,7 +153,8 @@ EXAMPLES = {
     ),
     "refused_stream": Example(
         reply=events(
-            start(), *block(0, text(""), text_delta("Hel")), *end("refusal"), named=True, **HEADERS
+            start(), *block(0, text(""), text_delta("Hel")), *end("refusal"),
+            named=True, headers=HEADERS,
         ),
         stream=True, text="Hel", finish_reason="content_filter", **KNOWN,
     ),

@@ -16,6 +16,7 @@ from tests.integration.models.contract.wires import OpenAIWire
 
 TOOL = "search"
 """The tool that every request for a tool call offers."""
+NONE: Mapping[str, str] = {}
 UNCOUNTED = Usage()
 TOLD_APART = (
     *("answer", "stream", "tool_call", "tool_call_stream", "cut_off", "refused", "blocked"),
@@ -79,7 +80,9 @@ def document(status: int, said: Any, **headers: str) -> Reply:
     return Reply(status, [orjson.dumps(said)], headers=dashed(headers))
 
 
-def events(*said: Any, named: bool = False, done: bool = False, **headers: str) -> Reply:
+def events(
+    *said: Any, headers: Mapping[str, str] = NONE, named: bool = False, done: bool = False
+) -> Reply:
     """Server-sent events; `named`: each after the name of its `type`."""
     pieces = []
     for each in said:

@@ -24,7 +24,12 @@ USED: dict[str, Any] = {
 }
 READ = Usage(input_tokens=328, output_tokens=135, cached_input_tokens=256, reasoning_tokens=128)
 CALL = ToolCall(id="call_unLAR8MvFNptuiZK6K6HCy5k", name="search", arguments='{"q": "naïve"}')
-THOUGHT = {"id": "rs_68af4030592c", "type": "reasoning", "summary": [], "status": None}
+THOUGHT: dict[str, Any] = {
+    "id": "rs_68af4030592c",
+    "type": "reasoning",
+    "summary": [],
+    "status": None,
+}
 
 
 def message(*parts: dict[str, Any], status: str = "completed") -> dict[str, Any]:
@@ -85,7 +90,7 @@ def streamed(last: dict[str, Any], *deltas: dict[str, Any], items: bool = True) 
         },
     ]
     numbered = [{**event, "sequence_number": at} for at, event in enumerate(kinds)]
-    return events(*numbered, named=True, **HEADERS)
+    return events(*numbered, named=True, headers=HEADERS)
 
 
 def delta(kind: str, said: str) -> dict[str, Any]:
