@@ -20,26 +20,12 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails
 
-from failproof_es.configuration.providers import rules_of
+from failproof_es.configuration.providers import default_key_variable
 from failproof_es.declared_gates import DECLARED
-from failproof_es.problems import InvalidInput
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1
 """The largest integer that every reader of the recorded JSON can hold."""
-
-
-def default_key_variable(provider: Any, base_url: Any) -> str | None:
-    """The environment variable in which the provider's vendor keeps its key.
-
-    An unknown or broken provider has none: the rules report it.
-    """
-    if not isinstance(provider, str) or not isinstance(base_url, str | None):
-        return None
-    try:
-        return rules_of(provider).default_key_variable(base_url)
-    except InvalidInput:
-        return None
 
 
 class Section(BaseModel):
@@ -121,6 +107,18 @@ class Model(Section):
     """The name of the environment variable that holds the key; never the key. Unless given, the
     vendor's own at the vendor's own URL, such as OPENAI_API_KEY or GEMINI_API_KEY;
     ANTHROPIC_API_KEY for `anthropic` anywhere."""
+    headers: Annotated[dict[str, str], Field(examples=[{"X-Team": "TEAM_TOKEN"}])] = {}
+    """Further headers of each request: the name of each, and the environment variable that holds
+    its value; never the value."""
+    proxy: str | None = None
+    """The proxy through which the server is asked, such as http://proxy.example:3128. None is taken
+    from the environment."""
+    ca_file: Annotated[str | None, Field(min_length=1)] = None
+    """A file of certificates (PEM) to trust beside the usual ones, for a server or a proxy with an
+    authority of its own."""
+    timeout_ms: Annotated[int | None, Field(ge=1, le=_DAY_MS)] = None
+    """The longest time for one request to this model, in place of
+    `execution.timeout_per_request_ms`."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
     """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`, and
     `stream_completion(prompt, params)` to stream."""

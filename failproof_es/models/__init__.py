@@ -37,9 +37,13 @@ __all__ = [
 
 
 def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provider:
-    """The provider that `model.provider` names. Nothing is opened yet. Raises `InvalidInput`."""
+    """The provider that `model.provider` names. Nothing is opened yet. Raises `InvalidInput`.
+
+    `timeout_ms` is for models that have none of their own.
+    """
     kind = provider_type(model.provider)
-    return kind.create(model, timeout_ms=timeout_ms, connections=connections)
+    longest_ms = timeout_ms if model.timeout_ms is None else model.timeout_ms
+    return kind.create(model, timeout_ms=longest_ms, connections=connections)
 
 
 def base_url_of(model: Model) -> str | None:
@@ -59,9 +63,13 @@ def max_concurrency(model: Model) -> int | None:
 
 
 def stuck_after_s(model: Model, timeout_s: float) -> float:
-    """How long one attempt may take before its provider is taken to be stuck, in seconds."""
+    """How long one attempt may take before its provider is taken to be stuck, in seconds.
+
+    `timeout_s` is for models that have none of their own.
+    """
     kind = provider_type(model.provider)
-    return inf if getattr(kind, "waits_for_progress", False) else 2 * timeout_s
+    longest_s = timeout_s if model.timeout_ms is None else model.timeout_ms / 1000
+    return inf if getattr(kind, "waits_for_progress", False) else 2 * longest_s
 
 
 def server_of(model: Model) -> str:

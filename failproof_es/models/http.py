@@ -44,7 +44,7 @@ from failproof_es.web.client import (
     timed_out,
 )
 from failproof_es.web.coding import Undecodable
-from failproof_es.web.transport import RequestBody, Transport
+from failproof_es.web.transport import RequestBody, Transport, certificates
 
 LONGEST_REPLY_BYTES = 2**23
 """Unpacked, and packed. In memory and on record a reply takes up to twenty times its length.
@@ -141,7 +141,7 @@ class HttpProvider(ABC):
         """Where its server is, without a slash at the end."""
         self._timeout_s = timeout_ms / 1000
         self._connections = connections
-        self._transport = Transport(connections)
+        self._transport = self._new_transport()
         self._client: httpx.AsyncClient | None = None
         self._endpoint: Endpoint | None = None
 
@@ -196,7 +196,7 @@ class HttpProvider(ABC):
     async def close(self) -> None:
         """Close every connection."""
         client, self._client = self._client, None
-        transport, self._transport = self._transport, Transport(self._connections)
+        transport, self._transport = self._transport, self._new_transport()
         if client is not None:
             await client.aclose()
         await transport.aclose()
@@ -263,7 +263,7 @@ class HttpProvider(ABC):
 
         Those that share `looks` ask each server once for each key.
         """
-        self._key()
+        self.require_settings()
         if offline:
             return None
         try:
@@ -310,6 +310,9 @@ class HttpProvider(ABC):
 
     # -- inside ----------------------------------------------------------------------------
 
+    def _new_transport(self) -> Transport:
+        return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.ca_file)
+
     async def _look(self, looks: CheckCache) -> Fetched:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
         where = self.listing()
@@ -321,7 +324,9 @@ class HttpProvider(ABC):
             )  # fmt: skip
 
         key = self.model.api_key_env or self._given_key
-        return await looks.get((type(self), where, key, repr(self.model.options)), look)
+        model = self.model
+        ways = (model.options, model.headers, model.proxy, model.ca_file)
+        return await looks.get((type(self), where, key, repr(ways)), look)
 
     def _signed(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
         """The headers of a request, and whatever proves who sends it. Raises `InvalidInput`."""
@@ -329,6 +334,8 @@ class HttpProvider(ABC):
         if method == "POST":
             headers["content-type"] = "application/json"
             headers["content-length"] = str(len(body))
+        for name, variable in self.model.headers.items():
+            headers[name.lower()] = self._value(variable, f"the value of the header {name}")
         added = self.sign(
             OutgoingRequest(method, at.text, headers, body, datetime.now(UTC)), self._key()
         )
@@ -343,19 +350,38 @@ class HttpProvider(ABC):
         variable = self.model.api_key_env
         if variable is None:
             return self._given_key or None
-        key = os.environ.get(variable, "")
-        if not key:
+        return self._value(variable, f"the key of {self.base_url}")
+
+    def _value(self, variable: str, what: str) -> str:
+        """What the environment holds for a header. Raises `InvalidInput`."""
+        value = os.environ.get(variable, "")
+        if not value:
             raise InvalidInput.because(
                 f"model {self.model.model}: the environment variable {variable} is not set",
-                remedy=f"export {variable} with the key of {self.base_url}",
+                remedy=f"export {variable} with {what}",
             )
-        if not (key.isascii() and key.isprintable()):
+        if not (value.isascii() and value.isprintable()):
             raise InvalidInput.because(
                 f"model {self.model.model}: the environment variable {variable} holds what no "
                 "HTTP header can carry",
                 remedy="does it hold a line break, or a character that is not ASCII?",
             )
-        return key
+        return value
+
+    def require_settings(self) -> None:
+        """Raises `InvalidInput` unless the key, the headers and the certificates are there."""
+        self._key()
+        for name, variable in self.model.headers.items():
+            self._value(variable, f"the value of the header {name}")
+        if self.model.ca_file is not None:
+            try:
+                certificates(self.model.ca_file)
+            except OSError as error:  # ssl.SSLError is one
+                raise InvalidInput.because(
+                    f"model {self.model.model}: `ca_file` {self.model.ca_file} can't be read: "
+                    f"{error.strerror or error}",
+                    remedy="name a file of certificates in PEM",
+                ) from None
 
     def _unreachable(self, why: str) -> InvalidInput:
         return InvalidInput.because(

@@ -203,13 +203,15 @@ class BaseProviderType:
         return None
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
-        """See `ProviderType`. The one that `api_key_env` names."""
-        return (model.api_key_env,) if model.api_key_env else ()
+        """See `ProviderType`. The one that `api_key_env` names, and those of `headers`."""
+        key = (model.api_key_env,) if model.api_key_env else ()
+        return (*key, *dict.fromkeys(model.headers.values()))
 
     def destination(self, model: Model) -> str:
         """See `ProviderType`."""
         parts = urlsplit(self.base_url(model) or "")
-        return f"{parts.netloc} ({parts.scheme})" if parts.netloc else self.server(model)
+        where = f"{parts.netloc} ({parts.scheme})" if parts.netloc else self.server(model)
+        return where if model.proxy is None else f"{where}, by {urlsplit(model.proxy).netloc}"
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""

@@ -26,7 +26,7 @@ class AzureType(HttpProviderType):
 
     name = "azure"
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
-    takes = frozenset({"base_url", "api_key_env", "options"})
+    takes = HttpProviderType.takes | {"options"}
     needs = frozenset({"base_url", "api_key_env"})
 
     def default_key_variable(self, base_url: str | None) -> str | None:

@@ -32,7 +32,7 @@ class BedrockType(HttpProviderType):
     capabilities = Capabilities(
         tools=True, schema=False, streaming=True, seed=False, shows_version=False
     )
-    takes = frozenset({"base_url", "api_key_env", "options"})
+    takes = HttpProviderType.takes | {"options"}
     needs = frozenset({"api_key_env"})
     reserved = frozenset(
         {

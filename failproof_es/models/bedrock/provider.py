@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,7 +22,6 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
-from failproof_es.problems import InvalidInput
 
 _IN_THE_REQUEST = frozenset(
     {
@@ -76,18 +74,18 @@ class BedrockProvider(HttpProvider):
         return signed(
             request,
             region=str(self.model.options[REGION]),
-            access_key=self._secret(named),
+            access_key=self._secret(ACCESS_KEY),
             secret_key=key or "",
-            session_token=None if session is None else self._secret(session),
+            session_token=None if session is None else self._secret(SESSION_TOKEN),
         )
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Whether the keys are there. The server has no list of models that every key may read."""
-        self._key()
+        self.require_settings()
         for name in (ACCESS_KEY, SESSION_TOKEN):
             if name in self.model.options:
                 require_signer()
-                self._secret(self.model.options[name])
+                self._secret(name)
         return None
 
     async def available_models(self) -> list[str]:
@@ -113,15 +111,8 @@ class BedrockProvider(HttpProvider):
         except ModelError as error:
             raise as_aws_means(error) from None
 
-    def _secret(self, variable: str) -> str:
-        value = os.environ.get(variable, "")
-        if not (value and value.isascii() and value.isprintable()):
-            raise InvalidInput.because(
-                f"model {self.model.model}: the environment variable {variable} is not set, or "
-                "holds what no HTTP header can carry",
-                remedy=f"export {variable}",
-            )
-        return value
+    def _secret(self, option: str) -> str:
+        return self._value(str(self.model.options[option]), f"what `{option}` is for")
 
 
 def _stub(name: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class ResponsesType(HttpProviderType):
 
     name = "openai-responses"
     capabilities = Capabilities(tools=True, schema=True, streaming=True, seed=False)
-    takes = frozenset({"base_url", "api_key_env", "options"})
+    takes = HttpProviderType.takes | {"options"}
     default_base_url = "https://api.openai.com/v1"
     reserved = frozenset(
         {

@@ -22,7 +22,7 @@ class VertexType(GeminiType):
     """The server of a location, unless a base URL says otherwise."""
 
     name = "vertex"
-    takes = frozenset({"base_url", "api_key_env", "options"})
+    takes = GeminiType.takes | {"options"}
     needs = frozenset({"api_key_env"})
     default_base_url = None
 

@@ -18,7 +18,7 @@ class VertexProvider(GeminiProvider):
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Whether the token is there. The server lists no models to who may only ask them."""
-        self._key()
+        self.require_settings()
         return None
 
     async def available_models(self) -> list[str]:
