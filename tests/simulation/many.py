@@ -53,4 +53,4 @@ def require_unbroken(seeds: range) -> None:
     told = [
         f"python -m tests.simulation --seed {seed}: {found[0]}" for seed, found in wrong.items()
     ]
-    assert told == []
+    assert not told, "\n".join(told)

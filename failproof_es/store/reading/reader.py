@@ -21,6 +21,7 @@ from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent as UnreadableEvent
 from failproof_es.store.mapper import decode, upcast
+from failproof_es.store.reading.of_streams import events_of_streams
 from failproof_es.support.untrusted_text import shortened
 
 Connection = psycopg.Connection[Any]
@@ -30,6 +31,7 @@ Cursor = TypeVar("Cursor", bound=psycopg.Cursor[Any] | psycopg.ServerCursor[Any]
 CHANNEL = "failproof_events"
 """Readers that LISTEN here wake up after a commit; the payload is the last position."""
 
+_OF_STREAMS = events_of_streams(sql.SQL("%b"))
 _COLUMNS = sql.SQL(
     "notification_id AS position, originator_id AS stream_id, originator_version AS version, "
     "topic, state, run_id, "
@@ -41,14 +43,12 @@ _READ_AFTER = sql.SQL(
     "SELECT {} FROM failproof.stored_events WHERE notification_id > %b "
     "AND (%b::text[] IS NULL OR topic = ANY (%b)) ORDER BY notification_id LIMIT %b"
 ).format(_COLUMNS)
-_READ_STREAMS = sql.SQL(
-    "SELECT {} FROM failproof.stored_events WHERE originator_id = ANY (%b) "
-    "ORDER BY originator_id, originator_version"
-).format(_COLUMNS)
-VERSIONS = (
-    "SELECT originator_id, max(originator_version) FROM failproof.stored_events "
-    "WHERE originator_id = ANY (%b) GROUP BY originator_id"
+_READ_STREAMS = sql.SQL("SELECT {} FROM {} ORDER BY originator_id, originator_version").format(
+    _COLUMNS, _OF_STREAMS
 )
+VERSIONS = sql.SQL(
+    "SELECT originator_id, max(originator_version) FROM {} GROUP BY originator_id"
+).format(_OF_STREAMS)
 """How many events each of these streams has."""
 _READ_ON = sql.SQL(
     "SELECT {} FROM failproof.stored_events "
@@ -69,9 +69,8 @@ _READ_POSITIONS = sql.SQL(
 ).format(_COLUMNS)
 _STREAM_BYTES = sql.SQL(
     "SELECT originator_id, coalesce(sum(octet_length(state)), 0)::bigint "
-    "FROM failproof.stored_events "
-    "WHERE originator_id = ANY (%b) GROUP BY originator_id"
-)
+    "FROM {} GROUP BY originator_id"
+).format(_OF_STREAMS)
 _MOST_BYTES = 2**23
 """Of events at a time. In memory they take several times that."""
 _MOST_ROWS = 500

@@ -15,14 +15,14 @@ import psycopg
 from psycopg import sql
 
 from failproof_es.ledger.leaf import NoLeaf, leaf_hash
+from failproof_es.store.reading.of_streams import events_of_streams
 
 Connection = psycopg.Connection[Any]
 
 _COPY = sql.SQL(
     "COPY (SELECT originator_id, originator_version, notification_id, recorded_at, run_id, "
     "leaf_hash, topic, state "
-    "FROM failproof.stored_events WHERE originator_id = ANY ({streams}) "
-    "ORDER BY originator_id, originator_version) TO STDOUT (FORMAT BINARY)"
+    "FROM {events} ORDER BY originator_id, originator_version) TO STDOUT (FORMAT BINARY)"
 )
 _HEADER = 19
 _LENGTH = struct.Struct(">i")
@@ -56,7 +56,7 @@ def stream_leaves(
     """
     run = None if run_id is None else run_id.bytes
     found: dict[bytes, bytearray] = {}
-    statement = _COPY.format(streams=sql.Literal(list(stream_ids)))
+    statement = _COPY.format(events=events_of_streams(sql.Literal(list(stream_ids))))
     try:
         with (
             connection.transaction(),

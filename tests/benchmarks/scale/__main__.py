@@ -30,8 +30,9 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("second_rate", "rate until the last score", "/s"),
     ("ended_s", "gates, validation, seal", "s"),
     ("caught_up_s", "from the seal to the end", "s"),
-    ("report_s", "`report`", "s"),
-    ("verify_s", "`verify`", "s"),
+    ("verify_s", "`verify RUN`", "s"),
+    ("rates_s", "`report --format csv`", "s"),
+    ("report_s", "`report`, with the transcript of each failure", "s"),
     ("rebuild_s", "`projections rebuild`", "s"),
     ("events", "events", ""),
     ("lost", "attempts lost at the kill", ""),
@@ -52,7 +53,7 @@ def rows(curves: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]]]
         yield (
             what,
             [
-                _BUSY if timed and curve.get("busy") else _cell(curve[name], unit)
+                _BUSY if timed and curve.get("busy") else _cell(curve.get(name), unit)
                 for curve in curves
             ],
         )

@@ -21,6 +21,8 @@ from tests.benchmarks.reach.server import counted
 from tests.benchmarks.scale.sampling import Sampler
 
 SERVER = "tests.benchmarks.reach.light_server"
+MOST_TRANSCRIPTS = 100_000
+"""A page with the transcripts of more failures is for nobody."""
 _POLL_S = 0.2
 _COUNTS = """
 SELECT
@@ -61,7 +63,10 @@ class Curve:
     asked_again: int | None = None
     """Requests that the server got once more."""
     database_bytes: int | None = None
+    rates_s: float | None = None
+    """`report --format csv`: the rates, without a transcript."""
     report_s: float | None = None
+    """`report`: one page with the transcript of each failure. Up to `MOST_TRANSCRIPTS` cases."""
     verify_s: float | None = None
     rebuild_s: float | None = None
     peaks_mb: dict[str, float] = field(default_factory=dict)
@@ -98,10 +103,13 @@ def measure(
         curve.asked_again = counted(base_url)["again"]
         keep(asdict(curve))
         for name, arguments in (
-            ("report", ("report", "1", "--format", "html", "--output", "report.html")),
             ("verify", ("verify", "1")),
+            ("rates", ("report", "1", "--format", "csv", "--output", "rates.csv")),
             ("rebuild", ("projections", "rebuild")),
+            ("report", ("report", "1", "--format", "html", "--output", "report.html")),
         ):
+            if name == "report" and cases > MOST_TRANSCRIPTS:
+                continue
             ran = run_command(one, folder, *arguments)
             setattr(curve, f"{name}_s", ran.wall_s)
             curve.peaks_mb[name] = ran.watch.peak_mb

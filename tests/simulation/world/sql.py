@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 Answer = list[Any]
 Parameters = Any
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
-_COPIED = re.compile(r"COPY \(SELECT (.*?) FROM failproof\.stored_events WHERE originator_id", re.S)
+_COPIED = re.compile(
+    r"COPY \(SELECT (.*?) FROM "
+    r"(?:failproof\.stored_events WHERE originator_id|\(SELECT DISTINCT stream FROM)",
+    re.S,
+)
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _LONG = struct.Struct(">q")
@@ -324,6 +328,6 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     query("streams_without_outcome"): _streams_without_outcome,
     query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
-    reader.VERSIONS: _versions,
+    _text(reader.VERSIONS): _versions,
     **queue.ANSWERS,
 }
