@@ -18,6 +18,7 @@ API_VERSION, DEPLOYMENT = "api_version", "deployment"
 LATEST = "2024-10-21"
 """The version of the API that is spoken unless another one is named."""
 _OPTIONS = (API_VERSION, DEPLOYMENT)
+_OWN_URL = re.compile(r"https://[A-Za-z0-9-]+\.(openai|cognitiveservices)\.azure\.com/?")
 _VERSION = re.compile(r"20\d\d-\d\d-\d\d(-preview)?")
 
 
@@ -30,8 +31,8 @@ class AzureType(HttpProviderType):
     needs = frozenset({"base_url", "api_key_env"})
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """AZURE_OPENAI_API_KEY: who has a resource has its key."""
-        return "AZURE_OPENAI_API_KEY"
+        """AZURE_OPENAI_API_KEY at a resource's own URL, and at no other."""
+        return "AZURE_OPENAI_API_KEY" if _OWN_URL.fullmatch(base_url or "") else None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """Options that there are not, and a URL that ends in a path of the API."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -22,6 +21,8 @@ REGION, ACCESS_KEY, SESSION_TOKEN = "region", "access_key_env", "session_token_e
 """The options. With the second one requests are signed, and the key is the secret access key."""
 _OPTIONS = (REGION, ACCESS_KEY, SESSION_TOKEN)
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-[0-9]{1,2}")
+_OWN_URL = re.compile(r"https://bedrock-runtime(-fips)?\.[a-z0-9-]+\.amazonaws\.com/?")
+"""No machine that somebody rents there has such a name."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -43,11 +44,7 @@ class BedrockType(HttpProviderType):
 
     def default_key_variable(self, base_url: str | None) -> str | None:
         """AWS_BEARER_TOKEN_BEDROCK at a region's own server, and at no other."""
-        try:
-            host = urlsplit(base_url).hostname if base_url is not None else None
-        except ValueError:  # no URL: the rules say so
-            return None
-        own = base_url is None or (host or "").endswith(".amazonaws.com")
+        own = base_url is None or _OWN_URL.fullmatch(base_url)
         return "AWS_BEARER_TOKEN_BEDROCK" if own else None
 
     def base_url(self, model: Model) -> str | None:

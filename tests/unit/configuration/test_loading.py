@@ -103,7 +103,7 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
 
 CLAUDE = "provider: anthropic, model: m, api_key_env: KEY"
 AWS = "provider: bedrock, model: m"
-AZURE = "provider: azure, model: m"
+AZURE = "provider: azure, model: m, api_key_env: KEY"
 GPT = "provider: openai-responses, model: m"
 OWN = "provider: python, model: m, class: 'a:B'"
 
