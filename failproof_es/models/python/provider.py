@@ -74,10 +74,7 @@ class PythonProvider:
             self._key()
             return None
         if self._model.stream and not isinstance(self._constructed(), StreamingClient):
-            raise InvalidInput.because(
-                f"class {self._named} does not stream: it has no `stream_completion`",
-                remedy="remove `stream`, or add the method: it yields pieces of text",
-            )
+            return f"class {self._named} answers whole: it has no `stream_completion`"
         self._constructed()
         return None
 
