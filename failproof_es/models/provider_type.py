@@ -221,6 +221,10 @@ class BaseProviderType:
         """See `ProviderType`. Nothing beside what is recorded of every model."""
         return {}
 
+    def unsent(self, model: Model) -> frozenset[str]:
+        """Which of `temperature` and `seed` no request has, so that none is recorded."""
+        return frozenset()
+
     def packages(self, model: Model) -> Mapping[str, str]:
         """See `ProviderType`. The package that offers the provider, unless it is this one."""
         package = PROVIDERS.package_of(self.name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LEAVE_OUT = "leave_out"
 """The option that names what is not sent: reasoning models refuse a temperature."""
-MAY_BE_LEFT_OUT = ("temperature", "max_output_tokens")
+MAY_BE_LEFT_OUT = ("temperature",)
 
 
 class ResponsesType(HttpProviderType):
@@ -52,9 +52,12 @@ class ResponsesType(HttpProviderType):
         left_out = model.options.get(LEAVE_OUT, [])
         known = isinstance(left_out, list) and all(each in MAY_BE_LEFT_OUT for each in left_out)
         if not known:
-            listed = " and ".join(f"`{name}`" for name in MAY_BE_LEFT_OUT)
-            said = f"`{LEAVE_OUT}` is a list that may hold {listed}"
+            said = f"`{LEAVE_OUT}` is a list that may hold `temperature`"
             yield EntryProblem("options", said, f"write {LEAVE_OUT}: [temperature]")
+
+    def unsent(self, model: Model) -> frozenset[str]:
+        """See `BaseProviderType`."""
+        return frozenset(model.options.get(LEAVE_OUT, ()))
 
     def implementation(self) -> type[ResponsesProvider]:
         """See `HttpProviderType`."""

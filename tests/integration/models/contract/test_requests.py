@@ -9,7 +9,7 @@ import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models import create_provider
+from failproof_es.models import create_provider, snapshot
 from failproof_es.models.protocol import ResponseOptions
 from failproof_es.testing.kit import SCHEMA
 
@@ -234,3 +234,13 @@ def test_a_key_is_known_only_at_hosts_that_nobody_else_can_have(
 ) -> None:
     model = Model.model_validate({"provider": provider, "model": "m", "base_url": url})
     assert (model.api_key_env is not None) == known
+
+
+def test_what_is_left_out_of_a_request_is_not_on_record() -> None:
+    entry = {"provider": "openai-responses", "model": "gpt-5", "parameters": {"top_p": 0.9}}
+    for left_out, expected in (
+        ([], {"max_tokens": 1000, "temperature": 0.0, "top_p": 0.9}),
+        (["temperature"], {"max_tokens": 1000, "top_p": 0.9}),
+    ):
+        model = Model.model_validate({**entry, "options": {"leave_out": left_out}})
+        assert snapshot(model, "k").parameters == expected
