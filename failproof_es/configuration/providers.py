@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from failproof_es.problems import InvalidInput
 from failproof_es.support.entry_points import EntryPoints
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ points to is an instance of a provider type."""
 RESERVED = frozenset({"model", "messages", "max_tokens", "temperature", "seed", "stream", "n"})
 """Keys that most providers refuse in `parameters`: they have their own setting, or cannot be
 measured."""
-SETTINGS = ("base_url", "class", "api_key_env", "options")
+SETTINGS = ("base_url", "class", "api_key_env", "options", "headers", "proxy", "ca_file")
 """The keys of an entry that some providers accept and others refuse."""
 
 
@@ -127,3 +128,16 @@ def rules_of(name: str) -> EntryRules:
     """The provider with this name. Raises `InvalidInput` as `EntryPoints.load` does."""
     rules: EntryRules = PROVIDERS.load(name)
     return rules
+
+
+def default_key_variable(provider: Any, base_url: Any) -> str | None:
+    """The environment variable in which the provider's vendor keeps its key.
+
+    An unknown or broken provider has none: the rules report it.
+    """
+    if not isinstance(provider, str) or not isinstance(base_url, str | None):
+        return None
+    try:
+        return rules_of(provider).default_key_variable(base_url)
+    except InvalidInput:
+        return None

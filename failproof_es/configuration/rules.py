@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from failproof_es.configuration.connection_rules import connection_problems, url_problems
 from failproof_es.configuration.providers import (
     Capabilities,
     EntryProblem,
@@ -211,7 +211,7 @@ def _check_model(model: Model, at: Location, error: Report) -> None:
     if rules is not None:
         for problem in _model_problems(model, rules):
             error((*at, problem.field), problem.message, problem.remedy)
-    for problem in _url_problems(model.base_url):
+    for problem in (*url_problems(model.base_url), *connection_problems(model)):
         error((*at, problem.field), problem.message, problem.remedy)
 
 
@@ -222,6 +222,9 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
         "class": model.class_ is not None,
         "api_key_env": model.api_key_env is not None,
         "options": bool(model.options),
+        "headers": bool(model.headers),
+        "proxy": model.proxy is not None,
+        "ca_file": model.ca_file is not None,
     }
     for name, is_given in given.items():
         if not is_given and name in rules.needs:
@@ -257,23 +260,3 @@ def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]
         cannot = f"cannot be checked: no answer of provider `{model.provider}` shows a version"
         remedy = "leave it out, or have it recorded unchecked with `version_check: name`"
         yield EntryProblem("version", cannot, remedy)
-
-
-def _url_problems(url: str | None) -> Iterator[EntryProblem]:
-    if url is None:
-        return
-    example = "write it like http://127.0.0.1:8000/v1"
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        yield EntryProblem("base_url", "is not a URL", example)
-        return
-    if parts.username or parts.password:
-        own = "name the key's variable in `api_key_env`"
-        yield EntryProblem("base_url", "holds a user name or a password", own)
-    elif parts.scheme not in ("http", "https") or not parts.hostname:
-        yield EntryProblem("base_url", "is not an http or https URL", example)
-    elif parts.query or parts.fragment:  # would stand in every request on record
-        without = "leave out `?` and `#`; a key goes by `api_key_env`"
-        yield EntryProblem("base_url", "has a query or fragment after its path", without)

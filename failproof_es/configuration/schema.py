@@ -20,26 +20,12 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails
 
-from failproof_es.configuration.providers import rules_of
+from failproof_es.configuration.providers import default_key_variable
 from failproof_es.declared_gates import DECLARED
-from failproof_es.problems import InvalidInput
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1
 """The largest integer that every reader of the recorded JSON can hold."""
-
-
-def default_key_variable(provider: Any, base_url: Any) -> str | None:
-    """The environment variable in which the provider's vendor keeps its key.
-
-    An unknown or broken provider has none: the rules report it.
-    """
-    if not isinstance(provider, str) or not isinstance(base_url, str | None):
-        return None
-    try:
-        return rules_of(provider).default_key_variable(base_url)
-    except InvalidInput:
-        return None
 
 
 class Section(BaseModel):
@@ -94,11 +80,19 @@ class Model(Section):
 
     provider: Annotated[
         str,
-        Field(min_length=1, examples=["openai", "anthropic", "ollama", "local", "python"]),
+        Field(
+            min_length=1,
+            examples=[
+                *("openai", "openai-responses", "azure", "mistral", "openrouter", "anthropic"),
+                *("bedrock", "gemini", "vertex", "ollama", "local", "python"),
+            ],
+        ),
     ]
     """How the model is reached. `openai`: OpenAI's chat completions, which most servers offer.
-    `anthropic`: its Messages API. `ollama`: Ollama's own API. `local`: a model on this machine.
-    `python`: a class of your own. An installed package may offer more."""
+    `openai-responses`: OpenAI's newer API. `azure`, `mistral`, `openrouter`: those of OpenAI's
+    protocol. `anthropic`: its Messages API. `bedrock`: Amazon's Converse API. `gemini`: Google's
+    API. `vertex`: the same in Google Cloud. `ollama`: Ollama's own API. `local`: a model on this
+    machine. `python`: a class of your own. An installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
@@ -110,10 +104,24 @@ class Model(Section):
     base_url: str | None = None
     """The URL of the server, such as http://127.0.0.1:8000/v1."""
     api_key_env: Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = None
-    """The name of the environment variable that holds the key; never the key. Unless given,
-    ANTHROPIC_API_KEY for `anthropic`, OPENAI_API_KEY where `base_url` is https://api.openai.com."""
+    """The name of the environment variable that holds the key; never the key. Unless given, the
+    vendor's own at the vendor's own URL, such as OPENAI_API_KEY or GEMINI_API_KEY;
+    ANTHROPIC_API_KEY for `anthropic` anywhere."""
+    headers: Annotated[dict[str, str], Field(examples=[{"X-Team": "TEAM_TOKEN"}])] = {}
+    """Further headers of each request: the name of each, and the environment variable that holds
+    its value; never the value."""
+    proxy: str | None = None
+    """The proxy through which the server is asked, such as http://proxy.example:3128. None is taken
+    from the environment."""
+    ca_file: Annotated[str | None, Field(min_length=1)] = None
+    """A file of certificates (PEM) to trust beside the usual ones, for a server or a proxy with an
+    authority of its own."""
+    timeout_ms: Annotated[int | None, Field(ge=1, le=_DAY_MS)] = None
+    """The longest time for one request to this model, in place of
+    `execution.timeout_per_request_ms`."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
-    """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`."""
+    """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`, and
+    `stream_completion(prompt, params)` to stream."""
     max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     """The longest answer, in tokens; a reasoning model's thoughts count."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0
@@ -127,7 +135,7 @@ class Model(Section):
     parameters: dict[str, Any] = {}
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
     options: dict[str, Any] = {}
-    """Settings of a provider from an installed package; its documentation describes them."""
+    """Settings that only one provider has; the documentation of the provider describes them."""
     concurrent_requests: _Limit = None
     """The most requests that its server may have at once, from all workers together, with this key.
     Of entries that share both, and of runs that do, the lowest counts; of the next two as well."""

@@ -273,6 +273,7 @@ def _add(left: Usage, right: Usage) -> Usage:
         cached_input_tokens=total(left.cached_input_tokens, right.cached_input_tokens),
         cache_write_tokens=total(left.cache_write_tokens, right.cache_write_tokens),
         cache_write_1h_tokens=total(left.cache_write_1h_tokens, right.cache_write_1h_tokens),
+        reasoning_tokens=total(left.reasoning_tokens, right.reasoning_tokens),
     )
 
 

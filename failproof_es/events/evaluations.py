@@ -107,7 +107,7 @@ class ResponseReceived(EvaluationEvent):
     `failproof_es.core.reply_body` writes and reads the body.
     """
 
-    schema_version: ClassVar[int] = 4
+    schema_version: ClassVar[int] = 5
     tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{text}"
 

@@ -325,6 +325,8 @@ class Usage(Record):
     """Those of `input_tokens` that were written to a cache."""
     cache_write_1h_tokens: int | None = None
     """Those of `cache_write_tokens` that are kept for an hour; the rest for a shorter time."""
+    reasoning_tokens: int | None = None
+    """Those of `output_tokens` that were thoughts. Of an answer; a run's are not summed."""
 
 
 class Finding(Record):
@@ -344,7 +346,7 @@ class RunValidated(Event):
     price or a token count is unknown.
     """
 
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
     stream: ClassVar[Stream] = "run"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "passed: {passed}"

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import inf
+from typing import Any
 
 from failproof_es.configuration.schema import Model
 from failproof_es.events import ModelSnapshot
 from failproof_es.models.catalog.packages import package_of
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
-from failproof_es.models.provider_type import ProviderType, provider_type
+from failproof_es.models.provider_type import BaseProviderType, ProviderType, provider_type
 
 __all__ = [
     "Answer",
@@ -30,6 +31,7 @@ __all__ = [
     "package_of",
     "provider_type",
     "secret_variables",
+    "sent_parameters",
     "server_of",
     "snapshot",
     "stuck_after_s",
@@ -37,9 +39,13 @@ __all__ = [
 
 
 def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provider:
-    """The provider that `model.provider` names. Nothing is opened yet. Raises `InvalidInput`."""
+    """The provider that `model.provider` names. Nothing is opened yet. Raises `InvalidInput`.
+
+    `timeout_ms` is for models that have none of their own.
+    """
     kind = provider_type(model.provider)
-    return kind.create(model, timeout_ms=timeout_ms, connections=connections)
+    longest_ms = timeout_ms if model.timeout_ms is None else model.timeout_ms
+    return kind.create(model, timeout_ms=longest_ms, connections=connections)
 
 
 def base_url_of(model: Model) -> str | None:
@@ -59,9 +65,13 @@ def max_concurrency(model: Model) -> int | None:
 
 
 def stuck_after_s(model: Model, timeout_s: float) -> float:
-    """How long one attempt may take before its provider is taken to be stuck, in seconds."""
+    """How long one attempt may take before its provider is taken to be stuck, in seconds.
+
+    `timeout_s` is for models that have none of their own.
+    """
     kind = provider_type(model.provider)
-    return inf if getattr(kind, "waits_for_progress", False) else 2 * timeout_s
+    longest_s = timeout_s if model.timeout_ms is None else model.timeout_ms / 1000
+    return inf if getattr(kind, "waits_for_progress", False) else 2 * longest_s
 
 
 def server_of(model: Model) -> str:
@@ -91,14 +101,17 @@ def model_keys(models: Sequence[Model]) -> list[str]:
     return unique
 
 
+def sent_parameters(model: Model) -> dict[str, Any]:
+    """The parameters of every request to the model, by the names of a configuration."""
+    kind = provider_type(model.provider)
+    unsent = kind.unsent(model) if isinstance(kind, BaseProviderType) else frozenset()
+    own = {"max_tokens": model.max_tokens, "temperature": model.temperature, "seed": model.seed}
+    sent = {name: value for name, value in own.items() if value is not None and name not in unsent}
+    return {**sent, **model.parameters}
+
+
 def snapshot(model: Model, key: str) -> ModelSnapshot:
     """The model's configuration as a run records it; secrets by the variable's name only."""
-    parameters = {
-        "max_tokens": model.max_tokens,
-        "temperature": model.temperature,
-        **({} if model.seed is None else {"seed": model.seed}),
-        **model.parameters,
-    }
     kind = provider_type(model.provider)
     named = {
         "base_url": kind.base_url(model),
@@ -115,6 +128,6 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
         provider=model.provider,
         model=model.model,
         version=model.version,
-        parameters=parameters,
+        parameters=sent_parameters(model),
         settings=settings,
     )

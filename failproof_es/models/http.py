@@ -44,7 +44,7 @@ from failproof_es.web.client import (
     timed_out,
 )
 from failproof_es.web.coding import Undecodable
-from failproof_es.web.transport import RequestBody, Transport
+from failproof_es.web.transport import RequestBody, Transport, certificates
 
 LONGEST_REPLY_BYTES = 2**23
 """Unpacked, and packed. In memory and on record a reply takes up to twenty times its length.
@@ -141,7 +141,7 @@ class HttpProvider(ABC):
         """Where its server is, without a slash at the end."""
         self._timeout_s = timeout_ms / 1000
         self._connections = connections
-        self._transport = Transport(connections)
+        self._transport = self._new_transport()
         self._client: httpx.AsyncClient | None = None
         self._endpoint: Endpoint | None = None
 
@@ -177,6 +177,11 @@ class HttpProvider(ABC):
         """The names in the server's list of models. Raises `ValueError` where it is none."""
         return listed_ids(listing)
 
+    @staticmethod
+    def refuses_key(status: int, body: bytes) -> bool:
+        """Whether a reply to the request for the list of models says that the key is none."""
+        return status in (401, 403)
+
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
         """See `Provider.get_completion`."""
         model = with_parameters(self.model, params)
@@ -191,7 +196,7 @@ class HttpProvider(ABC):
     async def close(self) -> None:
         """Close every connection."""
         client, self._client = self._client, None
-        transport, self._transport = self._transport, Transport(self._connections)
+        transport, self._transport = self._transport, self._new_transport()
         if client is not None:
             await client.aclose()
         await transport.aclose()
@@ -258,7 +263,7 @@ class HttpProvider(ABC):
 
         Those that share `looks` ask each server once for each key.
         """
-        self._key()
+        self.require_settings()
         if offline:
             return None
         try:
@@ -269,8 +274,8 @@ class HttpProvider(ABC):
         except Undecodable as error:
             raise self._unreachable(str(error)) from None
         except BodyTooLong:
-            return self._remark(b"")
-        if reply.status in (401, 403):
+            return self.remark(b"")
+        if self.refuses_key(reply.status, reply.body):
             variable = self.model.api_key_env
             raise InvalidInput.because(
                 f"model {self.model.model}: {self.base_url} refuses the key (HTTP {reply.status})",
@@ -278,7 +283,7 @@ class HttpProvider(ABC):
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",
             )
-        return self._remark(reply.body)
+        return self.remark(reply.body)
 
     async def available_models(self) -> list[str]:
         """See `Provider.available_models`. What the server lists."""
@@ -287,11 +292,30 @@ class HttpProvider(ABC):
         except (*UNUSABLE, ValueError, InvalidInput):
             return []
 
+    def listing(self) -> str:
+        """Where the server's list of models is."""
+        return f"{self.base_url}{self.listing_path}"
+
+    def remark(self, listing: bytes) -> str | None:
+        """What is worth saying about this model and the server's list of models."""
+        name = self.model.model
+        try:
+            listed = self.model_names(listing)
+        except ValueError:
+            return f"{self.base_url} does not list its models: {name} was not looked up"
+        if is_listed(name, listed):
+            return None
+        shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
+        return f"{self.base_url} does not list {name}; it lists: {shown or 'none'}"
+
     # -- inside ----------------------------------------------------------------------------
+
+    def _new_transport(self) -> Transport:
+        return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.ca_file)
 
     async def _look(self, looks: CheckCache) -> Fetched:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
-        where = f"{self.base_url}{self.listing_path}"
+        where = self.listing()
 
         async def look() -> Fetched:
             return await fetch(
@@ -300,7 +324,9 @@ class HttpProvider(ABC):
             )  # fmt: skip
 
         key = self.model.api_key_env or self._given_key
-        return await looks.get((type(self), where, key, repr(self.model.options)), look)
+        model = self.model
+        ways = (model.options, model.headers, model.proxy, model.ca_file)
+        return await looks.get((type(self), where, key, repr(ways)), look)
 
     def _signed(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
         """The headers of a request, and whatever proves who sends it. Raises `InvalidInput`."""
@@ -308,6 +334,8 @@ class HttpProvider(ABC):
         if method == "POST":
             headers["content-type"] = "application/json"
             headers["content-length"] = str(len(body))
+        for name, variable in self.model.headers.items():
+            headers[name.lower()] = self._value(variable, f"the value of the header {name}")
         added = self.sign(
             OutgoingRequest(method, at.text, headers, body, datetime.now(UTC)), self._key()
         )
@@ -322,36 +350,44 @@ class HttpProvider(ABC):
         variable = self.model.api_key_env
         if variable is None:
             return self._given_key or None
-        key = os.environ.get(variable, "")
-        if not key:
+        return self._value(variable, f"the key of {self.base_url}")
+
+    def _value(self, variable: str, what: str) -> str:
+        """What the environment holds for a header. Raises `InvalidInput`."""
+        value = os.environ.get(variable, "")
+        if not value:
             raise InvalidInput.because(
                 f"model {self.model.model}: the environment variable {variable} is not set",
-                remedy=f"export {variable} with the key of {self.base_url}",
+                remedy=f"export {variable} with {what}",
             )
-        if not (key.isascii() and key.isprintable()):
+        if not (value.isascii() and value.isprintable()):
             raise InvalidInput.because(
                 f"model {self.model.model}: the environment variable {variable} holds what no "
                 "HTTP header can carry",
                 remedy="does it hold a line break, or a character that is not ASCII?",
             )
-        return key
+        return value
+
+    def require_settings(self) -> None:
+        """Raises `InvalidInput` unless the key, the headers and the certificates are there."""
+        self._key()
+        for name, variable in self.model.headers.items():
+            self._value(variable, f"the value of the header {name}")
+        if self.model.ca_file is not None:
+            try:
+                certificates(self.model.ca_file)
+            except OSError as error:  # ssl.SSLError is one
+                raise InvalidInput.because(
+                    f"model {self.model.model}: `ca_file` {self.model.ca_file} can't be read: "
+                    f"{error.strerror or error}",
+                    remedy="name a file of certificates in PEM",
+                ) from None
 
     def _unreachable(self, why: str) -> InvalidInput:
         return InvalidInput.because(
             f"model {self.model.model}: {self.base_url} cannot be reached: {why}",
             remedy="start the server, or correct `base_url`: is its port right?",
         )
-
-    def _remark(self, listing: bytes) -> str | None:
-        name = self.model.model
-        try:
-            listed = self.model_names(listing)
-        except ValueError:
-            return f"{self.base_url} does not list its models: {name} was not looked up"
-        if is_listed(name, listed):
-            return None
-        shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
-        return f"{self.base_url} does not list {name}; it lists: {shown or 'none'}"
 
 
 def _shown(name: str) -> str:

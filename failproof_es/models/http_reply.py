@@ -214,10 +214,13 @@ def document_of(text: bytes | str) -> Any:
 
 def _error_message(document: Any) -> str | None:
     """All that an error object says: it is cut where it is recorded, once no key stands in it."""
-    error = document.get("error") if isinstance(document, dict) else None
+    if not isinstance(document, dict):
+        return None
+    error = document.get("error")
     if isinstance(error, dict):
         error = error.get("message")
-    return error if isinstance(error, str) else None
+    said = (error, document.get("message"), document.get("Message"), document.get("detail"))
+    return next((each for each in said if isinstance(each, str)), None)
 
 
 def _error_field(document: dict[str, Any], name: str) -> str | None:

@@ -23,7 +23,7 @@ class HttpProviderType(BaseProviderType):
     vendor has one.
     """
 
-    takes = frozenset({"base_url", "api_key_env"})
+    takes = frozenset({"base_url", "api_key_env", "headers", "proxy", "ca_file"})
     default_base_url: str | None = None
 
     @abstractmethod

@@ -203,13 +203,15 @@ class BaseProviderType:
         return None
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
-        """See `ProviderType`. The one that `api_key_env` names."""
-        return (model.api_key_env,) if model.api_key_env else ()
+        """See `ProviderType`. The one that `api_key_env` names, and those of `headers`."""
+        key = (model.api_key_env,) if model.api_key_env else ()
+        return (*key, *dict.fromkeys(model.headers.values()))
 
     def destination(self, model: Model) -> str:
         """See `ProviderType`."""
         parts = urlsplit(self.base_url(model) or "")
-        return f"{parts.netloc} ({parts.scheme})" if parts.netloc else self.server(model)
+        where = f"{parts.netloc} ({parts.scheme})" if parts.netloc else self.server(model)
+        return where if model.proxy is None else f"{where}, by {urlsplit(model.proxy).netloc}"
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""
@@ -218,6 +220,10 @@ class BaseProviderType:
     def snapshot(self, model: Model) -> Mapping[str, str]:
         """See `ProviderType`. Nothing beside what is recorded of every model."""
         return {}
+
+    def unsent(self, model: Model) -> frozenset[str]:
+        """Which of `temperature` and `seed` no request has, so that none is recorded."""
+        return frozenset()
 
     def packages(self, model: Model) -> Mapping[str, str]:
         """See `ProviderType`. The package that offers the provider, unless it is this one."""

@@ -57,6 +57,17 @@ def _uncounted_cache_writes_by_model(payload: dict[str, Any]) -> dict[str, Any]:
     return {**payload, "usage": usage}
 
 
+def _uncounted_thoughts(payload: dict[str, Any]) -> dict[str, Any]:
+    return {**payload, "usage": {**payload["usage"], "reasoning_tokens": None}}
+
+
+def _uncounted_thoughts_by_model(payload: dict[str, Any]) -> dict[str, Any]:
+    usage = {
+        key: {**used, "reasoning_tokens": None} for key, used in payload.get("usage", {}).items()
+    }
+    return {**payload, "usage": usage}
+
+
 def _passed_by_accuracy(payload: dict[str, Any]) -> dict[str, Any]:
     """Every dialect gave accuracy 1 to a pass, and less to everything else."""
     accuracy = payload["scores"].get("accuracy")
@@ -72,10 +83,12 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("CasesPlanned", 1): lambda payload: {**payload, "questions": []},
     ("RunValidated", 1): _findings,
     ("RunValidated", 2): _uncounted_cache_writes_by_model,
+    ("RunValidated", 3): _uncounted_thoughts_by_model,
     ("RequestSent", 1): _which_judge,
     ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
     ("ResponseReceived", 2): _which_judge,
     ("ResponseReceived", 3): _uncounted_cache_writes,  # and every body was whole
+    ("ResponseReceived", 4): _uncounted_thoughts,
     ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
     ("ErrorRecorded", 2): _which_judge,
     ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`, every body was whole

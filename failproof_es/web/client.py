@@ -216,7 +216,9 @@ def _in_plain_words(error: BaseException | None) -> str | None:
             case socket.gaierror():
                 return f"no host of that name was found ({error.strerror})"
             case ssl.SSLCertVerificationError():
-                return f"its certificate is not trusted ({error.verify_message})"
+                told = getattr(error, "certificate_error", error)  # aiohttp puts one into another
+                said = getattr(told, "verify_message", None) or told
+                return f"its certificate is not trusted ({said})"
             case ssl.SSLError():
                 return f"it speaks no TLS that is understood here ({error.reason or error})"
             case BadStatusLine():

@@ -69,6 +69,14 @@ class RequestBody(httpx.AsyncByteStream):
         return (self.received_at - self.written_at) * 1000
 
 
+def certificates(ca_file: str | None = None) -> ssl.SSLContext:
+    """Whom this machine trusts, and those of the file, too. Raises `OSError`."""
+    context = httpx.create_ssl_context(verify=True)
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
+    return context
+
+
 class Transport(httpx.AsyncBaseTransport):
     """One transport for each scheme that is asked for: only TLS reads whom this machine trusts.
 
@@ -76,15 +84,23 @@ class Transport(httpx.AsyncBaseTransport):
     most. It sets no time-out for a request whose stream is a `RequestBody`: the caller does.
     """
 
-    def __init__(self, connections: int) -> None:
+    def __init__(
+        self, connections: int, *, proxy: str | None = None, ca_file: str | None = None
+    ) -> None:
+        """`proxy` is the URL of one; `ca_file` has certificates to trust beside the usual ones."""
         self._connections = connections
+        self._proxy = proxy
+        self._ca_file = ca_file
         self._opened: dict[str, _Transport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send the request over the transport of its scheme."""
         scheme = request.url.scheme
         if scheme not in self._opened:
-            self._opened[scheme] = _Transport(self._connections, tls=scheme != "http")
+            over_tls = "https" in (scheme, (self._proxy or "").partition(":")[0])
+            self._opened[scheme] = _Transport(
+                self._connections, tls=over_tls, proxy=self._proxy, ca_file=self._ca_file
+            )
         return await self._opened[scheme].handle_async_request(request)
 
     async def aclose(self) -> None:
@@ -96,8 +112,14 @@ class Transport(httpx.AsyncBaseTransport):
 class _Transport(AiohttpTransport):
     """Its session keeps no cookies. Without `tls` it trusts no certificate."""
 
-    def __init__(self, connections: int, *, tls: bool) -> None:
-        super().__init__(verify=True if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    def __init__(
+        self, connections: int, *, tls: bool, proxy: str | None, ca_file: str | None
+    ) -> None:
+        super().__init__(
+            verify=certificates(ca_file) if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+            proxy=None if proxy is None else httpx.Proxy(proxy),
+        )
+        self._proxy = proxy
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
         self.client = self._open
@@ -126,6 +148,7 @@ class _Transport(AiohttpTransport):
                 data=_Payload(request.stream),
                 allow_redirects=False,
                 timeout=_NO_TIMEOUT,
+                proxy=self._proxy,
             )
         except Exception:
             with map_aiohttp_exceptions():

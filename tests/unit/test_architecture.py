@@ -121,5 +121,5 @@ def test_every_dialect_of_ours_has_its_place_in_the_order() -> None:
 )
 def test_what_ships_is_put_through_its_contract(kind: str, file: str, attribute: str) -> None:
     text = (ROOT / "tests" / file).read_text("utf-8")
-    tested = re.findall(rf'^    {attribute} = "(\w+)"$', text, re.M)
+    tested = re.findall(rf'^    {attribute} = "([\w-]+)"$', text, re.M)
     assert sorted(tested) == sorted(PROJECT["project"]["entry-points"][f"failproof_es.{kind}"])

@@ -198,4 +198,7 @@ class EvaluationDrive:
 
 def drain_s(configuration: Configuration) -> float:
     """How long requests in flight may take to end after a stop, in seconds."""
-    return configuration.execution.timeout_per_request_ms / 1000 + _DRAIN_MARGIN_S
+    given = configuration.execution.timeout_per_request_ms
+    asked = (*configuration.models, *configuration.asked_judges)
+    longest_ms = max(given, *(model.timeout_ms or given for model in asked))
+    return longest_ms / 1000 + _DRAIN_MARGIN_S

@@ -53,6 +53,7 @@ from failproof_es.events import (
     RequestSent,
     ResponseReceived,
 )
+from failproof_es.models import sent_parameters
 from failproof_es.models.backoff import wait_s
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
@@ -321,12 +322,7 @@ class Interpreter:
             turn=action.turn,
             attempt=action.attempt,
             model=target.model.model,
-            parameters={
-                "max_tokens": target.model.max_tokens,
-                "temperature": target.model.temperature,
-                **({} if target.model.seed is None else {"seed": target.model.seed}),
-                **target.model.parameters,
-            },
+            parameters=sent_parameters(target.model),
             tools=prepared.tools,
             endpoint=prepared.endpoint,
             body=prepared.body.decode("utf-8"),

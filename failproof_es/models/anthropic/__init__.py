@@ -23,7 +23,7 @@ class AnthropicType(HttpProviderType):
     """The vendor's own server, unless a base URL says otherwise."""
 
     name = "anthropic"
-    capabilities = Capabilities(tools=True, schema=False, streaming=False, seed=False)
+    capabilities = Capabilities(tools=True, schema=False, streaming=True, seed=False)
     needs = frozenset({"api_key_env"})
     default_base_url = "https://api.anthropic.com/v1"
 

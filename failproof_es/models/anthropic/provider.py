@@ -9,7 +9,8 @@ import orjson
 
 from failproof_es.core.case import Turn
 from failproof_es.models.anthropic import BETWEEN_SYSTEM_TURNS
-from failproof_es.models.anthropic.reply import read_reply
+from failproof_es.models.anthropic.reply import read_reply, read_streamed
+from failproof_es.models.anthropic.stream import StreamedMessage
 from failproof_es.models.http import HttpProvider, OutgoingRequest
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.protocol import (
@@ -46,6 +47,8 @@ class AnthropicProvider(HttpProvider):
         }
         if response_options.tools:
             body["tools"] = [_stub(name) for name in response_options.tools]
+        if model.stream:
+            body["stream"] = True
         return PreparedRequest(
             f"{self.base_url}/messages",
             orjson.dumps({**body, **model.parameters}),
@@ -62,9 +65,15 @@ class AnthropicProvider(HttpProvider):
         return []
 
     @staticmethod
-    def read(reply: HttpReply, stream: None) -> Answer:
+    def stream_of(headers: Mapping[str, str]) -> StreamedMessage | None:
+        """Events, where the server says that they are."""
+        content_type = headers.get("content-type", "").lower()
+        return StreamedMessage() if content_type.startswith("text/event-stream") else None
+
+    @staticmethod
+    def read(reply: HttpReply, stream: StreamedMessage | None) -> Answer:
         """See `HttpProvider.read`."""
-        return read_reply(reply)
+        return read_reply(reply) if stream is None else read_streamed(reply, stream)
 
 
 def _stub(name: str) -> dict[str, Any]:

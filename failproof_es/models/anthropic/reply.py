@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from failproof_es.events import ToolCall, Usage
+from failproof_es.models.anthropic.stream import StreamedMessage
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
@@ -34,6 +35,14 @@ def read_reply(reply: HttpReply) -> Answer:
     return read_document(reply, partial(_answer, reply))
 
 
+def read_streamed(reply: HttpReply, stream: StreamedMessage) -> Answer:
+    """The answer in a stream that has ended. Raises `ModelError` for everything else."""
+    try:
+        return _answer(reply, stream.document())
+    except InvalidReply as flaw:
+        raise reply.error(flaw) from None
+
+
 def _answer(reply: HttpReply, document: Any) -> Answer:
     """Raises `InvalidReply`."""
     document = require_no_error(document)
@@ -60,6 +69,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         model=name_or_none(document.get("model")),
         provider_request_id=reply.headers.get("request-id") or name_or_none(document.get("id")),
         usage=_usage(document.get("usage")),
+        first_token_ms=reply.first_token_ms,
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import orjson
 
@@ -23,7 +24,13 @@ from failproof_es.models.protocol import (
 class OpenAIProvider(HttpProvider):
     """One model behind `{base_url}/chat/completions`. Sends each request once, as prepared."""
 
-    recorded_headers = (
+    seed_name = "seed"
+    """What a request calls its seed."""
+    streaming: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"stream": True, "stream_options": {"include_usage": True}}
+    )
+    """What asks for a stream, and for its counts of tokens."""
+    recorded_headers: tuple[str, ...] = (
         *("openai-model", "openai-organization", "openai-processing-ms", "openai-version"),
         "anthropic-ratelimit-",  # a server in between speaks for others
     )
@@ -40,18 +47,20 @@ class OpenAIProvider(HttpProvider):
             "temperature": model.temperature,
         }
         if model.seed is not None:
-            body["seed"] = model.seed
+            body[self.seed_name] = model.seed
         if response_options.tools:
             body["tools"] = [_stub(name) for name in response_options.tools]
         if response_options.schema is not None and model.structured_output:
             body["response_format"] = _held_to(response_options.schema)
         if model.stream:
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
+            body |= self.streaming
         return PreparedRequest(
-            f"{self.base_url}/chat/completions",
-            orjson.dumps({**body, **model.parameters}),
-            response_options.tools,
+            self.endpoint(), orjson.dumps({**body, **model.parameters}), response_options.tools
         )
+
+    def endpoint(self) -> str:
+        """Where requests go."""
+        return f"{self.base_url}/chat/completions"
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The key, where there is one."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Protocol
 
-from failproof_es.events import ToolCall, Usage
+from failproof_es.events import ToolCall
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
-    count_or_none,
+    invalid_reply_of_error,
     name_or_none,
     read_document,
     require_few_calls,
@@ -20,6 +20,7 @@ from failproof_es.models.http_reply import (
     text_or_none,
 )
 from failproof_es.models.protocol import Answer
+from failproof_es.models.replies.openai_family import request_id, usage_of, withheld
 
 
 class StreamedDocument(Protocol):
@@ -31,7 +32,8 @@ class StreamedDocument(Protocol):
 
 def read_reply(reply: HttpReply) -> Answer:
     """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
-    return read_document(reply, partial(_answer, reply))
+    blocked = withheld(reply)
+    return read_document(reply, partial(_answer, reply)) if blocked is None else blocked
 
 
 def read_streamed(reply: HttpReply, stream: StreamedDocument) -> Answer:
@@ -48,6 +50,8 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices:
         raise InvalidReply("empty_choices", "the reply holds no choice", "transient")
+    if isinstance(choices[0], dict) and choices[0].get("error"):
+        raise invalid_reply_of_error(choices[0])
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
         raise InvalidReply("malformed_response", "the first choice holds no message", "transient")
@@ -68,8 +72,8 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         refusal=refusal,
         tool_calls=tool_calls,
         model=name_or_none(document.get("model")),
-        provider_request_id=reply.headers.get("x-request-id") or name_or_none(document.get("id")),
-        usage=_usage(document.get("usage")),
+        provider_request_id=request_id(reply.headers) or name_or_none(document.get("id")),
+        usage=usage_of(document.get("usage"), "prompt_tokens", "completion_tokens"),
         first_token_ms=reply.first_token_ms,
     )
 
@@ -106,22 +110,3 @@ def _tool_call(value: Any) -> ToolCall:
             "malformed_response", "a tool call lacks its name or its arguments", "transient"
         )
     return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=arguments)
-
-
-def _usage(usage: Any) -> Usage:
-    if not isinstance(usage, dict):
-        return Usage()
-    details = usage.get("prompt_tokens_details")
-    if not isinstance(details, dict):
-        details = {}
-    cached = count_or_none(details.get("cached_tokens"))
-    written = count_or_none(details.get("cache_write_tokens"))
-    read = count_or_none(usage.get("prompt_tokens"))
-    if read is None or (cached or 0) + (written or 0) > read:
-        cached = written = None  # parts that are more than the whole would cost less than nothing
-    return Usage(
-        input_tokens=read,
-        output_tokens=count_or_none(usage.get("completion_tokens")),
-        cached_input_tokens=cached,
-        cache_write_tokens=written,
-    )

@@ -23,7 +23,7 @@ class PythonType(BaseProviderType):
     name = "python"
     takes = frozenset({"class", "api_key_env"})
     needs = frozenset({"class"})
-    capabilities = Capabilities(tools=False, schema=False, streaming=False, shows_version=False)
+    capabilities = Capabilities(tools=False, schema=False, streaming=True, shows_version=False)
 
     def destination(self, model: Model) -> str:
         """See `ProviderType`."""

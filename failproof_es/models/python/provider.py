@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -29,12 +28,14 @@ from failproof_es.models.protocol import (
     ResponseOptions,
     require_short,
 )
-from failproof_es.models.python.model_client import ModelClient
+from failproof_es.models.python.model_client import ModelClient, StreamingClient
+from failproof_es.models.python.threads import Pieces, Raised, in_a_thread
 from failproof_es.problems import InvalidInput
 
 
 class PythonProvider:
-    """Calls `get_completion(prompt, params)` of the named class in a thread.
+    """Calls `get_completion(prompt, params)` of the named class in a thread, or, for a stream,
+    `stream_completion(prompt, params)`.
 
     A case of one user turn is passed as it is; a conversation as `role: content`
     paragraphs. A call that does not return in time is given up: its thread runs on until
@@ -71,8 +72,10 @@ class PythonProvider:
         """Import the class and construct it; where that must not be, see whether its key is set."""
         if offline:
             self._key()
-        else:
-            self._constructed()
+            return None
+        if self._model.stream and not isinstance(self._constructed(), StreamingClient):
+            return f"class {self._named} answers whole: it has no `stream_completion`"
+        self._constructed()
         return None
 
     def prepare(
@@ -86,37 +89,49 @@ class PythonProvider:
             **({} if model.seed is None else {"seed": model.seed}),
             **model.parameters,
         }
-        body = {"model": model.model, "prompt": _prompt(messages), "params": params}
+        body: dict[str, Any] = {"model": model.model, "prompt": _prompt(messages), "params": params}
+        if model.stream:
+            body["stream"] = True
         return PreparedRequest(f"python:{model.class_}", orjson.dumps(body))
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One call. Raises `ModelError`. The class answers whole: nothing comes in pieces."""
+        """One call. Raises `ModelError`, with the text of a stream that came before it.
+
+        A class without `stream_completion` answers whole also where a stream is wanted.
+        """
         given = orjson.loads(request.body)
-        began = time.perf_counter()
+        came = _Came(on_text)
         try:
             client = self._constructed()
             async with asyncio.timeout(self._timeout_s):
-                text = await _in_a_thread(client.get_completion, given["prompt"], given["params"])
+                if given.get("stream") and isinstance(client, StreamingClient):
+                    streamed = client.stream_completion
+                    await came.pieces.take(streamed, given["prompt"], given["params"])
+                    text: Any = "".join(came.pieces.text)
+                else:
+                    asked = client.get_completion
+                    text = await in_a_thread(asked, given["prompt"], given["params"])
         except TimeoutError as error:
-            raise ModelError(
-                "timeout", f"no answer within {self._timeout_s:g} s", "transient"
-            ) from error
-        except _Raised as raised:
+            late = f"no answer within {self._timeout_s:g} s"
+            raise ModelError("timeout", late, "transient", body=came.body()) from error
+        except Raised as raised:
             if (trouble := local_trouble(raised.error)) is not None:
                 raise trouble from raised.error
             message = f"{type(raised.error).__name__}: {raised.error}"
             if package_of(self._model.class_ or ""):
                 message = f"{self._named}: {message}"
-            raise ModelError("client_exception", message, "transient") from raised.error
+            raise ModelError(
+                "client_exception", message, "transient", body=came.body()
+            ) from raised.error
         except InvalidInput as error:
             raise ModelError("authentication", str(error), "halting") from error
         if not isinstance(text, str):
             raise ModelError(
                 "malformed_response", f"get_completion returned {type(text).__name__}", "final"
             )
-        latency_ms = (time.perf_counter() - began) * 1000
         body = text.encode("utf-8", "surrogatepass")
-        return require_short(Answer(None, {}, body, _valid(text), latency_ms))
+        answer = Answer(None, {}, body, _valid(text), came.elapsed_ms())
+        return require_short(replace(answer, first_token_ms=came.first_ms))
 
     @property
     def _named(self) -> str:
@@ -165,38 +180,27 @@ def _prompt(messages: Sequence[Turn]) -> str:
     return "\n\n".join(f"{turn.role}: {turn.content}" for turn in messages)
 
 
-class _Raised(Exception):
-    """What the user's class raised, told apart from what happened here."""
+class _Came:
+    """What has come of an answer, and when."""
 
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self.error = error
+    def __init__(self, on_text: OnText | None) -> None:
+        self._on_text = on_text
+        self._began = time.perf_counter()
+        self.first_ms: float | None = None
+        self.pieces = Pieces(self._piece)
 
+    def elapsed_ms(self) -> float:
+        return (time.perf_counter() - self._began) * 1000
 
-async def _in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call in a daemon thread: one that never returns does not hold the program's end."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
+    def body(self) -> bytes | None:
+        """The text so far; `None` before there is any."""
+        return "".join(self.pieces.text).encode("utf-8", "surrogatepass") or None
 
-    def settle(result: Any, error: BaseException | None) -> None:
-        if done.done():
-            return  # given up meanwhile
-        if error is None:
-            done.set_result(result)
-        else:
-            done.set_exception(_Raised(error))
-
-    def call() -> None:
-        result, raised = None, None
-        try:
-            result = function(*arguments)
-        except BaseException as error:
-            raised = error
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, result, raised)
-
-    threading.Thread(target=call, name="model-client", daemon=True).start()
-    return await done
+    def _piece(self, piece: str) -> None:
+        if piece and self.first_ms is None:
+            self.first_ms = self.elapsed_ms()
+        if piece and self._on_text is not None:
+            self._on_text(_valid(piece))
 
 
 def _valid(text: str) -> str:

@@ -9,7 +9,7 @@ from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models.protocol import ModelError
 from failproof_es.models.provider_type import provider_type
 
-_READ_LATER = ("cache_write_tokens", "cache_write_1h_tokens")
+_READ_LATER = ("cache_write_tokens", "cache_write_1h_tokens", "reasoning_tokens")
 _READ = ("text", "refusal", "finish_reason", "model", "usage", "tool_calls")
 
 

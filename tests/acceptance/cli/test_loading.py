@@ -113,6 +113,9 @@ NOT_IN_A_START = {
     "failproof_es.dialects.benchmark", "failproof_es.dialects.command.dialect",
     "failproof_es.dialects.promptguard", "failproof_es.dialects.redteam",
     "failproof_es.models.anthropic", "failproof_es.models.local", "failproof_es.models.ollama",
+    "failproof_es.models.azure", "failproof_es.models.bedrock", "failproof_es.models.gemini",
+    "failproof_es.models.mistral", "failproof_es.models.openai_responses",
+    "failproof_es.models.openrouter", "failproof_es.models.vertex",
     "failproof_es.models.python",
 }  # fmt: skip
 """What a run of another dialect, against another provider or at a terminal needs."""

@@ -18,6 +18,7 @@ from tests.acceptance.commands import environment, invoke, write_configuration, 
 SUITES = Path(__file__).parents[3] / "suites"
 USAGE = 2
 PACKAGES = {
+    "botocore": "botocore",
     "altair": "altair",
     "jinja2": "jinja2",
     "markupsafe": "markupsafe",

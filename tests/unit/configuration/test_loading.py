@@ -102,6 +102,9 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
 
 
 CLAUDE = "provider: anthropic, model: m, api_key_env: KEY"
+AWS = "provider: bedrock, model: m"
+AZURE = "provider: azure, model: m, api_key_env: KEY"
+GPT = "provider: openai-responses, model: m"
 OWN = "provider: python, model: m, class: 'a:B'"
 
 
@@ -121,16 +124,57 @@ OWN = "provider: python, model: m, class: 'a:B'"
             "is not supported by provider",
         ),
         (
-            "judge: {provider: gemini, model: m}",
+            "judge: {provider: grok, model: m}",
             "judge.provider",
-            "known: anthropic, local, ollama, openai, python;",
+            "known: anthropic, azure, bedrock, gemini, local, mistral, ollama, openai, "
+            "openai-responses, openrouter, python, vertex;",
         ),
+        (f"judge: {{{AWS}}}", "judge.options", "`region` is missing"),
+        (f"judge: {{{AWS}, options: {{region: Ohio}}}}", "judge.options", "like us-east-1"),
+        (f"judge: {{{AWS}, options: {{region: us-east-1, x: 1}}}}", "judge.options", "has no `x`"),
+        (
+            f"judge: {{{AWS}, options: {{region: us-east-1, access_key_env: 7}}}}",
+            *("judge.options", "not the name of an environment variable"),
+        ),
+        (
+            f"judge: {{{AWS}, options: {{region: us-east-1, session_token_env: T}}}}",
+            *("judge.options", "no effect without `access_key_env`"),
+        ),
+        (f"judge: {{{AZURE}}}", "judge.base_url", "is missing"),
+        (f"judge: {{{AZURE}, base_url: 'http://x/openai/v1'}}", "judge.base_url", "own paths"),
+        (
+            f"judge: {{{AZURE}, base_url: 'http://x', options: {{api_version: latest}}}}",
+            *("judge.options", "'2024-10-21'"),
+        ),
+        (f"judge: {{{AZURE}, base_url: 'http://x', options: {{a: 1}}}}", "judge.options", "no `a`"),
+        ("judge: {provider: mistral, model: m, temperature: 1.8}", "judge.temperature", "1.5"),
+        (
+            "judge: {provider: vertex, model: m, options: {project: p}}",
+            *("judge.options", "`location` is missing"),
+        ),
+        (f"judge: {{{GPT}, proxy: 'socks5://x'}}", "judge.proxy", "not an http or https URL"),
+        (f"judge: {{{GPT}, proxy: 'http://u:p@x'}}", "judge.proxy", "user name or a password"),
+        (f"judge: {{{GPT}, proxy: 'http://x/y'}}", "judge.proxy", "has a path"),
+        (f"judge: {{{GPT}, headers: {{'a b': V}}}}", "judge.headers", "not the name of a header"),
+        (f"judge: {{{GPT}, headers: {{Host: V}}}}", "judge.headers", "how a request is sent"),
+        (f"judge: {{{GPT}, headers: {{X-A: 'a secret'}}}}", "judge.headers", "an environment"),
+        (f"judge: {{{GPT}, headers: {{X-A: V, x-a: V}}}}", "judge.headers", "twice"),
+        (f"judge: {{{OWN}, headers: {{X-A: V}}}}", "judge.headers", "is not supported by"),
+        (f"judge: {{{OWN}, ca_file: x}}", "judge.ca_file", "is not supported by"),
+        ("judge: {provider: gemini, model: models/g}", "judge.model", "holds a slash"),
+        (
+            f"judge: {{{GPT}, seed: 7}}",
+            "judge.seed",
+            "not supported by provider `openai-responses`",
+        ),
+        (f"judge: {{{GPT}, options: {{leave: [x]}}}}", "judge.options", "has no `leave`"),
+        (f"judge: {{{GPT}, options: {{leave_out: [model]}}}}", "judge.options", "`temperature`"),
+        (f"judge: {{{GPT}, options: {{leave_out: x}}}}", "judge.options", "is a list"),
+        (f"judge: {{{GPT}, parameters: {{background: true}}}}", "judge.parameters", "`background`"),
         (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "is not supported by provider `anthropic`"),
-        (f"judge: {{{CLAUDE}, stream: true}}", "judge.stream", "is not supported by"),
         (f"judge: {{{CLAUDE}, temperature: 1.5}}", "judge.temperature", "at most 1"),
         (f"judge: {{{CLAUDE}, structured_output: true}}", "judge.structured_output", "schema"),
         (f"judge: {{{OWN}, structured_output: true}}", "judge.structured_output", "schema"),
-        (f"judge: {{{OWN}, stream: true}}", "judge.stream", "it does not stream"),
         (f"judge: {{{OWN}, parameters: {{seed: 7}}}}", "judge.parameters", "`seed`"),
         ("judges: [{provider: openai, model: m}]", "judges[0].base_url", "missing"),
         ("judge: {provider: anthropic, model: m, api_key_env: ~}", "judge.api_key_env", "missing"),

@@ -51,8 +51,12 @@ def refused(name: str) -> str:
 
 
 def test_ours_are_registered_as_everybody_elses_are() -> None:
-    assert PROVIDERS.names()[:5] == ["anthropic", "local", "ollama", "openai", "python"]
-    for name in PROVIDERS.names()[:5]:
+    ours = [
+        *("anthropic", "azure", "bedrock", "gemini", "local", "mistral", "ollama", "openai"),
+        *("openai-responses", "openrouter", "python", "vertex"),
+    ]
+    assert PROVIDERS.names()[: len(ours)] == ours
+    for name in ours:
         assert provider_type(name).name == name
         assert PROVIDERS.package_of(name) is None
 
@@ -120,7 +124,7 @@ def test_one_that_there_is_not_is_named_with_its_place_and_what_there_is(
     [problem] = [each for each in caught.value.problems if each.field == "models[0].provider"]
     assert (problem.path, problem.line) == (tmp_path / "run.yaml", 4)
     assert "there is no provider 'olama'" in problem.message
-    for word in ("did you mean 'ollama'?", "anthropic, local", "install the package"):
+    for word in ("did you mean 'ollama'?", "anthropic, azure", "install the package"):
         assert word in (problem.remedy or "")
     assert len(caught.value.problems) == (2 if also_wrong else 1)
 
@@ -180,3 +184,25 @@ def test_a_key_is_looked_for_where_its_vendor_has_it() -> None:
     assert variable("nobody") is None
     keys = model_keys([Model(provider=p, model="m") for p in ("ollama", "local")])
     assert keys == ["ollama:m", "local:m"]
+
+
+NO_STREAM = """
+from tests.integration.models.contract.signed_plugin import SignedType
+from failproof_es.models.provider_type import Capabilities
+
+class Whole(SignedType):
+    name = "whole"
+    capabilities = Capabilities(tools=False, schema=False, streaming=False)
+
+PROVIDER = Whole()
+"""
+
+
+def test_a_stream_of_a_provider_that_answers_whole_is_refused(
+    packages: Install, tmp_path: Path
+) -> None:
+    packages("whole-plugin", {"whole": "whole_plugin:PROVIDER"}, NO_STREAM)
+    path = tmp_path / "run.yaml"
+    path.write_text(CONFIGURATION % "whole" + "    stream: true\n")
+    with pytest.raises(InvalidInput, match="it does not stream"):
+        load_configuration(path)

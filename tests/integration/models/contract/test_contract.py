@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -17,7 +18,14 @@ from failproof_es.models.ollama.provider import OllamaProvider, StreamedLines
 from failproof_es.models.protocol import LONGEST_TEXT_BYTES, Answer, ModelError, Provider
 from failproof_es.testing.other_side import FakeServer, Fault, ProviderServer, ReceivedRequest
 from failproof_es.testing.provider_contract import ProviderContract
-from tests.integration.models.contract.wires import AnthropicWire, OllamaWire, OpenAIWire
+from tests.integration.models.contract.wires import (
+    AnthropicWire,
+    BedrockWire,
+    GeminiWire,
+    OllamaWire,
+    OpenAIWire,
+    ResponsesWire,
+)
 
 
 def url(side: ProviderServer, path: str) -> str:
@@ -53,6 +61,82 @@ class TestOllama(ProviderContract):
 
     def settings(self, side: ProviderServer) -> dict[str, Any]:
         return {"model": "llama-test", "base_url": url(side, "")}
+
+
+class TestResponses(ProviderContract):
+    provider = "openai-responses"
+
+    def server(self) -> ProviderServer:
+        return FakeServer(ResponsesWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "gpt-test", "base_url": url(side, "/v1")}
+
+
+class TestAzure(ProviderContract):
+    provider = "azure"
+    lists_models = False
+
+    def server(self) -> ProviderServer:
+        return FakeServer(OpenAIWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "gpt-test", "base_url": url(side, "")}
+
+
+class TestMistral(ProviderContract):
+    provider = "mistral"
+
+    def server(self) -> ProviderServer:
+        return FakeServer(OpenAIWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "mistral-test", "base_url": url(side, "/v1")}
+
+
+class TestOpenRouter(ProviderContract):
+    provider = "openrouter"
+
+    def server(self) -> ProviderServer:
+        return FakeServer(OpenAIWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "vendor/test", "base_url": url(side, "/api/v1")}
+
+
+class TestBedrock(ProviderContract):
+    provider = "bedrock"
+    lists_models = False
+    unable = (Fault.WRONG_MODEL,)
+
+    def server(self) -> ProviderServer:
+        return FakeServer(BedrockWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        options = {"region": "us-east-1"}
+        return {"model": "claude-test:0", "base_url": url(side, ""), "options": options}
+
+
+class TestVertex(ProviderContract):
+    provider = "vertex"
+    lists_models = False
+
+    def server(self) -> ProviderServer:
+        return FakeServer(GeminiWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        options = {"project": "mine-1", "location": "global"}
+        return {"model": "gemini-test", "base_url": url(side, "/v1"), "options": options}
+
+
+class TestGemini(ProviderContract):
+    provider = "gemini"
+
+    def server(self) -> ProviderServer:
+        return FakeServer(GeminiWire())
+
+    def settings(self, side: ProviderServer) -> dict[str, Any]:
+        return {"model": "gemini-test", "base_url": url(side, "/v1beta")}
 
 
 def streamed(*lines: object) -> Answer:
@@ -186,6 +270,18 @@ class Told:
         return self.side.text
 
 
+class ToldToStream(Told):
+    """A class that can also answer piece by piece."""
+
+    def stream_completion(self, prompt: str, params: dict[str, Any]) -> Iterator[str]:
+        assert self.side is not None
+        text = self.get_completion(prompt, params)
+        if self.side.fault is Fault.CUT_STREAM:
+            yield text[:7]
+            raise ConnectionResetError("it broke")
+        yield from (text[at : at + 5] for at in range(0, len(text), 5))
+
+
 class TestPython(ProviderContract):
     provider = "python"
     lists_models = False
@@ -194,13 +290,17 @@ class TestPython(ProviderContract):
         *(Fault.ERROR_OBJECT, Fault.EMPTY, Fault.WITHOUT_CONTENT, Fault.RATE_LIMITED),
         *(Fault.UNAUTHORIZED, Fault.NOT_FOUND, Fault.WRONG_MODEL),
     )
-    kinds = {Fault.SERVER_ERROR: ["client_exception"], Fault.CUT: ["client_exception"]}
+    kinds = {
+        Fault.SERVER_ERROR: ["client_exception"],
+        Fault.CUT: ["client_exception"],
+        Fault.CUT_STREAM: ["client_exception"],
+    }
 
     def server(self) -> ProviderServer:
         return InThisProcess()
 
     def settings(self, side: ProviderServer) -> dict[str, Any]:
-        return {"model": "mine", "class": f"{__name__}:Told"}
+        return {"model": "mine", "class": f"{__name__}:ToldToStream"}
 
 
 def test_a_fake_server_can_be_stopped_while_it_is_silent() -> None:

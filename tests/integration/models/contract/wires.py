@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import orjson
 
@@ -73,7 +74,7 @@ class OpenAIWire(WireFormat):
 
 
 class AnthropicWire(WireFormat):
-    """The Messages API, whole."""
+    """The Messages API, whole and as server-sent events."""
 
     def answer(
         self,
@@ -94,7 +95,30 @@ class AnthropicWire(WireFormat):
         }  # fmt: skip
         if usage:
             document["usage"] = {"input_tokens": 10, "output_tokens": 5}
+        if orjson.loads(asked.body).get("stream"):
+            return self._streamed(document, text)
         return _json(200, document)
+
+    def _streamed(self, document: dict[str, Any], text: str) -> Reply:
+        begun = {**document, "content": [], "stop_reason": None}
+        events: list[dict[str, Any]] = [
+            {"type": "message_start", "message": begun},
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "text", "text": ""},
+            },
+        ]
+        for piece in _pieces(text):
+            delta = {"type": "text_delta", "text": piece}
+            events.append({"type": "content_block_delta", "index": 0, "delta": delta})
+        ended = {"stop_reason": document["stop_reason"], "stop_sequence": None}
+        events += [
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": ended, "usage": document.get("usage")},
+            {"type": "message_stop"},
+        ]
+        return _named_events(events)
 
     def error(self, status: int, message: str) -> Reply:
         said = {"type": "invalid_request_error", "message": message}
@@ -153,3 +177,161 @@ class OllamaWire(WireFormat):
 
     def without_content(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"model": "m", "message": {"role": "assistant"}, "done": True})
+
+
+class ResponsesWire(OpenAIWire):
+    """OpenAI's `/responses`, whole and as server-sent events."""
+
+    def answer(
+        self,
+        asked: ReceivedRequest,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        body = orjson.loads(asked.body)
+        part = {"type": "output_text", "text": text, "annotations": []}
+        item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+        if call is not None:
+            arguments = orjson.dumps(call[1]).decode()
+            item = {"type": "function_call", "call_id": "c1", "name": call[0]}
+            item["arguments"] = arguments
+        document = {
+            "id": "resp_1", "object": "response", "status": "completed", "error": None,
+            "model": model or body["model"], "output": [item],
+            "usage": {"input_tokens": 10, "output_tokens": 5} if usage else None,
+        }  # fmt: skip
+        if not body.get("stream"):
+            return _json(200, document)
+        begun = {**document, "status": "in_progress", "output": []}
+        events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+        events += [
+            {"type": "response.output_text.delta", "output_index": 0, "delta": piece}
+            for piece in _pieces(text)
+        ]
+        events.append({"type": "response.completed", "response": document})
+        return _named_events(events)
+
+    def empty(self, asked: ReceivedRequest) -> Reply:
+        return _json(200, {"id": "r", "status": "completed", "output": []})
+
+    def without_content(self, asked: ReceivedRequest) -> Reply:
+        item = {"type": "message", "content": []}
+        return _json(200, {"id": "r", "status": "completed", "output": [item]})
+
+
+class GeminiWire(WireFormat):
+    """`generateContent`, and `streamGenerateContent` as server-sent events."""
+
+    def answer(
+        self,
+        asked: ReceivedRequest,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        path, _, query = asked.path.partition("?")
+        asked_model = path.rpartition("/")[2].partition(":")[0]
+        head: dict[str, Any] = {"modelVersion": model or asked_model, "responseId": "r1"}
+        if usage:
+            counts = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
+            head["usageMetadata"] = counts
+        if call is not None:
+            called = {"functionCall": {"name": call[0], "args": call[1]}}
+            return _json(200, {**head, "candidates": [_candidate(called, "STOP")]})
+        if query != "alt=sse":
+            return _json(200, {**head, "candidates": [_candidate({"text": text}, "STOP")]})
+        *first, last = [{"text": piece} for piece in _pieces(text)] or [{"text": ""}]
+        chunks = [{**head, "candidates": [_candidate(part)]} for part in first]
+        chunks.append({**head, "candidates": [_candidate(last, "STOP")]})
+        written = [b"data: " + orjson.dumps(chunk) + b"\r\n\r\n" for chunk in chunks]
+        return Reply(200, written, "text/event-stream")
+
+    def error(self, status: int, message: str) -> Reply:
+        return _json(status, {"error": {"code": status, "message": message, "status": "UNKNOWN"}})
+
+    def listing(self, names: Sequence[str]) -> Reply:
+        return _json(200, {"models": [{"name": f"models/{name}"} for name in names]})
+
+    def empty(self, asked: ReceivedRequest) -> Reply:
+        return _json(200, {"usageMetadata": {"promptTokenCount": 1}})
+
+    def without_content(self, asked: ReceivedRequest) -> Reply:
+        return _json(200, {"candidates": [{"finishReason": "STOP", "index": 0}]})
+
+
+def _candidate(part: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    ended = {} if reason is None else {"finishReason": reason}
+    return {"content": {"parts": [part], "role": "model"}, "index": 0, **ended}
+
+
+def _named_events(events: Sequence[dict[str, Any]]) -> Reply:
+    written = [
+        b"event: %b\ndata: %b\n\n" % (event["type"].encode(), orjson.dumps(event))
+        for event in events
+    ]
+    return Reply(200, written, "text/event-stream; charset=utf-8")
+
+
+class BedrockWire(WireFormat):
+    """`converse`, and `converse-stream` as binary frames."""
+
+    def answer(
+        self,
+        asked: ReceivedRequest,
+        text: str,
+        *,
+        model: str | None = None,
+        usage: bool = True,
+        call: Call | None = None,
+    ) -> Reply:
+        used = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15} if usage else None
+        block: dict[str, Any] = {"text": text}
+        if call is not None:
+            block = {"toolUse": {"toolUseId": "t1", "name": call[0], "input": call[1]}}
+        if not asked.path.endswith("-stream"):
+            message = {"role": "assistant", "content": [block]}
+            reason = "end_turn" if call is None else "tool_use"
+            document = {"output": {"message": message}, "stopReason": reason, "usage": used}
+            return _json(200, document)
+        frames = [event_frame("messageStart", {"role": "assistant"})]
+        for piece in _pieces(text):
+            delta = {"contentBlockIndex": 0, "delta": {"text": piece}}
+            frames.append(event_frame("contentBlockDelta", delta))
+        frames.append(event_frame("messageStop", {"stopReason": "end_turn"}))
+        frames.append(event_frame("metadata", {"usage": used}))
+        return Reply(200, frames, "application/vnd.amazon.eventstream")
+
+    def error(self, status: int, message: str) -> Reply:
+        return _json(status, {"message": message})
+
+    def listing(self, names: Sequence[str]) -> Reply:
+        return self.error(404, "there is none")
+
+    def empty(self, asked: ReceivedRequest) -> Reply:
+        message: dict[str, Any] = {"role": "assistant", "content": []}
+        return _json(200, {"output": {"message": message}, "stopReason": "end_turn"})
+
+    def without_content(self, asked: ReceivedRequest) -> Reply:
+        return _json(200, {"output": {"message": {"role": "assistant"}}})
+
+
+def event_frame(kind: str, payload: Any) -> bytes:
+    """An event of AWS's binary stream."""
+    return aws_frame(payload, event_type=kind, message_type="event")
+
+
+def aws_frame(payload: Any, **headers: str) -> bytes:
+    """A frame of it. An underscore in the name of a header is a dash; a colon stands before it."""
+    block = b""
+    for name, value in {**headers, "content_type": "application/json"}.items():
+        key, text = b":" + name.replace("_", "-").encode(), value.encode()
+        block += bytes([len(key)]) + key + b"\x07" + len(text).to_bytes(2, "big") + text
+    body = orjson.dumps(payload)
+    head = (16 + len(block) + len(body)).to_bytes(4, "big") + len(block).to_bytes(4, "big")
+    whole = head + crc32(head).to_bytes(4, "big") + block + body
+    return whole + crc32(whole).to_bytes(4, "big")

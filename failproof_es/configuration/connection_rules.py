@@ -1,0 +1,67 @@
+"""Rules of how a model's server is reached: its URL, a proxy, further headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from failproof_es.configuration.providers import EntryProblem
+from failproof_es.configuration.schema import Model
+
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_OURS = frozenset(
+    {
+        *("accept-encoding", "connection", "content-encoding", "content-length", "content-type"),
+        *("expect", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te"),
+        *("trailer", "transfer-encoding", "upgrade"),
+    }
+)
+"""Headers that say how a request is sent."""
+
+
+def url_problems(url: str | None) -> Iterator[EntryProblem]:
+    """What is wrong with a `base_url`."""
+    example = "write it like http://127.0.0.1:8000/v1"
+    own = "name the key's variable in `api_key_env`"
+    yield from _problems("base_url", url, example, own)
+
+
+def connection_problems(model: Model) -> Iterator[EntryProblem]:
+    """What is wrong with `proxy` and `headers`."""
+    example = "write it like http://proxy.example:3128"
+    open_proxy = "use a proxy that asks for none"
+    yield from _problems("proxy", model.proxy, example, open_proxy)
+    if model.proxy is not None and urlsplit(model.proxy).path not in ("", "/"):
+        yield EntryProblem("proxy", "has a path", example)
+    for name, variable in sorted(model.headers.items()):
+        if not _HEADER.fullmatch(name):
+            yield EntryProblem("headers", f"{name!r} is not the name of a header")
+        elif name.lower() in _OURS:
+            said = f"`{name}` says how a request is sent, which is not a model's to say"
+            yield EntryProblem("headers", said, "remove it")
+        if not _VARIABLE.fullmatch(variable):
+            said = f"the value of `{name}` is not the name of an environment variable"
+            yield EntryProblem("headers", said, "export the value, and name its variable here")
+    lower = [name.lower() for name in model.headers]
+    if len(set(lower)) < len(lower):
+        yield EntryProblem("headers", "names one header twice", "keep one of them")
+
+
+def _problems(field: str, url: str | None, example: str, own: str) -> Iterator[EntryProblem]:
+    if url is None:
+        return
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        yield EntryProblem(field, "is not a URL", example)
+        return
+    if parts.username or parts.password:
+        yield EntryProblem(field, "holds a user name or a password", own)
+    elif parts.scheme not in ("http", "https") or not parts.hostname:
+        yield EntryProblem(field, "is not an http or https URL", example)
+    elif parts.query or parts.fragment:  # would stand in every request on record
+        without = "leave out `?` and `#`; a key goes by `api_key_env`"
+        yield EntryProblem(field, "has a query or fragment after its path", without)

@@ -1,0 +1,163 @@
+"""Assembles a streamed message as it arrives. Pure: bytes in, a document out.
+
+A message is whole when `message_stop` has come. One that ends before, holds an error, or holds
+what can't be read is a `ModelError` with every byte that came, and never half an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from failproof_es.models.http_reply import (
+    InvalidReply,
+    document_of,
+    invalid_reply_of_error,
+    require_few_calls,
+)
+from failproof_es.models.protocol import MOST_TOOL_CALLS
+from failproof_es.models.replies.event_stream import EventStream
+
+_MOST_BLOCKS = 10 * MOST_TOOL_CALLS
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block of content whose text or input arrives in pieces."""
+
+    begun: dict[str, Any]
+    text: list[str] = field(default_factory=list)
+    json: list[str] = field(default_factory=list)
+    ended: bool = False
+
+    def whole(self) -> dict[str, Any]:
+        """The block as a message that came whole has it. Raises `InvalidReply`."""
+        if self.begun.get("type") == "text":
+            return {**self.begun, "text": "".join(self.text)}
+        written = "".join(self.json)
+        return {**self.begun, "input": document_of(written)} if written else self.begun
+
+
+@dataclass(slots=True)
+class StreamedMessage:
+    """The stream received so far. Feed it every piece; then `document` is the whole message."""
+
+    events: EventStream = field(default_factory=EventStream)
+    message: dict[str, Any] | None = None
+    blocks: list[_Block] = field(default_factory=list)
+    calls: int = 0
+    characters: int = 0
+    stopped: bool = False
+
+    def feed(self, piece: bytes) -> str:
+        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        try:
+            return "".join([self._take(data) for data in self.events.feed(piece)])
+        except UnicodeDecodeError as error:
+            raise _malformed("the stream is not UTF-8") from error
+
+    def document(self) -> dict[str, Any]:
+        """The message as a server that doesn't stream would have sent it.
+
+        Raises `InvalidReply` when the stream ended before the message did.
+        """
+        if not self.stopped or self.message is None:
+            raise InvalidReply(
+                "stream_broken",
+                f"the stream ended before the reply did, after {self.characters} characters of "
+                "text",
+                "transient",
+            )
+        return {**self.message, "content": [block.whole() for block in self.blocks]}
+
+    # -- one event -------------------------------------------------------------------------
+
+    def _take(self, data: str) -> str:
+        event = document_of(data)
+        if not isinstance(event, dict):
+            raise _malformed("an event of the stream is not a JSON object")
+        kind = event.get("type")
+        if kind == "error":
+            if not event.get("error"):
+                raise _malformed("an event says that there is an error, and not which")
+            raise invalid_reply_of_error(event)
+        if kind == "ping":
+            return ""
+        if self.stopped:
+            raise _malformed("the stream goes on after message_stop")
+        if kind == "message_start":
+            self._start(event)
+        elif self.message is None:
+            raise _malformed("the stream does not begin with message_start")
+        elif kind == "content_block_start":
+            return self._begin(event)
+        elif kind == "content_block_delta":
+            return self._delta(event)
+        elif kind == "content_block_stop":
+            self._block(event).ended = True
+        elif kind == "message_delta":
+            self._change(self.message, event)
+        elif kind == "message_stop":
+            self.stopped = True
+        return ""  # the vendor may add kinds of events
+
+    def _start(self, event: dict[str, Any]) -> None:
+        if self.message is not None:
+            raise _malformed("the stream begins twice")
+        self.message = dict(_object(event, "message"))
+
+    def _begin(self, event: dict[str, Any]) -> str:
+        begun = _object(event, "content_block")
+        if event.get("index") != len(self.blocks) or len(self.blocks) >= _MOST_BLOCKS:
+            raise _malformed("a block of content is not the next one")
+        block = _Block(begun)
+        self.blocks.append(block)
+        self.calls += begun.get("type") == "tool_use"
+        require_few_calls(self.calls)
+        return self._add(block, begun.get("text")) if begun.get("type") == "text" else ""
+
+    def _delta(self, event: dict[str, Any]) -> str:
+        block, delta = self._block(event), _object(event, "delta")
+        if delta.get("type") == "text_delta":
+            return self._add(block, delta.get("text"))
+        if delta.get("type") == "input_json_delta":
+            if not isinstance(piece := delta.get("partial_json"), str):
+                raise _malformed("a piece of a tool's input is not text")
+            block.json.append(piece)
+        return ""  # thoughts and signatures stand in the raw bytes
+
+    def _add(self, block: _Block, text: Any) -> str:
+        if not isinstance(text, str) or block.begun.get("type") != "text":
+            raise _malformed("a piece of text is not text, or not in a block of text")
+        block.text.append(text)
+        self.characters += len(text)
+        return text
+
+    def _block(self, event: dict[str, Any]) -> _Block:
+        index = event.get("index")
+        if not isinstance(index, int) or not 0 <= index < len(self.blocks):
+            raise _malformed("an event is about a block of content that there is not")
+        block = self.blocks[index]
+        if block.ended:
+            raise _malformed("a block of content goes on after its end")
+        return block
+
+    def _change(self, message: dict[str, Any], event: dict[str, Any]) -> None:
+        """Why it stopped, and the last counts, each in place of the one before."""
+        message |= _object(event, "delta")
+        used = event.get("usage")
+        if isinstance(used, dict):
+            before = message.get("usage")
+            counts = {name: count for name, count in used.items() if count is not None}
+            message["usage"] = {**(before if isinstance(before, dict) else {}), **counts}
+
+
+def _object(event: dict[str, Any], name: str) -> dict[str, Any]:
+    value = event.get(name)
+    if not isinstance(value, dict):
+        raise _malformed(f"`{name}` of an event is not a JSON object")
+    return value
+
+
+def _malformed(message: str) -> InvalidReply:
+    return InvalidReply("malformed_response", message, "transient")

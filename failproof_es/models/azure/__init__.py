@@ -1,0 +1,66 @@
+"""Azure OpenAI: OpenAI's chat completions of a deployment, with a version of the API in the URL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from failproof_es.configuration.schema import Model
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+
+if TYPE_CHECKING:
+    from failproof_es.models.azure.provider import AzureProvider
+
+API_VERSION, DEPLOYMENT = "api_version", "deployment"
+"""The options."""
+LATEST = "2024-10-21"
+"""The version of the API that is spoken unless another one is named."""
+_OPTIONS = (API_VERSION, DEPLOYMENT)
+_OWN_URL = re.compile(r"https://[A-Za-z0-9-]+\.(openai|cognitiveservices)\.azure\.com/?")
+_VERSION = re.compile(r"20\d\d-\d\d-\d\d(-preview)?")
+
+
+class AzureType(HttpProviderType):
+    """A resource of one's own: `https://NAME.openai.azure.com`."""
+
+    name = "azure"
+    capabilities = Capabilities(tools=True, schema=True, streaming=True)
+    takes = HttpProviderType.takes | {"options"}
+    needs = frozenset({"base_url", "api_key_env"})
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """AZURE_OPENAI_API_KEY at a resource's own URL, and at no other."""
+        return "AZURE_OPENAI_API_KEY" if _OWN_URL.fullmatch(base_url or "") else None
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """Options that there are not, and a URL that ends in a path of the API."""
+        for name in sorted(set(model.options) - set(_OPTIONS)):
+            listed = " and ".join(f"`{each}`" for each in _OPTIONS)
+            yield EntryProblem("options", f"has no `{name}`", f"there are {listed}")
+        version = model.options.get(API_VERSION, LATEST)
+        if not (isinstance(version, str) and _VERSION.fullmatch(version)):
+            said = f"`{API_VERSION}` is none"
+            yield EntryProblem("options", said, f"write it as text, like '{LATEST}'")
+        deployment = model.options.get(DEPLOYMENT, model.model)
+        if not (isinstance(deployment, str) and deployment):
+            yield EntryProblem("options", f"`{DEPLOYMENT}` is not the name of one")
+        if "/openai" in (model.base_url or ""):
+            said = "holds /openai: provider `azure` puts its own paths after it"
+            yield EntryProblem("base_url", said, "write it like https://NAME.openai.azure.com")
+
+    def describe_check(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`."""
+        version = model.options.get(API_VERSION, LATEST)
+        said = super().describe_check(model, offline=offline)
+        return said.replace("/openai/models", f"/openai/models?api-version={version}")
+
+    def implementation(self) -> type[AzureProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.azure.provider import AzureProvider
+
+        return AzureProvider
+
+
+PROVIDER = AzureType()

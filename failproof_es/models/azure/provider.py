@@ -1,0 +1,42 @@
+"""Azure OpenAI over HTTP: OpenAI's protocol at the URL of a deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from failproof_es.models.azure import API_VERSION, DEPLOYMENT, LATEST
+from failproof_es.models.http import OutgoingRequest
+from failproof_es.models.openai.provider import OpenAIProvider
+
+
+class AzureProvider(OpenAIProvider):
+    """One deployment of a resource. What is asked for is its model, which each answer names."""
+
+    listing_path = "/openai/models"
+    recorded_headers = (
+        *OpenAIProvider.recorded_headers,
+        *("apim-request-id", "azureml-model-session", "x-ms-", "x-accel-buffering"),
+    )
+
+    def endpoint(self) -> str:
+        """See `OpenAIProvider`."""
+        deployment = quote(self.model.options.get(DEPLOYMENT, self.model.model), safe="")
+        path = f"/openai/deployments/{deployment}/chat/completions"
+        return f"{self.base_url}{path}?{self.query()}"
+
+    def query(self) -> str:
+        """What every URL ends in."""
+        return f"api-version={self.model.options.get(API_VERSION, LATEST)}"
+
+    def listing(self) -> str:
+        """See `HttpProvider`."""
+        return f"{super().listing()}?{self.query()}"
+
+    def remark(self, listing: bytes) -> str | None:
+        """See `HttpProvider`. The models of its region are listed, and not its deployments."""
+        return None
+
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
+        """The key, where there is one."""
+        return {} if key is None else {"api-key": key}

@@ -1,0 +1,81 @@
+"""Decodes AWS's binary event streams from bytes that arrive in any pieces. Pure.
+
+A frame is: its length and the length of its headers (4 bytes each), the CRC-32 of these 8 bytes,
+headers, payload, the CRC-32 of all before. A header is the length of its name (1 byte), the name,
+a type (7 is text, the only one that is used here), the length of its value (2 bytes), the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from zlib import crc32
+
+_PRELUDE, _LONGEST, _TEXT = 12, 2**24, 7
+
+
+class BrokenFrame(ValueError):
+    """The bytes are no frame, or not the ones that were sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One event."""
+
+    headers: Mapping[str, str]
+    payload: bytes
+
+
+class FrameStream:
+    """Feed bytes, get every frame that they complete."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._needed = _PRELUDE
+        """How many bytes there must be before there is anything to read."""
+
+    def feed(self, piece: bytes) -> Iterator[Frame]:
+        """The frames that end in this piece. Raises `BrokenFrame`."""
+        self._rest += piece
+        if len(self._rest) < self._needed:
+            return
+        start, self._needed = 0, _PRELUDE
+        view = memoryview(bytes(self._rest))
+        while len(view) - start >= _PRELUDE:
+            length, headers, checksum = (
+                int.from_bytes(view[at : at + 4]) for at in range(start, start + _PRELUDE, 4)
+            )
+            if crc32(view[start : start + 8]) != checksum:
+                raise BrokenFrame("the checksum of a frame's length is wrong")
+            if not _PRELUDE + headers + 4 <= length <= _LONGEST:
+                raise BrokenFrame("a frame has an impossible length")
+            if len(view) - start < length:
+                self._needed = length
+                break
+            yield _frame(view[start : start + length], headers)
+            start += length
+        del self._rest[:start]
+
+
+def _frame(frame: memoryview, headers: int) -> Frame:
+    if crc32(frame[:-4]) != int.from_bytes(frame[-4:]):
+        raise BrokenFrame("the checksum of a frame is wrong")
+    end = _PRELUDE + headers
+    return Frame(dict(_headers(bytes(frame[_PRELUDE:end]))), bytes(frame[end:-4]))
+
+
+def _headers(block: bytes) -> Iterator[tuple[str, str]]:
+    at = 0
+    while at < len(block):
+        named = at + 1 + block[at]
+        value = named + 3
+        if value > len(block) or block[named] != _TEXT:
+            raise BrokenFrame("a header of a frame can't be read")
+        end = value + int.from_bytes(block[named + 1 : value])
+        if end > len(block):
+            raise BrokenFrame("a header of a frame can't be read")
+        try:
+            yield block[at + 1 : named].decode(), block[value:end].decode()
+        except UnicodeDecodeError:
+            raise BrokenFrame("a header of a frame is not UTF-8") from None
+        at = end

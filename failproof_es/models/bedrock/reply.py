@@ -1,0 +1,227 @@
+"""Reads replies of the Converse API, whole or as frames. Pure: bytes in, an answer out.
+
+A stream is an answer when `messageStop` has come. One that ends before, holds an exception, or
+holds what can't be read is a `ModelError` with every byte that came, and never half an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from failproof_es.events import Disposition, ToolCall, Usage
+from failproof_es.models.bedrock.frames import BrokenFrame, Frame, FrameStream
+from failproof_es.models.http_reply import (
+    HttpReply,
+    InvalidReply,
+    count_or_none,
+    document_of,
+    json_text,
+    name_or_none,
+    require_few_calls,
+)
+from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
+
+_FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "guardrail_intervened": "content_filter",
+    "content_filtered": "content_filter",
+}
+"""In the words that the other protocols use; one that is not known stays as it is."""
+_EXCEPTIONS: dict[str, tuple[str, Disposition]] = {
+    "throttlingException": ("rate_limited", "deferred"),
+    "serviceUnavailableException": ("server_error", "transient"),
+    "internalServerException": ("server_error", "transient"),
+    "modelStreamErrorException": ("server_error", "transient"),
+    "modelTimeoutException": ("timeout", "transient"),
+}
+"""What comes within a stream; any other is final."""
+_MOST_BLOCKS = 10 * MOST_TOOL_CALLS
+
+
+def answer_of(reply: HttpReply, document: Any) -> Answer:
+    """The answer in a response. Raises `InvalidReply` for everything else."""
+    if not isinstance(document, dict):
+        raise _malformed("the reply is not a JSON object")
+    output = document.get("output")
+    if output is None and isinstance(said := document.get("message"), str):
+        raise InvalidReply("provider_error", said, "final")
+    message = output.get("message") if isinstance(output, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        raise _malformed("the reply holds no message with a list of blocks")
+    texts = [block["text"] for block in content if "text" in block]
+    if not all(isinstance(text, str) for text in texts):
+        raise _malformed("`text` of a block is not text")
+    uses = [block["toolUse"] for block in content if "toolUse" in block]
+    require_few_calls(len(uses))
+    reason = name_or_none(document.get("stopReason"))
+    finish = None if reason is None else _FINISH_REASONS.get(reason, reason)
+    if not texts and not uses and finish not in ("content_filter", "length"):
+        raise InvalidReply("missing_content", "the message has no text", "transient")
+    return Answer(
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
+        text="".join(texts),
+        latency_ms=reply.latency_ms,
+        finish_reason=finish,
+        tool_calls=tuple(map(_call, uses)),
+        model=_routed(document.get("trace")),
+        provider_request_id=reply.headers.get("x-amzn-requestid"),
+        usage=_usage(document.get("usage")),
+        first_token_ms=reply.first_token_ms,
+    )
+
+
+def as_aws_means(error: ModelError) -> ModelError:
+    """The error of a status, told by what it means here."""
+    if error.status == 403:
+        error.kind, error.disposition = "authentication", "halting"
+    elif error.status == 424:  # the model failed, and not the request
+        error.kind, error.disposition = "server_error", "transient"
+    return error
+
+
+def _routed(trace: Any) -> str | None:
+    """The model that a prompt router chose. No other answer says who gave it."""
+    router = trace.get("promptRouter") if isinstance(trace, dict) else None
+    return name_or_none(router.get("invokedModelId")) if isinstance(router, dict) else None
+
+
+def _call(value: Any) -> ToolCall:
+    name, given = (value.get("name"), value.get("input")) if isinstance(value, dict) else (0, 0)
+    if not isinstance(name, str) or not name or not isinstance(given, dict):
+        raise _malformed("a tool call has no name or no input")
+    return ToolCall(id=name_or_none(value.get("toolUseId")), name=name, arguments=json_text(given))
+
+
+def _usage(usage: Any) -> Usage:
+    """Input counts what was read from a cache and written to one, as everywhere else."""
+    if not isinstance(usage, dict):
+        return Usage()
+    fresh = count_or_none(usage.get("inputTokens"))
+    read = count_or_none(usage.get("cacheReadInputTokens")) or 0
+    written = count_or_none(usage.get("cacheWriteInputTokens")) or 0
+    return Usage(
+        input_tokens=None if fresh is None else fresh + read + written,
+        output_tokens=count_or_none(usage.get("outputTokens")),
+        cached_input_tokens=read,
+        cache_write_tokens=written,
+    )
+
+
+# -- streams ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block of content that arrives in pieces."""
+
+    use: dict[str, Any] | None = None
+    text: list[str] = field(default_factory=list)
+    input: list[str] = field(default_factory=list)
+
+    def whole(self) -> dict[str, Any]:
+        """The block as a reply that came whole has it. Raises `InvalidReply`."""
+        if self.use is not None:
+            return {"toolUse": {**self.use, "input": document_of("".join(self.input) or "{}")}}
+        return {"text": "".join(self.text)} if self.text else {}
+
+
+@dataclass(slots=True)
+class StreamedConversation:
+    """The stream received so far. Feed it every piece; then `document` is the whole reply."""
+
+    frames: FrameStream = field(default_factory=FrameStream)
+    blocks: dict[int, _Block] = field(default_factory=dict)
+    stop: dict[str, Any] | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    characters: int = 0
+
+    def feed(self, piece: bytes) -> str:
+        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        try:
+            return "".join([self._take(frame) for frame in self.frames.feed(piece)])
+        except BrokenFrame as error:
+            raise _malformed(str(error)) from None
+
+    def document(self) -> dict[str, Any]:
+        """The reply as a server that doesn't stream would have sent it.
+
+        Raises `InvalidReply` when the stream ended before the reply did.
+        """
+        if self.stop is None:
+            raise InvalidReply(
+                "stream_broken",
+                f"the stream ended before the reply did, after {self.characters} characters of "
+                "text",
+                "transient",
+            )
+        content = [block.whole() for _, block in sorted(self.blocks.items())]
+        return {**self.about, **self.stop, "output": {"message": {"content": content}}}
+
+    def _take(self, frame: Frame) -> str:
+        kind = frame.headers.get(":event-type", "")
+        if frame.headers.get(":message-type") != "event":
+            raise _exception(frame)
+        event = document_of(frame.payload)
+        if not isinstance(event, dict):
+            raise _malformed("an event of the stream is not a JSON object")
+        if kind == "metadata":
+            self.about |= event
+        elif self.stop is not None:
+            raise _malformed("the stream goes on after messageStop")
+        elif kind == "messageStop":
+            self.stop = event
+        elif kind == "contentBlockStart":
+            start = event.get("start")
+            if isinstance(start, dict) and isinstance(start.get("toolUse"), dict):
+                self._block(event).use = start["toolUse"]
+        elif kind == "contentBlockDelta":
+            return self._delta(event)
+        return ""
+
+    def _delta(self, event: dict[str, Any]) -> str:
+        block, delta = self._block(event), event.get("delta")
+        if not isinstance(delta, dict):
+            raise _malformed("`delta` is not a JSON object")
+        if "toolUse" in delta:
+            use = delta["toolUse"]
+            if not isinstance(use, dict) or not isinstance(piece := use.get("input"), str):
+                raise _malformed("a piece of a tool's input is not text")
+            block.input.append(piece)
+        if "text" not in delta:
+            return ""
+        if not isinstance(text := delta["text"], str):
+            raise _malformed("a piece of text is not text")
+        block.text.append(text)
+        self.characters += len(text)
+        return text
+
+    def _block(self, event: dict[str, Any]) -> _Block:
+        index = event.get("contentBlockIndex")
+        if not isinstance(index, int) or not 0 <= index < _MOST_BLOCKS:
+            raise _malformed("an event is about a block of content that there can't be")
+        return self.blocks.setdefault(index, _Block())
+
+
+def _exception(frame: Frame) -> InvalidReply:
+    """What came in place of an event."""
+    word = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or ""
+    try:
+        said = document_of(frame.payload)
+    except InvalidReply:
+        said = None
+    message = said.get("message") if isinstance(said, dict) else None
+    told = message if isinstance(message, str) else frame.headers.get(":error-message", "")
+    kind, disposition = _EXCEPTIONS.get(word, ("provider_error", "final"))
+    return InvalidReply(kind, f"{word}: {told}" if told else word, disposition)
+
+
+def _malformed(message: str) -> InvalidReply:
+    return InvalidReply("malformed_response", message, "transient")

@@ -1,0 +1,35 @@
+"""Signs requests by AWS's Signature Version 4, with `botocore` (extra `aws`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from failproof_es.models.http import OutgoingRequest
+
+_SERVICE = "bedrock"
+
+
+def signed(
+    request: OutgoingRequest,
+    *,
+    region: str,
+    access_key: str,
+    secret_key: str,
+    session_token: str | None,
+) -> Mapping[str, str]:
+    """The headers that prove who sends the request. Signed are its URL, its body and the time."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    credentials = Credentials(access_key, secret_key, session_token)
+    sent: Any = AWSRequest(
+        method=request.method,
+        url=request.url,
+        data=request.body,
+        headers={name: request.headers[name] for name in ("content-type",)},
+    )
+    SigV4Auth(credentials, _SERVICE, region).add_auth(sent)
+    wanted = ("authorization", "x-amz-date", "x-amz-security-token")
+    return {name: sent.headers[name] for name in wanted if name in sent.headers}

@@ -1,0 +1,270 @@
+"""Reads replies of the Gemini API, whole or as events. Pure: bytes in, an answer out.
+
+A candidate is at its end when it has a finish reason. A prompt that is blocked has no candidate,
+and says why. A stream that ends before either is a `ModelError` with every byte that came, and
+never half an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from failproof_es.events import ToolCall, Usage
+from failproof_es.models.http_reply import (
+    HttpReply,
+    InvalidReply,
+    count_or_none,
+    document_of,
+    invalid_reply_of_error,
+    json_text,
+    name_or_none,
+    require_few_calls,
+    require_no_error,
+    text_or_none,
+)
+from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
+from failproof_es.models.replies.event_stream import EventStream
+
+_FINISH_REASONS = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        (
+            *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
+            *("MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+        ),
+        "content_filter",
+    ),
+}
+"""In the words that the other protocols use; one that is not known stays as it is."""
+_REFUSED_KEY = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
+_DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
+_MOST_PARTS = 100 * MOST_TOOL_CALLS
+
+
+def answer_of(reply: HttpReply, document: Any) -> Answer:
+    """The answer in a response. Raises `InvalidReply` for everything else."""
+    document = require_no_error(document)
+    candidate = _first(document)
+    if candidate is None:
+        return _answer(reply, document, "", "content_filter", _blocked(document))
+    reason = name_or_none(candidate.get("finishReason"))
+    parts = _parts(candidate)
+    texts = [part["text"] for part in parts if "text" in part and part.get("thought") is not True]
+    if not all(isinstance(text, str) for text in texts):
+        raise _malformed("`text` of a part is not text")
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    require_few_calls(len(calls))
+    if reason is None:
+        raise _malformed("the candidate does not say why it ended")
+    finish = _FINISH_REASONS.get(reason, reason)
+    withheld = finish == "content_filter"
+    if finish == "stop" and not (texts or calls):
+        raise InvalidReply("missing_content", "the candidate has no text", "transient")
+    said = text_or_none(candidate.get("finishMessage")) or reason if withheld else None
+    if calls and finish == "stop":
+        finish = "tool_calls"
+    return _answer(reply, document, "".join(texts), finish, said, tuple(map(_call, calls)))
+
+
+def _answer(
+    reply: HttpReply,
+    document: dict[str, Any],
+    text: str,
+    finish_reason: str | None,
+    refusal: str | None,
+    calls: tuple[ToolCall, ...] = (),
+) -> Answer:
+    return Answer(
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
+        text=text,
+        latency_ms=reply.latency_ms,
+        finish_reason=finish_reason,
+        refusal=refusal,
+        tool_calls=calls,
+        model=name_or_none(document.get("modelVersion")),
+        provider_request_id=name_or_none(document.get("responseId")),
+        usage=_usage(document.get("usageMetadata")),
+        first_token_ms=reply.first_token_ms,
+    )
+
+
+def _blocked(document: dict[str, Any]) -> str:
+    """Why the prompt was blocked. Raises `InvalidReply` where nothing says that it was."""
+    feedback = document.get("promptFeedback")
+    reason = name_or_none(feedback.get("blockReason")) if isinstance(feedback, dict) else None
+    if reason is None or not isinstance(feedback, dict):
+        raise InvalidReply("empty_choices", "the reply holds no candidate", "transient")
+    return text_or_none(feedback.get("blockReasonMessage")) or reason
+
+
+def _first(document: dict[str, Any]) -> dict[str, Any] | None:
+    candidates = document.get("candidates")
+    if candidates is None or candidates == []:
+        return None
+    if not isinstance(candidates, list) or not isinstance(candidates[0], dict):
+        raise _malformed("`candidates` is not a list of candidates")
+    return candidates[0]
+
+
+def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
+    content = candidate.get("content", {})
+    parts = content.get("parts", []) if isinstance(content, dict) else None
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise _malformed("`content` is not a list of parts")
+    return parts
+
+
+def _call(value: Any) -> ToolCall:
+    name, given = (value.get("name"), value.get("args", {})) if isinstance(value, dict) else (0, 0)
+    if not isinstance(name, str) or not name or not isinstance(given, dict):
+        raise _malformed("a function call lacks its name or its arguments")
+    return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=json_text(given))
+
+
+def _usage(usage: Any) -> Usage:
+    """Thoughts count as answered; a count that is 0 is left out."""
+    if not isinstance(usage, dict) or count_or_none(usage.get("promptTokenCount")) is None:
+        return Usage()
+
+    def count(name: str) -> int:
+        return count_or_none(usage.get(name)) or 0
+
+    read = count("promptTokenCount") + count("toolUsePromptTokenCount")
+    cached, thoughts = count("cachedContentTokenCount"), count("thoughtsTokenCount")
+    return Usage(
+        input_tokens=read,
+        output_tokens=count("candidatesTokenCount") + thoughts,
+        cached_input_tokens=cached if cached <= read else None,
+        reasoning_tokens=thoughts,
+    )
+
+
+# -- errors ----------------------------------------------------------------------------------
+
+
+def as_google_means(error: ModelError) -> ModelError:
+    """The error of a status, told by Google's own word for it, and with the wait that it asks."""
+    said = _error(error.body or b"")
+    if error.status == 200 or said is None:
+        return error
+    word = said.get("status")
+    if word in _REFUSED_KEY or bad_key(error.body or b""):
+        error.kind, error.disposition = "authentication", "halting"
+    elif word == "UNAVAILABLE":
+        error.kind, error.disposition = "overloaded", "deferred"
+    if error.retry_after_s is None:
+        error.retry_after_s = _delay_s(said)
+    return error
+
+
+def bad_key(body: bytes) -> bool:
+    """Whether an error says that the key is none."""
+    said = _error(body)
+    return said is not None and any(
+        each.get("reason") in ("API_KEY_INVALID", "API_KEY_EXPIRED") for each in _details(said)
+    )
+
+
+def _error(body: bytes) -> dict[str, Any] | None:
+    try:
+        document = document_of(body)
+    except InvalidReply:
+        return None
+    if isinstance(document, list) and document:
+        document = document[0]
+    error = document.get("error") if isinstance(document, dict) else None
+    return error if isinstance(error, dict) else None
+
+
+def _details(error: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    details = error.get("details")
+    for each in details if isinstance(details, list) else ():
+        if isinstance(each, dict):
+            yield each
+
+
+def _delay_s(error: dict[str, Any]) -> float | None:
+    """`google.rpc.RetryInfo`: there is no header for it."""
+    for each in _details(error):
+        delay = each.get("retryDelay")
+        if isinstance(delay, str) and (found := _DELAY.fullmatch(delay)):
+            return min(float(found[1]), 366 * 86_400.0)
+    return None
+
+
+# -- streams ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class StreamedContent:
+    """The stream received so far. Feed it every piece; then `document` is the whole response."""
+
+    events: EventStream = field(default_factory=EventStream)
+    about: dict[str, Any] = field(default_factory=dict)
+    """The last of each field of a response, but for its candidates."""
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    candidate: dict[str, Any] | None = None
+    """The last of each field of the candidate, but for its content."""
+    characters: int = 0
+
+    def feed(self, piece: bytes) -> str:
+        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        try:
+            return "".join([self._take(data) for data in self.events.feed(piece)])
+        except UnicodeDecodeError as error:
+            raise _malformed("the stream is not UTF-8") from error
+
+    def document(self) -> dict[str, Any]:
+        """The response as a server that doesn't stream would have sent it.
+
+        Raises `InvalidReply` when the stream ended before the response did.
+        """
+        if self.candidate is not None and self.candidate.get("finishReason"):
+            return {**self.about, "candidates": [{**self.candidate, "content": self._content()}]}
+        if self.candidate is None and "promptFeedback" in self.about:
+            return self.about
+        raise InvalidReply(
+            "stream_broken",
+            f"the stream ended before the reply did, after {self.characters} characters of text",
+            "transient",
+        )
+
+    def _content(self) -> dict[str, Any]:
+        return {"parts": self.parts, "role": "model"}
+
+    def _take(self, data: str) -> str:
+        chunk = document_of(data)
+        if not isinstance(chunk, dict):
+            raise _malformed("an event of the stream is not a JSON object")
+        if chunk.get("error"):
+            raise invalid_reply_of_error(chunk)
+        before = self.about.get("modelVersion")
+        if chunk.get("modelVersion") not in (None, before) and before is not None:
+            raise _malformed("the stream names two models")
+        self.about |= {name: value for name, value in chunk.items() if name != "candidates"}
+        candidate = _first(chunk)
+        if candidate is None:
+            return ""
+        parts = _parts(candidate)
+        if self.candidate is not None and self.candidate.get("finishReason") and parts:
+            raise _malformed("content follows the finish reason")
+        self.candidate = (self.candidate or {}) | {
+            name: value for name, value in candidate.items() if name != "content"
+        }
+        self.parts += parts
+        if len(self.parts) > _MOST_PARTS:
+            raise _malformed(f"the response has more than {_MOST_PARTS} parts")
+        said = [part.get("text") for part in parts if part.get("thought") is not True]
+        text = "".join(each for each in said if isinstance(each, str))
+        self.characters += len(text)
+        return text
+
+
+def _malformed(message: str) -> InvalidReply:
+    return InvalidReply("malformed_response", message, "transient")

@@ -1,0 +1,77 @@
+"""OpenAI's Responses API: `/responses`, whole and as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import orjson
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+
+if TYPE_CHECKING:
+    from failproof_es.models.openai_responses.provider import ResponsesProvider
+
+LEAVE_OUT = "leave_out"
+"""The option that names what is not sent: reasoning models refuse a temperature."""
+MAY_BE_LEFT_OUT = ("temperature",)
+
+
+class ResponsesType(HttpProviderType):
+    """The vendor's own server, unless a base URL says otherwise."""
+
+    name = "openai-responses"
+    capabilities = Capabilities(tools=True, schema=True, streaming=True, seed=False)
+    takes = HttpProviderType.takes | {"options"}
+    default_base_url = "https://api.openai.com/v1"
+    reserved = frozenset(
+        {
+            *("model", "input", "max_output_tokens", "max_tokens", "temperature", "stream", "n"),
+            *("background", "conversation", "messages", "previous_response_id", "prompt", "seed"),
+        }
+    )
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """OPENAI_API_KEY at the vendor's own URL, and at no other."""
+        try:
+            parts = urlsplit(base_url or self.default_base_url)
+            port = parts.port or 443
+        except ValueError:  # no URL: the rules say so
+            return None
+        own = (parts.scheme, parts.hostname, port) == ("https", "api.openai.com", 443)
+        return "OPENAI_API_KEY" if own else None
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """Options that there are not."""
+        for name in sorted(set(model.options) - {LEAVE_OUT}):
+            yield EntryProblem("options", f"has no `{name}`", f"there is `{LEAVE_OUT}`")
+        left_out = model.options.get(LEAVE_OUT, [])
+        known = isinstance(left_out, list) and all(each in MAY_BE_LEFT_OUT for each in left_out)
+        if not known:
+            said = f"`{LEAVE_OUT}` is a list that may hold `temperature`"
+            yield EntryProblem("options", said, f"write {LEAVE_OUT}: [temperature]")
+
+    def unsent(self, model: Model) -> frozenset[str]:
+        """See `BaseProviderType`."""
+        return frozenset(model.options.get(LEAVE_OUT, ()))
+
+    def implementation(self) -> type[ResponsesProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.openai_responses.provider import ResponsesProvider
+
+        return ResponsesProvider
+
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
+        """See `ProviderType`. The messages are the `input`."""
+        try:
+            sent = [(each.get("role"), each.get("content")) for each in orjson.loads(body)["input"]]
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+            return False
+        return sent == [(turn.role, turn.content) for turn in messages]
+
+
+PROVIDER = ResponsesType()

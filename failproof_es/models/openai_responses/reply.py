@@ -1,0 +1,154 @@
+"""Reads replies of the Responses API, whole or as events. Pure: bytes in, an answer out.
+
+A response says itself what it is: `completed`, `incomplete` (and why), `failed`. A stream is an
+answer when one of the first two has come. One that ends before is a `ModelError` with every byte
+that came, and never half an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from failproof_es.events import ToolCall
+from failproof_es.models.http_reply import (
+    HttpReply,
+    InvalidReply,
+    document_of,
+    invalid_reply_of_error,
+    name_or_none,
+    require_few_calls,
+    require_no_error,
+)
+from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer
+from failproof_es.models.replies.event_stream import EventStream
+from failproof_es.models.replies.openai_family import request_id, usage_of
+
+_ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_CUT_OFF = {"max_output_tokens": "length"}
+"""Why a response is incomplete, in the words of the other protocols; any other stays as it is."""
+_MOST_ITEMS = 10 * MOST_TOOL_CALLS
+
+
+def answer_of(reply: HttpReply, document: Any) -> Answer:
+    """The answer in a response. Raises `InvalidReply` for everything else."""
+    document = require_no_error(document)
+    status, items = document.get("status"), document.get("output")
+    if status == "failed":
+        raise InvalidReply("provider_error", "the response failed, and says no more", "transient")
+    if status not in ("completed", "incomplete"):
+        raise _malformed(f"the response is not at its end: its status is {status!r:.80}")
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise _malformed("`output` is not a list of items")
+    parts = [part for item in items if item.get("type") == "message" for part in _parts(item)]
+    calls = [item for item in items if item.get("type") == "function_call"]
+    require_few_calls(len(calls))
+    texts = [_text(part, "text") for part in parts if part.get("type") == "output_text"]
+    refusals = [_text(part, "refusal") for part in parts if part.get("type") == "refusal"]
+    whole = status == "completed"
+    if whole and not (texts or refusals or calls):
+        raise InvalidReply("missing_content", "the response has no text", "transient")
+    return Answer(
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
+        text="".join(texts),
+        latency_ms=reply.latency_ms,
+        finish_reason=("tool_calls" if calls else "stop") if whole else _why(document),
+        refusal="".join(refusals) or None,
+        tool_calls=tuple(map(_call, calls)),
+        model=name_or_none(document.get("model")),
+        provider_request_id=request_id(reply.headers) or name_or_none(document.get("id")),
+        usage=usage_of(document.get("usage"), "input_tokens", "output_tokens"),
+        first_token_ms=reply.first_token_ms,
+    )
+
+
+def _why(document: dict[str, Any]) -> str | None:
+    details = document.get("incomplete_details")
+    reason = name_or_none(details.get("reason")) if isinstance(details, dict) else None
+    return None if reason is None else _CUT_OFF.get(reason, reason)
+
+
+def _parts(item: dict[str, Any]) -> list[dict[str, Any]]:
+    parts = item.get("content")
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise _malformed("`content` of a message is not a list of parts")
+    return parts
+
+
+def _text(part: dict[str, Any], name: str) -> str:
+    if not isinstance(text := part.get(name), str):
+        raise _malformed(f"`{name}` of a part is not text")
+    return text
+
+
+def _call(item: dict[str, Any]) -> ToolCall:
+    name, arguments = item.get("name"), item.get("arguments")
+    if not isinstance(name, str) or not name or not isinstance(arguments, str):
+        raise _malformed("a function call lacks its name or its arguments")
+    return ToolCall(id=name_or_none(item.get("call_id")), name=name, arguments=arguments)
+
+
+@dataclass(slots=True)
+class StreamedResponse:
+    """The stream received so far. Feed it every piece; then `document` is the whole response."""
+
+    events: EventStream = field(default_factory=EventStream)
+    characters: int = 0
+    items: list[Any] = field(default_factory=list)
+    response: dict[str, Any] | None = None
+
+    def feed(self, piece: bytes) -> str:
+        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        try:
+            return "".join([self._take(data) for data in self.events.feed(piece)])
+        except UnicodeDecodeError as error:
+            raise _malformed("the stream is not UTF-8") from error
+
+    def document(self) -> dict[str, Any]:
+        """The response as a server that doesn't stream would have sent it.
+
+        Raises `InvalidReply` when the stream ended before the response did.
+        """
+        if self.response is None:
+            raise InvalidReply(
+                "stream_broken",
+                f"the stream ended before the reply did, after {self.characters} characters of "
+                "text",
+                "transient",
+            )
+        return self.response if self.response.get("output") else {
+            **self.response, "output": self.items,
+        }  # fmt: skip
+
+    def _take(self, data: str) -> str:
+        if data.strip() == "[DONE]":  # some servers that speak this protocol end so
+            return ""
+        event = document_of(data)
+        if not isinstance(event, dict):
+            raise _malformed("an event of the stream is not a JSON object")
+        kind = event.get("type")
+        if kind == "error":
+            raise invalid_reply_of_error({"error": event.get("error") or event})
+        if self.response is not None:
+            raise _malformed("the stream goes on after the response has ended")
+        if kind in _ENDED:
+            response = event.get("response")
+            if not isinstance(response, dict):
+                raise _malformed("the last event holds no response")
+            self.response = response
+        elif kind == "response.output_item.done":
+            if len(self.items) >= _MOST_ITEMS:
+                raise _malformed(f"the response has more than {_MOST_ITEMS} items")
+            self.items.append(event.get("item"))
+        elif kind == "response.output_text.delta":
+            if not isinstance(delta := event.get("delta"), str):
+                raise _malformed("a piece of text is not text")
+            self.characters += len(delta)
+            return delta
+        return ""  # the other events repeat what the last one holds
+
+
+def _malformed(message: str) -> InvalidReply:
+    return InvalidReply("malformed_response", message, "transient")

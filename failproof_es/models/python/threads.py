@@ -1,0 +1,87 @@
+"""Calls a user's own code in daemon threads: one that never returns does not hold up an end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from failproof_es.models.protocol import LONGEST_TEXT_BYTES, OnText
+
+
+class Raised(Exception):
+    """What the user's code raised, told apart from what happened here."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+async def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call it in a thread of its own. Raises `Raised`.
+
+    Who stops waiting leaves the thread to itself: it runs on until it returns.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any, error: BaseException | None) -> None:
+        if done.done():
+            return  # given up meanwhile
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(Raised(error))
+
+    def call() -> None:
+        result, raised = None, None
+        try:
+            result = function(*arguments)
+        except BaseException as error:
+            raised = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, result, raised)
+
+    threading.Thread(target=call, name="model-client", daemon=True).start()
+    return await done
+
+
+class Pieces:
+    """The pieces of text that a user's code gives, one after the other.
+
+    `text` holds what has come, also where an error follows. No more is taken once it is given up,
+    or longer than any answer.
+    """
+
+    def __init__(self, on_piece: OnText) -> None:
+        """`on_piece` is called in the event loop, in order."""
+        self._on_piece = on_piece
+        self._given_up = threading.Event()
+        self.text: list[str] = []
+
+    async def take(self, function: Callable[..., Iterable[str]], *arguments: Any) -> None:
+        """Call it, and take all that it gives. Raises `Raised`."""
+        loop = asyncio.get_running_loop()
+
+        def call() -> None:
+            length = 0
+            for piece in function(*arguments):
+                if self._given_up.is_set() or length > LONGEST_TEXT_BYTES:
+                    return
+                if not isinstance(piece, str):
+                    raise TypeError(f"stream_completion gave {type(piece).__name__}")
+                length += len(piece)
+                with contextlib.suppress(RuntimeError):  # the loop has ended
+                    loop.call_soon_threadsafe(self._came, piece)
+
+        try:
+            await in_a_thread(call)
+        finally:
+            self._given_up.set()
+
+    def _came(self, piece: str) -> None:
+        if not self._given_up.is_set():
+            self.text.append(piece)
+            self._on_piece(piece)

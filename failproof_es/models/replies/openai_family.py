@@ -1,0 +1,84 @@
+"""What the protocols of OpenAI's family say in the same words: counts, what is withheld. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from failproof_es.events import Usage
+from failproof_es.models.http_reply import HttpReply, InvalidReply, count_or_none, document_of
+from failproof_es.models.protocol import Answer
+
+_WITHHELD = frozenset(
+    {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
+)
+"""Codes of an error that says: the request was blocked for what it holds."""
+_FLAGGED = "invalid_prompt"
+"""The same, where the message speaks of a policy."""
+
+
+def usage_of(usage: Any, asked: str, answered: str) -> Usage:
+    """The counts under these two names, and their parts under `NAME_details`.
+
+    Parts that are more than the whole are not known: they would cost less than nothing.
+    """
+    if not isinstance(usage, dict):
+        return Usage()
+    details, thoughts = (_object(usage.get(f"{name}_details")) for name in (asked, answered))
+    cached = count_or_none(details.get("cached_tokens"))
+    written = count_or_none(details.get("cache_write_tokens"))
+    reasoning = count_or_none(thoughts.get("reasoning_tokens"))
+    read, said = count_or_none(usage.get(asked)), count_or_none(usage.get(answered))
+    if read is None or (cached or 0) + (written or 0) > read:
+        cached = written = None
+    return Usage(
+        input_tokens=read,
+        output_tokens=said,
+        cached_input_tokens=cached,
+        cache_write_tokens=written,
+        reasoning_tokens=None if said is None or (reasoning or 0) > said else reasoning,
+    )
+
+
+def withheld(reply: HttpReply) -> Answer | None:
+    """The answer that a status 400 is, where it says that a filter blocked the request.
+
+    It has no text, and `content_filter` as its finish reason. `None` for any other error.
+    """
+    if reply.status != 400:
+        return None
+    try:
+        error = _object(_object(document_of(reply.body)).get("error"))
+    except InvalidReply:
+        return None
+    code, message = error.get("code"), error.get("message")
+    said = message if isinstance(message, str) else None
+    inner = _object(error.get("innererror")).get("code")
+    flagged = code == _FLAGGED and "policy" in (said or "")
+    if not (flagged or code in _WITHHELD or inner in _WITHHELD):
+        return None
+    return withheld_answer(reply, said)
+
+
+def withheld_answer(reply: HttpReply, said: str | None) -> Answer:
+    """An answer that a filter withheld, and what is `said` of it."""
+    return Answer(
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
+        text="",
+        latency_ms=reply.latency_ms,
+        finish_reason="content_filter",
+        refusal=said or None,
+        provider_request_id=request_id(reply.headers),
+    )
+
+
+def request_id(headers: Mapping[str, str]) -> str | None:
+    """What the server calls this request, in the header that it has for that."""
+    names = ("x-request-id", "apim-request-id", "mistral-correlation-id", "x-generation-id")
+    return next((headers[name] for name in names if headers.get(name)), None)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,65 @@
+"""Vertex AI: Google's Gemini API in a project and a location of one's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from failproof_es.configuration.schema import Model
+from failproof_es.models.gemini import GeminiType
+from failproof_es.models.provider_type import EntryProblem
+
+if TYPE_CHECKING:
+    from failproof_es.models.vertex.provider import VertexProvider
+
+PROJECT, LOCATION = "project", "location"
+"""The options."""
+_NAME = re.compile(r"[a-z][a-z0-9:.-]{0,62}")
+
+
+class VertexType(GeminiType):
+    """The server of a location, unless a base URL says otherwise."""
+
+    name = "vertex"
+    takes = GeminiType.takes | {"options"}
+    needs = frozenset({"api_key_env"})
+    default_base_url = None
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """GOOGLE_ACCESS_TOKEN, which is valid for an hour. See `gcloud auth print-access-token`."""
+        return "GOOGLE_ACCESS_TOKEN" if base_url is None else None
+
+    def base_url(self, model: Model) -> str | None:
+        """See `ProviderType`. The location's, and in it the project's, unless one is configured."""
+        project, location = (model.options.get(name) for name in (PROJECT, LOCATION))
+        server = model.base_url
+        if server is None:
+            region = "" if location == "global" else f"{location}-"
+            server = f"https://{region}aiplatform.googleapis.com/v1"
+        return f"{server.rstrip('/')}/projects/{project}/locations/{location}/publishers/google"
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """Options that are missing, or that there are not."""
+        yield from super().problems(model)
+        for name in sorted(set(model.options) - {PROJECT, LOCATION}):
+            there = f"there are `{PROJECT}` and `{LOCATION}`"
+            yield EntryProblem("options", f"has no `{name}`", there)
+        for name, example in ((PROJECT, "my-project-1"), (LOCATION, "us-central1 or global")):
+            value = model.options.get(name)
+            if not (isinstance(value, str) and _NAME.fullmatch(value)):
+                said = f"`{name}` is missing or none" if value is None else f"`{name}` is none"
+                yield EntryProblem("options", said, f"write it like {example}")
+
+    def describe_check(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`. The server lists no models to who may only ask them."""
+        return f"looked for the token in {model.api_key_env}; {self.base_url(model)} was not asked"
+
+    def implementation(self) -> type[VertexProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.vertex.provider import VertexProvider
+
+        return VertexProvider
+
+
+PROVIDER = VertexType()

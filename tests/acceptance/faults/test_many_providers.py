@@ -1,0 +1,92 @@
+"""One run over many providers at once, each by its own wire format: killed, resumed, verified."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from failproof_es.events import ResponseReceived
+from failproof_es.store.store import Store
+from failproof_es.testing.other_side import FakeServer
+from tests.acceptance.commands import begin, kill_group, run
+from tests.acceptance.runs.test_providers import CASES, configured, events, serving
+from tests.integration.models.contract.wires import (
+    AnthropicWire,
+    BedrockWire,
+    GeminiWire,
+    OllamaWire,
+    OpenAIWire,
+    ResponsesWire,
+)
+
+KEY = "sk-canary-many-0123456789"
+WIRES = {
+    "openai": (OpenAIWire, "/v1", {}),
+    "openai-responses": (ResponsesWire, "/v1", {}),
+    "azure": (OpenAIWire, "", {}),
+    "anthropic": (AnthropicWire, "/v1", {}),
+    "bedrock": (BedrockWire, "", {"options": {"region": "us-east-1"}}),
+    "gemini": (GeminiWire, "/v1beta", {}),
+    "vertex": (GeminiWire, "/v1", {"options": {"project": "mine-1", "location": "global"}}),
+    "ollama": (OllamaWire, "", {}),
+}
+"""The server of each, the path of its base URL, and what its entry needs."""
+
+
+class Slow(FakeServer):
+    """Takes its time, so that a kill finds requests in flight."""
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        await asyncio.sleep(0.1)
+        return await super()._exchange(reader, writer)
+
+
+def counted(store: Store, topic: str) -> int:
+    with store.connect() as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM failproof.stored_events WHERE topic = %s", (topic,)
+        ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def test_a_run_over_many_providers_is_killed_resumed_and_verified(
+    store: Store, tmp_path: Path
+) -> None:
+    with ExitStack() as servers:
+        models: list[dict[str, Any]] = []
+        for number, (name, (wire, path, more)) in enumerate(WIRES.items()):
+            server = servers.enter_context(serving(Slow(wire())))
+            server.offered = [f"model-{name}"]
+            server.answer_with("yes")
+            entry = {"provider": name, "model": f"model-{name}", "base_url": server.url + path}
+            streams = {"stream": True} if number % 2 else {}
+            models.append({**entry, "api_key_env": "MANY_KEY", **more, **streams})
+        configured(tmp_path, *models, parallel_workers=4, retry_attempts=2, retry_delay_ms=10)
+        process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path, MANY_KEY=KEY)
+        deadline = time.monotonic() + 60
+        while counted(store, "ResponseReceived") < len(WIRES):
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.01)
+        kill_group(process)
+        assert counted(store, "ResponseReceived") < CASES * len(WIRES), "killed in the middle"
+        done = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path, MANY_KEY=KEY)
+        assert done.returncode == 0, done.stderr
+    for command in (["verify"], ["replay", "latest"]):
+        done = run(store.url, *command, cwd=tmp_path)
+        assert done.returncode == 0, (command, done.stderr)
+    answers = events(store, ResponseReceived)
+    assert counted(store, "Scored") == len(answers) == CASES * len(WIRES)
+    assert {answer.text for answer in answers} == {"yes"}
+    assert {answer.usage.input_tokens for answer in answers} == {10}
+    named = {answer.model for answer in answers}
+    assert named == {None, *(f"model-{name}" for name in WIRES if name != "bedrock")}
+    assert sum(answer.first_token_ms is not None for answer in answers) == CASES * len(WIRES) // 2
+    with store.connect() as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM failproof.stored_events WHERE position(%s::bytea in state) > 0",
+            (KEY.encode(),),
+        ).fetchone()
+    assert found == (0,), "a key is on record"
