@@ -21,14 +21,15 @@ VIEWERS = 10
 ROWS = (
     Row(
         "console-viewers",
-        "evaluations a second of the processor, ten live viewers looking, against none", "of none",
+        "what ten live viewers of a run take of the processor",
+        "% of a core",
         "`start` of 10,000 cases, from shell, its page looked at live by ten viewers from its "
-        "first event to its last, and by nobody, in turn. Processor time of the run, of the "
-        "database, of the console and of what the viewers take for themselves, all together: as "
-        "if the machine had nothing left.",
-        Wanted(">=", 0.95),
+        "first event to its last, and by nobody, in turn. The processor time of the run, of the "
+        "database, of the console and of the viewers themselves, less that without viewers, by "
+        "the seconds that they looked. A run keeps 1.6 cores busy: 5 % of its throughput are 8.",
+        Wanted("<=", 8),
     ),
-)  # fmt: skip
+)
 
 
 @contextlib.contextmanager
@@ -40,8 +41,11 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
 def _measure(python: str, cases: int) -> Iterator[Taken]:
     alone, _, _ = _spent(python, cases, 0)
     looked_at, wall, seen = _spent(python, cases, VIEWERS)
-    note = f"{looked_at:.1f} s with, {alone:.1f} s without; {seen:,} events were sent to viewers"
-    yield Taken("console-viewers", alone / looked_at, wall, looked_at, note)
+    note = (
+        f"{looked_at:.1f} s with viewers, {alone:.1f} s without; {seen:,} events were sent to them "
+        f"in {wall:.0f} s"
+    )
+    yield Taken("console-viewers", 100 * (looked_at - alone) / wall, wall, looked_at, note)
 
 
 def _spent(python: str, cases: int, viewers: int) -> tuple[float, float, int]:
