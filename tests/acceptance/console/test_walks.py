@@ -238,6 +238,7 @@ def test_pictures_are_written(world: World, opened: Browser, scheme: str) -> Non
     )  # fmt: skip
     page = context.new_page()
     for name, (path, most) in PICTURED.items():
+        page.set_viewport_size({"width": WIDTH, "height": 700})
         page.goto(world.url + located(world, path))
         height = min(max(page.evaluate("document.body.scrollHeight"), 400), most)
         page.set_viewport_size({"width": WIDTH, "height": height})
