@@ -231,7 +231,8 @@ class ComparedRuns:
         """Cases without a partner, by reason."""
         self.looked_into = max(self.only_base, self.only_other) <= MOST_READ
         if self.looked_into:
-            self._pair_others()
+            if self.only_base or self.only_other:
+                self._pair_others()
         else:
             self._alone = (Unpaired(ALONE, self.only_base, self.only_other),)
 
