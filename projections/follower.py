@@ -245,6 +245,8 @@ def _await_batch(
 
     What waits is cheaper to apply together, and most of all where the machine is busy.
     """
+    if stopping.is_set():
+        return
     taken = reached(connection, PROJECTIONS)
     cores = SpareCores()
     while not stopping.wait(_POLL_S):

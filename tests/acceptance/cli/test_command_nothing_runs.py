@@ -17,6 +17,7 @@ TRACE = "planted-trace"
 STARTERS = {
     "failproof_es/cli/commands/local_workers.py": "this program itself, as workers of this host",
     "failproof_es/cli/commands/manage/database.py": "psql, for a person",
+    "failproof_es/console/beside/process.py": "the console beside a run, this program itself",
     "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/models/local/process.py": "the embedded model's server",
     "failproof_es/models/local/weights.py": "pip, for the embedded model",
