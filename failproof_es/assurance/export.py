@@ -30,8 +30,8 @@ from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.experiments import related_runs
 from failproof_es.store.writing.recorder import query
 
-_AT_ONCE = 1_000
-"""So many rows are looked up with one statement."""
+_AT_ONCE = 200
+"""So many rows are looked up with one statement, and held."""
 _ID_BYTES = 16
 _NOWHERE = -(1 << 63)
 """Before every position."""
@@ -117,11 +117,12 @@ class FoundRun:
         for first in range(0, len(self.positions), _AT_ONCE):
             chosen = self.positions[first : first + _AT_ONCE]
             places = place_of(chosen)
-            with (
-                readable_tree(self.size),
-                closing(ledger.rows_at(self.connection, chosen)) as rows,
-            ):
-                yield from _placed(rows, chosen, places)
+            # Read to the end before one is given away: a connection whose rows are still coming can
+            # do nothing else, not even roll back because somebody else failed meanwhile.
+            with readable_tree(self.size):
+                with closing(ledger.rows_at(self.connection, chosen)) as rows:
+                    here = list(rows)
+                yield from _placed(here, chosen, places)
 
     def events(self) -> Iterator[RowEvent]:
         """The events as the tiles have them, from the first tile on."""

@@ -33,7 +33,7 @@ NOT_EXECUTED = {
     "docs/how-to/archive-old-runs.md": 2,
     "docs/how-to/deployment.md": 6,
     "docs/how-to/extending.md": 1,
-    "docs/how-to/console.md": 2,
+    "docs/how-to/console.md": 3,
     "docs/how-to/projections.md": 1,
     "docs/how-to/promptguard.md": 4,
     "docs/how-to/review.md": 1,
