@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import subprocess
 import sys
 import threading
@@ -46,7 +45,6 @@ _SPARE_CORES = 0.25
 LEAST_BETWEEN_TELLING_S = 0.5
 """Between two words to readers that there is something new."""
 _CUT_OFF = (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout)
-_NICENESS = 5
 _DRAIN_S = 60.0
 BEGIN_AFTER_S = 2.0
 """Who is done by then follows at the end, here: a process takes longer to start than that."""
@@ -276,8 +274,8 @@ def _follows(connection: psycopg.Connection[Any], guest: Projection) -> bool:
 
 def main() -> None:
     """Follow until standard input ends."""
-    # The run has priority: waiting events are cheaper to apply, in larger batches.
-    os.nice(_NICENESS)
+    # Recording comes before views by how long a batch waits, not by a lower priority: beside four
+    # workers on two cores that let views fall behind without bound.
     gc.set_threshold(*COLLECT_SELDOM)
     url = sys.stdin.readline().strip()
     stopping = threading.Event()
