@@ -1,7 +1,8 @@
 -- How many of these streams of evaluations have ended, with a score and without, and the places
--- (from 1) of the others; then of those among them that have an event. Only one that is numbered without a gap and ends with its only final event
--- counts as ended: of any other, who reads it whole says what it is. Each stream is looked up by
--- itself, by the index of streams, whatever the planner expects of them.
+-- (from 1) of the others; then of those among them that have an event. Only a stream that is numbered
+-- without a gap and ends with its only final event counts as ended: of any other, who reads it whole
+-- says what it is. Each stream is looked up by itself, by the index of streams, whatever the planner
+-- expects of them.
 SELECT
     count(*) FILTER (WHERE found.ended AND found.scored),
     count(*) FILTER (WHERE found.ended AND NOT found.scored),
