@@ -28,6 +28,7 @@ from failproof_es.store.reading.reader import CHANNEL, PROJECTED_CHANNEL, max_po
 from projections import PROJECTIONS
 from projections.batch import BATCH_EVENTS
 from projections.installed import names_of_others, usable_of_others
+from projections.positions import begin_following
 from projections.protocol import Projection
 from projections.runner import COLLECT_SELDOM, catch_up, prepare, reached
 
@@ -35,7 +36,8 @@ _POLL_S = 0.5
 _PAUSE_S = 3.0
 """From the begin of one batch to that of the next, unless as much waits as a batch may hold. An
 evaluation that is under way at the end of a batch is read again with the next one: the fewer
-batches, the less of that. Readers do not wait: they catch up themselves."""
+batches, the less of that. Readers do not wait: they catch up themselves. Live viewers do wait, as
+long as that takes no longer than `failproof_es.console.live.stream` says."""
 _BUSY_PAUSE_S = 10.0
 _BUSY_EVENTS = 50_000
 """The same where all cores are busy: recording comes before views. So many events are one or two
@@ -177,6 +179,7 @@ def follow(url: str, stopping: threading.Event) -> None:
 def _follow_connected(url: str, stopping: threading.Event) -> None:
     with connect(url) as connection:
         prepare(connection)
+        begin_following(connection)
         guests = list(usable_of_others())
         teller = _Teller(connection)
         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))

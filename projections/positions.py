@@ -49,6 +49,30 @@ def move_positions(
     connection.execute(sql_file("move_positions"), (names, versions, [position] * len(projections)))
 
 
+def begin_following(connection: Connection) -> None:
+    """Tell readers, until the connection ends, that somebody brings the projections up."""
+    connection.execute(
+        "SELECT pg_advisory_lock_shared(hashtextextended('failproof.projections.following', 0))"
+    )
+
+
+def are_moved_by_others(connection: Connection, within_s: float) -> bool:
+    """Whether somebody follows the log, and moved the projections within so many seconds.
+
+    Who reads can leave them to that one then. Writes nothing.
+    """
+    row = connection.execute(
+        "SELECT EXISTS (SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database "
+        "WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 1 "
+        "AND (l.classid::bigint << 32 | l.objid::bigint) "
+        "= hashtextextended('failproof.projections.following', 0)) "
+        "AND EXISTS (SELECT FROM projections.positions "
+        "WHERE updated_at > clock_timestamp() - make_interval(secs => %s))",
+        (within_s,),
+    ).fetchone()
+    return row == (True,)
+
+
 def forget_positions(connection: Connection, names: Sequence[str]) -> None:
     """Remove the positions of projections that others have replaced."""
     if names:

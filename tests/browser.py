@@ -10,8 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Dialog, Page
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
 
@@ -61,6 +65,43 @@ def browser() -> str:
     if found is None:
         pytest.skip(f"NOT TESTED IN A BROWSER: none of {', '.join(_NAMES)} is installed")
     return found
+
+
+@contextlib.contextmanager
+def launched() -> Iterator[Browser]:
+    """A Chromium until it is left. Skips the test where there is none.
+
+    Playwright keeps an event loop in this thread, beside which none can run: what a test records
+    it records before.
+    """
+    from playwright.sync_api import sync_playwright
+
+    path = browser()
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a page asked for, and what its dialogs said."""
+
+    asked: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+
+def listen(page: Page) -> Heard:
+    """Hear from now on what this page asks for. Its dialogs are dismissed."""
+    heard = Heard()
+
+    def dismissed(dialog: Dialog) -> None:
+        heard.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("request", lambda request: heard.asked.append(request.url))
+    page.on("dialog", dismissed)
+    return heard
 
 
 def parsed(page: Path, profile: Path) -> str:

@@ -1,10 +1,12 @@
-"""What a report's HTML may hold, and hostile texts to try it with."""
+"""What the HTML of any page may hold, and that of a report; and hostile texts to try it with."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
 
 from failproof_es.support.untrusted_text import lines
+
+Attributes = list[tuple[str, str | None]]
 
 GLOBAL = {"class", "id", "role", "aria-label", "aria-labelledby", "tabindex"}
 ATTRIBUTES = {
@@ -27,7 +29,6 @@ SHAPE_ATTRIBUTES = {
     *("stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "text-anchor"),
     *("aria-roledescription", "aria-hidden"),
 }
-VOID = {"meta"}
 
 HOSTILE = {
     "script": "<script src=http://127.0.0.1:{port}/script></script><script>document.title='x'</script>",
@@ -63,30 +64,45 @@ def hostile(port: int = 9) -> dict[str, str]:
 
 def objections(html: str) -> list[str]:
     """What the page holds that a report never writes itself."""
-    check = _Check()
-    check.feed(html)
-    check.close()
-    if check.open:
-        check.found.append(f"not closed: {check.open}")
-    if lines(html) != html:
-        check.found.append("a character that hides, reorders or commands")
-    return check.found
+    return _Report.objections(html)
 
 
-class _Check(HTMLParser):
+class Shape(HTMLParser):
+    """Finds what a page holds that is none of its own. Which elements may be there is said by
+    whoever inherits: in `look`."""
+
+    void: frozenset[str]
+    """Elements without an end."""
+
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.found: list[str] = []
         self.open: list[str] = []
-        self.declarations = 0
+        self._declarations = 0
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self._look(tag, attributes)
-        if tag not in VOID:
+    @classmethod
+    def objections(cls, html: str) -> list[str]:
+        """Each thing in the page that should not be there."""
+        check = cls()
+        check.feed(html)
+        check.close()
+        if check.open:
+            check.found.append(f"not closed: {check.open}")
+        if lines(html) != html:
+            check.found.append("a character that hides, reorders or commands")
+        return check.found
+
+    def look(self, tag: str, attributes: Attributes) -> None:
+        """Object to this element or its attributes."""
+        raise NotImplementedError
+
+    def handle_starttag(self, tag: str, attributes: Attributes) -> None:
+        self.look(tag, attributes)
+        if tag not in self.void:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self._look(tag, attributes)
+    def handle_startendtag(self, tag: str, attributes: Attributes) -> None:
+        self.look(tag, attributes)
 
     def handle_endtag(self, tag: str) -> None:
         if not self.open or self.open.pop() != tag:
@@ -99,14 +115,18 @@ class _Check(HTMLParser):
         self.found.append(f"processing instruction: {data[:40]}")
 
     def handle_decl(self, decl: str) -> None:
-        self.declarations += 1
-        if decl != "doctype html" or self.declarations > 1:
+        self._declarations += 1
+        if decl != "doctype html" or self._declarations > 1:
             self.found.append(f"declaration: {decl[:40]}")
 
     def unknown_decl(self, data: str) -> None:
         self.found.append(f"declaration: {data[:40]}")
 
-    def _look(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+
+class _Report(Shape):
+    void = frozenset({"meta"})
+
+    def look(self, tag: str, attributes: Attributes) -> None:
         allowed = GLOBAL | ATTRIBUTES.get(tag, set())
         if tag in SHAPES:
             allowed |= SHAPE_ATTRIBUTES

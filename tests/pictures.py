@@ -25,6 +25,7 @@ PICTURED: dict[str, tuple[str, int]] = {
     "cases": ("/cases?suite=refunds", 900),
     "case": ("CASE", 1300),
     "review": ("/review", 900),
+    "archive": ("/runs/7/archive", 1300),
     "search": ("/search?q=refunds", 1000),
 }
 """The path of each page, and how many pixels of it are shown at most."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from threading import Event, Thread
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -13,10 +14,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from failproof_es.console import drawing, rendering
 from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import response_to
 from failproof_es.console.follower import Follower
 from failproof_es.console.live.stream import add_live
+from failproof_es.console.page import Asked
 from failproof_es.console.pages import all_pages
 from failproof_es.console.rendering import STATIC, static_digest, static_file
 from failproof_es.console.routes import Reading, add_page
@@ -29,6 +32,8 @@ from failproof_es.console.security.token import refuse_without_token
 from failproof_es.console.settings import ConsoleSettings
 from failproof_es.engine.identity import code_version
 
+WARMING = "console-warming"
+"""The name of the thread that warms a console up."""
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -60,7 +65,10 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        warming = Warming(reading) if settings.warm_up else None
         yield
+        if warming is not None:
+            await run_in_threadpool(warming.close)
         await run_in_threadpool(live.close)
         follower.close()
         database.close()
@@ -83,6 +91,37 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
     for kind in (HTTPException, RequestValidationError, Exception):
         app.add_exception_handler(kind, _on_error)
     return app
+
+
+class Warming:
+    """Does once, in a thread, what else the first request of each kind would wait for.
+
+    It loads templates and what draws, and reads pages of the newest run that nobody sees, so that
+    a connection is there and the server has read what pages begin with. Nothing depends on it: what
+    goes wrong goes wrong for whoever asks next, and says so there.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._closing = Event()
+        self._thread = Thread(target=self._warm, name=WARMING, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Let it end with the page that it reads."""
+        self._closing.set()
+        self._thread.join(timeout=5)
+
+    def _warm(self) -> None:
+        rendering.prepare()
+        for page in all_pages():
+            path = page.path.replace("{run}", "latest")
+            if "{" not in path and not self._closing.is_set():
+                with suppress(Exception), self._reading.moment() as moment:
+                    page.read(Asked(*moment, page.query(), {"run": "latest"}))
+        if not self._closing.is_set():
+            with suppress(Exception):
+                drawing.prepare()
 
 
 def _first_page() -> Response:

@@ -46,6 +46,7 @@ class ReadOnlyDatabase:
         self._url = url
         self._timeout_ms = str(max(round(statement_timeout_s * 1000), 1))
         self._turns = BoundedSemaphore(connections)
+        self._long_turns = BoundedSemaphore(max(connections // 2, 1))
         self._idle: list[Connection] = []
         self._lock = Lock()
 
@@ -71,6 +72,17 @@ class ReadOnlyDatabase:
                 self._idle.append(connection)
         finally:
             self._turns.release()
+
+    @contextmanager
+    def long(self) -> Iterator[Connection]:
+        """The same for who reads for long: all who do have half of the connections at most."""
+        if not self._long_turns.acquire(timeout=WAIT_S):
+            raise ConsoleBusy
+        try:
+            with self.snapshot() as connection:
+                yield connection
+        finally:
+            self._long_turns.release()
 
     def apart(self) -> Connection:
         """A new connection with the same rights, which is not among the few. The caller closes it.

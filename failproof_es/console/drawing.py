@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from threading import Thread
 from typing import Any
 
 from markupsafe import Markup
@@ -28,11 +27,7 @@ def drawn(what: str, of: tuple[Any, ...], label: str) -> Markup | None:
 
 
 def prepare() -> None:
-    """Load what draws, in a thread of its own: the first page with a chart need not wait for it."""
-    Thread(target=_draw_something, name="console-drawing", daemon=True).start()
-
-
-def _draw_something() -> None:
+    """Load what draws: the first page with a chart need not wait for it. Takes a second or more."""
     from failproof_es.report.charts import plots
 
     plots.bars([plots.Bar("nothing", 0.0, "0")], label="nothing", axis="nothing")

@@ -10,14 +10,16 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from failproof_es.console.database import ConsoleBusy, DatabaseAway
+from failproof_es.console.links import to
 from failproof_es.console.page import NotFound
 from failproof_es.console.paging import BadParameter
 from failproof_es.console.rendering import render
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
+from failproof_es.store.reading.archives import RunIsArchived
 
 _DATA = (".json", ".jsonl", ".csv")
 _log = logging.getLogger("failproof_es.console")
@@ -44,15 +46,29 @@ def error_response(request: Request, status: HTTPStatus, what: str, remedy: str)
 
 
 def response_to(request: Request, error: Exception) -> Response:
-    """What is answered when reading a page raised this."""
+    """What is answered when reading a page raised this.
+
+    A page of an archived run leads to the one that says where it is; programs are told so.
+    """
+    if isinstance(error, RunIsArchived) and _is_page_of_run(request):
+        return RedirectResponse(to("runs", error.archive.run_number, "archive"), 303)
     status, what, remedy = _told(error)
-    if status is HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("a page failed: %s", request.url.path.encode("ascii", "backslashreplace"),
-                   exc_info=error)  # fmt: skip
+    log_if_ours(error, request.url.path)
     response = error_response(request, status, what, remedy)
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         response.headers["Retry-After"] = "5"
     return response
+
+
+def log_if_ours(error: Exception, path: str) -> None:
+    """Log what nobody but us can mend. What the answer says, or the database, is not logged."""
+    if _told(error)[0] is HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("a page failed: %s", path.encode("ascii", "backslashreplace"), exc_info=error)
+
+
+def _is_page_of_run(request: Request) -> bool:
+    path = request.url.path
+    return path.startswith("/runs/") and not path.endswith((*_DATA, "/live", "/archive"))
 
 
 def _told(error: Exception) -> tuple[HTTPStatus, str, str]:

@@ -52,7 +52,10 @@ class PagedQuery(Query):
 
 
 class Paging(BaseModel):
-    """Which rows a page has, and how many it has not. `None` where nobody counted."""
+    """Which rows a page has, and how many it has not. `None` where nobody counted.
+
+    Where counting stopped, `more_than` and `total_more_than` tell how many there are at least.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,6 +69,10 @@ class Paging(BaseModel):
     """Whether it is the first page."""
     next: str | None
     """The cursor of the next page; `None` on the last one."""
+    more_than: int | None = None
+    """The filter leaves more rows than this, and nobody counted on; else `None`."""
+    total_more_than: int | None = None
+    """There are more rows than this, whatever the filter, and nobody counted on; else `None`."""
 
     @property
     def hidden(self) -> int | None:
@@ -73,6 +80,13 @@ class Paging(BaseModel):
         if self.total is None or self.matching is None:
             return None
         return self.total - self.matching
+
+    @property
+    def hidden_more_than(self) -> int | None:
+        """The filter hides more rows than this; `None` where that is counted, or not known."""
+        if self.total_more_than is None or self.matching is None:
+            return None
+        return max(self.total_more_than - self.matching, 0)
 
 
 def cursor(*parts: object) -> str:

@@ -47,6 +47,13 @@ def render_in_pieces(template: str, **context: Any) -> Iterator[str]:
     return iter(pieces)
 
 
+def prepare() -> None:
+    """Load every template: the first page that needs it need not wait for it."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=["html"]):
+        environment.get_template(name)
+
+
 @cache
 def static_file(name: str) -> bytes:
     """A file of `STATIC`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import Parameter, Signature
@@ -18,21 +18,26 @@ from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from failproof_es.console.database import ReadOnlyDatabase
+from failproof_es.console.database import ConsoleBusy, ReadOnlyDatabase
 from failproof_es.console.errors import ErrorPage, response_to
 from failproof_es.console.follower import Follower
 from failproof_es.console.links import Here
 from failproof_es.console.page import Asked, Attachments, Page
 from failproof_es.console.paging import BadParameter, Query
 from failproof_es.console.rendering import render, render_in_pieces
+from failproof_es.console.security.methods import IS_HEAD
+from failproof_es.console.sending.ahead import ReadAhead
+from failproof_es.console.sending.seats import EndedResponse, Seats
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.standing import Standing, feeder_as_it_stands
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.spreadsheet import escaped
+from projections.positions import are_moved_by_others
 
 FRESH_WITHIN_S = 0.3
 """How long a page waits for the projections; then it shows how far behind they are."""
-_ROWS_AT_ONCE = 100
+MOST_DOWNLOADS = 16
+"""Lists that are sent at the same moment. Of these only some read: `ReadOnlyDatabase.long`."""
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorPage, "description": said}
     for status, said in (
@@ -68,17 +73,27 @@ class Reading:
     def __init__(self, database: ReadOnlyDatabase, follower: Follower) -> None:
         self.database = database
         self.follower = follower
+        self.downloads = Seats(MOST_DOWNLOADS)
 
     @contextmanager
-    def moment(self) -> Iterator[tuple[Connection, Feeder, Standing]]:
-        """One snapshot, as far up as the projections can be brought in a moment."""
+    def moment(
+        self, left_s: float = 0.0, *, long: bool = False
+    ) -> Iterator[tuple[Connection, Feeder, Standing]]:
+        """One snapshot, as far up as the projections can be brought in a moment.
+
+        They are left to whoever else follows the log, if that one moved them in the last `left_s`.
+        `long`: it is read from for long. All who do share a part of the connections.
+        """
         with self.database.snapshot() as connection:
             feeder, standing = feeder_as_it_stands(connection)
-            if not standing.lag and standing.source == "projections":
+            current = not standing.lag or (left_s and are_moved_by_others(connection, left_s))
+            current = current and standing.source == "projections"
+            if current and not long:
                 yield connection, feeder, standing
                 return
-        self.follower.bring_up(FRESH_WITHIN_S)
-        with self.database.snapshot() as connection:
+        if not current:
+            self.follower.bring_up(FRESH_WITHIN_S)
+        with self.database.long() if long else self.database.snapshot() as connection:
             feeder, standing = feeder_as_it_stands(connection)
             if standing.lag and standing.warning is None:
                 standing = replace(standing, warning=self.follower.problem)
@@ -206,21 +221,35 @@ def _download(
     rows = page.rows
     assert rows is not None
 
-    def pieces(query: Query, path: dict[str, str]) -> Iterator[str]:
-        with reading.moment() as (connection, feeder, standing):
+    def pieces(query: Query, path: dict[str, str]) -> Generator[str, None, None]:
+        with reading.moment(long=True) as (connection, feeder, standing):
             found = iter(rows.read(Asked(connection, feeder, standing, query, path)))
             begin = list(islice(found, 1))  # before the first line is written
             yield from write(rows.row, chain(begin, found))
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
-        told = pieces(query, path)
-        first = next(told, "")  # what goes wrong before it is a page that says so
         name = "-".join(filter(None, page.path.replace("{", "").replace("}", "").split("/")))
-        return StreamingResponse(
-            chain([first], told),
-            media_type=f"{kind}; charset=utf-8",
-            headers={"Content-Disposition": f'attachment; filename="{name}{extension}"'},
-        )
+        headers = {"Content-Disposition": f'attachment; filename="{name}{extension}"'}
+        media_type = f"{kind}; charset=utf-8"
+        if not reading.downloads.take():
+            raise ConsoleBusy
+        try:
+            told = pieces(query, path)
+            first = next(told, "")  # what goes wrong before it is a page that says so
+            if request.scope.get(IS_HEAD):
+                told.close()
+                reading.downloads.give_back()
+                return Response(media_type=media_type, headers=headers)
+            ahead = ReadAhead(chain([first], told), told.close)
+        except BaseException:
+            reading.downloads.give_back()
+            raise
+
+        def ended() -> None:
+            ahead.leave()
+            reading.downloads.give_back()
+
+        return EndedResponse(ahead.taken(), ended=ended, media_type=media_type, headers=headers)
 
     return answer
 

@@ -9,6 +9,8 @@ from failproof_es.console.settings import ConsoleSettings
 
 _LONGEST_HEAD = 16_384
 """Bytes of a request line with its headers."""
+MOST_CONNECTIONS = 800
+"""Connections beyond them are told to come again. Live pages, which stay, are bounded apart."""
 
 
 def make_server(settings: ConsoleSettings) -> uvicorn.Server:
@@ -27,6 +29,6 @@ def make_server(settings: ConsoleSettings) -> uvicorn.Server:
             h11_max_incomplete_event_size=_LONGEST_HEAD,
             timeout_keep_alive=15,
             timeout_graceful_shutdown=3,
-            limit_concurrency=200,
+            limit_concurrency=MOST_CONNECTIONS,
         )
     )

@@ -30,6 +30,8 @@ class ConsoleSettings:
     """How long one statement of a page may take."""
     connections: int = 4
     """How many pages read at the same moment; others wait."""
+    warm_up: bool = False
+    """Whether what only a first request would wait for is done when the server starts."""
 
     def __post_init__(self) -> None:
         if self.token is not None and not _is_token(self.token):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from failproof_es.console.page import Shown
-from failproof_es.core.tally import Group
-from failproof_es.reading.listed_runs import ModelRate
+from failproof_es.core.tally import Judged, fewest_judged_cases
 from failproof_es.report.data.wording import describe_rate
 from failproof_es.support.statistics import rate_of_counts
 
@@ -35,6 +34,6 @@ def rate_shown(passed: int, failed: int, clusters: int | None) -> RateShown:
     )
 
 
-def rate_of_group(group: Group | ModelRate, repetitions: int) -> RateShown:
-    """The pass rate of counts. Repetitions of one case are not independent of each other."""
-    return rate_shown(group.passed, group.failed, None if repetitions == 1 else group.cases)
+def rate_of_group(group: Judged, per_case: int) -> RateShown:
+    """The pass rate of counts, of which `per_case` at most are of one case."""
+    return rate_shown(group.passed, group.failed, fewest_judged_cases(group, per_case))

@@ -205,11 +205,16 @@ def _looked_for(
     """So many results after a key, of the next `most`."""
     near, values = _nearest(run_id, which, up_to, after, backwards)
     where, more = where_of(which)
-    order = _ORDER.format("DESC" if backwards else "ASC")
+    direction = "DESC" if backwards else "ASC"
+    order = _ORDER.format(direction)
+    # By the place that the inner one tells, so that it is seen that these are in order already:
+    # else all that are looked at would be read and sorted, where the first few are enough.
     rows = connection.execute(
-        f"{_SELECTED} FROM (SELECT e.* {near} ORDER BY {order} LIMIT %(most)s) AS e "
+        f"{_SELECTED} FROM (SELECT e.*, {PLACE} AS in_place {near} ORDER BY {order} "
+        "LIMIT %(most)s) AS e "
         f"LEFT JOIN projections.prompts AS p USING (prompt_id) WHERE true {where} "
-        f"ORDER BY {order} LIMIT %(limit)s",
+        f"ORDER BY e.in_place {direction}, e.last_position {direction}, "
+        f"e.evaluation_id {direction} LIMIT %(limit)s",
         values | more | {"most": most, "limit": limit},
     )
     return [_listed(row) for row in rows]

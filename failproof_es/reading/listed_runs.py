@@ -9,6 +9,7 @@ from itertools import islice
 from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.run import describe_selection
 from failproof_es.core.summary import RunTotals
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
@@ -57,8 +58,6 @@ class ModelRate:
     scored: int
     rate: float | None
     """Passed of those that passed or failed; `None` where none did."""
-    cases: int
-    """Cases with a finished first repetition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +78,8 @@ class ListedRun:
     attempts: int | None = None
     overlapping: int | None = None
     planned: int | None = None
+    selection: str | None = None
+    """Of how many cases and models it asked which part; `None` where it asked all."""
     finished: int | None = None
     passed: tuple[ModelRate, ...] = ()
     gates_met: bool | None = None
@@ -90,6 +91,8 @@ class ListedRun:
     """Where the run is, and how to attach it."""
     who: str | None = None
     repetitions: int = 1
+    imported: str | None = None
+    """Which tool recorded it, in words; `None` of a run that asked here."""
 
 
 def list_runs(
@@ -155,7 +158,7 @@ def _point(number: int, attempt: int, total: Group) -> TrendPoint:
 
 def model_rate(model: str, group: Group) -> ModelRate:
     """How many evaluations of the model passed and failed."""
-    return ModelRate(model, group.passed, group.failed, group.scored, group.pass_rate, group.cases)
+    return ModelRate(model, group.passed, group.failed, group.scored, group.pass_rate)
 
 
 def _listed(
@@ -182,12 +185,14 @@ def _listed(
         attempts=attempts,
         overlapping=None if asked is None else asked.overlapping,
         planned=started.planned_evaluations,
+        selection=describe_selection(started),
         finished=each.total.finished,
         passed=tuple(model_rate(model, group) for model, group in each.models.items()),
         gates_met=run.gates_met,
         cost_usd=None if each.cost_usd is None else float(each.cost_usd),
         who=started.who,
         repetitions=repetitions_of(started),
+        imported=run.imported_from,
     )
 
 
@@ -207,8 +212,10 @@ def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> L
         attempts=attempts,
         overlapping=None if asked is None else asked.overlapping,
         planned=started.planned_evaluations,
+        selection=describe_selection(started),
         finished=None if counts is None else counts.finished,
         gates_met=run.run.gates_met,
         archived=run.why,
         who=started.who,
+        imported=run.run.imported_from,
     )

@@ -308,7 +308,7 @@ class RowFeeder:
             run_id: RunSummary(
                 run=run,
                 counts=counts[run_id],
-                reviews=_review_states(counts[run_id], reviews.get(run_id, {})),
+                reviews=_review_states(counts[run_id], reviews.get(run_id, ())),
             )
             for run_id, run in zip(ids, runs, strict=True)
             if run_id in counts
@@ -336,13 +336,13 @@ class RowFeeder:
             READ[kind](counts.setdefault(run_id, RunCounts()), _EXACTLY.decode(row))
         return counts
 
-    def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, dict[UUID, dict[str, str]]]:
-        """By run and evaluation the last word of each person."""
-        found: dict[UUID, dict[UUID, dict[str, str]]] = {}
-        for run_id, evaluation, reviewer, verdict in self.connection.execute(
+    def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, list[tuple[list[str], int]]]:
+        """By run: of how many evaluations people said these words last."""
+        found: dict[UUID, list[tuple[list[str], int]]] = {}
+        for run_id, verdicts, evaluations in self.connection.execute(
             sql_file("reviews_of_runs"), (list(runs),)
         ):
-            found.setdefault(run_id, {}).setdefault(evaluation, {})[reviewer] = verdict
+            found.setdefault(run_id, []).append((verdicts, evaluations))
         return found
 
 
@@ -368,9 +368,11 @@ def _nothing(key: EvaluationKey) -> EvaluationOutcome:
     )
 
 
-def _review_states(counts: RunCounts, said: dict[UUID, dict[str, str]]) -> Counter[str]:
-    found = Counter(review_status(verdicts) for verdicts in said.values())
-    awaiting = sum(group.awaiting for group in counts.groups.values()) - len(said)
+def _review_states(counts: RunCounts, said: Sequence[tuple[list[str], int]]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for verdicts, evaluations in said:
+        found[review_status({each: each for each in verdicts})] += evaluations
+    awaiting = sum(group.awaiting for group in counts.groups.values()) - found.total()
     if awaiting:
         found["awaiting"] = awaiting
     return found

@@ -72,17 +72,18 @@ _REACH = (
 )
 _ANSWERS_WITH = (
     "SELECT notification_id FROM failproof.stored_events WHERE notification_id >= %s "
-    "AND topic IN ('ResponseReceived', 'ErrorRecorded') AND position(%s::bytea IN state) > 0 "
+    "AND topic IN ('ResponseReceived', 'ErrorRecorded', 'AnswerImported') "
+    "AND position(%s::bytea IN state) > 0 "
     "ORDER BY notification_id DESC LIMIT %s"
 )
 _NEWEST_RUNS = "SELECT run_number, run_id FROM projections.runs ORDER BY run_number DESC LIMIT %s"
 _WORDS = (
-    "SELECT evaluation_id, model_key, prompt_id, total, "
+    "SELECT evaluation_id, model_key, case_id, total, "
     "CASE WHEN strpos(lower(response::text), %(words)s) > 0 THEN response::text END "
     "FROM (SELECT *, sum(pg_column_size(response)) OVER (ROWS UNBOUNDED PRECEDING) AS total "
     "FROM (SELECT evaluation_id, model_key, prompt_id, response FROM projections.evaluations "
     "WHERE run_id = %(run)s AND response IS NOT NULL LIMIT %(most)s) AS taken) AS summed "
-    "WHERE total <= %(bytes)s"
+    "LEFT JOIN projections.prompts USING (prompt_id) WHERE total <= %(bytes)s"
 )
 
 
@@ -261,13 +262,20 @@ class _Search:
         events = read_positions(self._connection, [position for (position,) in rows])
         named = [each for each in events if _request_id(each.upcast_payload) == text]
         for each in named:
-            says = f"provider request id, {each.topic}"
+            says = f"provider request id, {each.topic}{self._of_evaluation(each.stream_id)}"
             self._add("event", each.position, f"event {each.position:,}", says, len(named) == 1)
         oldest = self._connection.execute(
             "SELECT min(notification_id) FROM failproof.stored_events"
         ).fetchone()
         complete = oldest == (first,)
         self._found.looked.append(Looked("provider request ids", looked_at, "events", complete))
+
+    def _of_evaluation(self, stream: UUID) -> str:
+        """Whose event it is, where that is known."""
+        row = (
+            self._connection.execute(_EVALUATION, (stream,)).fetchone() if self._projected else None
+        )
+        return "" if row is None else " of {}, {}".format(*_evaluation(*row))
 
     def _by_words(self) -> None:
         if not self._projected or "evaluation" not in self._kinds or self._found.only is not None:
@@ -282,7 +290,7 @@ class _Search:
             asked = {"run": run_id, "words": words, "most": left + 1, "bytes": room}
             rows = self._connection.execute(_WORDS, asked).fetchall()
             cut = cut or len(rows) > left
-            for evaluation, model, _, _, response in rows[:left]:
+            for evaluation, model, case, _, response in rows[:left]:
                 if response is None:
                     continue
                 if hits >= MOST_OF_A_KIND:
@@ -290,11 +298,11 @@ class _Search:
                     break
                 hits += 1
                 says = _snippet(json.loads(response), self._whole)
-                title = f"{exact_text(model)} in run {number}"
-                self._add("evaluation", evaluation, title, says, False)
+                named, of = _evaluation(number, case, model)
+                self._add("evaluation", evaluation, named, f"{of}: {says}", False)
             looked += min(len(rows), left)
             left -= len(rows)
-            room -= int(rows[-1][3]) if rows else 0
+            room -= max((int(row[3]) for row in rows), default=0)
         complete = not cut and len(runs) <= _RUNS_LOOKED_AT and room > 0
         self._found.looked.append(Looked("words in answers", looked, "evaluations", complete))
 

@@ -13,6 +13,7 @@ from failproof_es.events import (
     Counts,
     LimitChanged,
     ModelPrices,
+    RunImported,
     RunStarted,
     RunValidated,
     SpendCeilingChanged,
@@ -38,6 +39,7 @@ def run_document(run: Run) -> str:
         "validation": None if run.validation is None else run.validation.model_dump(mode="json"),
         "sealed": run.sealed,
         "limits": {name: each.model_dump(mode="json") for name, each in run.limits.items()},
+        "imported": run.imported and run.imported.model_dump(mode="json"),
         "spend_ceiling": run.spend_ceiling and run.spend_ceiling.model_dump(mode="json"),
     }
     return orjson.dumps(said).decode()
@@ -48,6 +50,7 @@ def run_of(document: str) -> Run:
     said: dict[str, Any] = orjson.loads(document)
     prices, counts, validation = said["prices"], said["counts"], said["validation"]
     ceiling = said.get("spend_ceiling")  # older rows do not say, and there was none
+    imported = said.get("imported")  # nor that, and none was
     limits = {name: LimitChanged.model_validate(each) for name, each in said["limits"].items()}
     return replace(
         Run(),
@@ -64,6 +67,7 @@ def run_of(document: str) -> Run:
         gates=said["gates"],
         validation=None if validation is None else RunValidated.model_validate(validation),
         sealed=said["sealed"],
+        imported=None if imported is None else RunImported.model_validate(imported),
         limits=limits,
         spend_ceiling=None if ceiling is None else SpendCeilingChanged.model_validate(ceiling),
     )

@@ -1,6 +1,22 @@
--- What people said last of the evaluations of these runs that were left to them.
-SELECT DISTINCT ON (h.evaluation_id, h.reviewer) e.run_id, h.evaluation_id, h.reviewer, h.verdict
-FROM projections.review_history AS h
-JOIN projections.evaluations AS e USING (evaluation_id)
-WHERE h.run_id = ANY (%s) AND e.run_id = h.run_id AND e.awaiting_review AND e.counted
-ORDER BY h.evaluation_id, h.reviewer, h.position DESC
+-- Of the evaluations of these runs that were left to people and that somebody reviewed: how many
+-- there are of each set of last words. Each is looked up by itself: of those that nobody reviewed
+-- none is read.
+WITH latest AS MATERIALIZED (
+    SELECT DISTINCT ON (run_id, evaluation_id, reviewer) run_id, evaluation_id, verdict
+    FROM projections.review_history
+    WHERE run_id = ANY (%s)
+    ORDER BY run_id, evaluation_id, reviewer, position DESC
+), said AS MATERIALIZED (
+    SELECT run_id, evaluation_id, array_agg(DISTINCT verdict ORDER BY verdict) AS verdicts
+    FROM latest
+    GROUP BY run_id, evaluation_id
+)
+SELECT said.run_id, said.verdicts, count(*)
+FROM said
+CROSS JOIN LATERAL (
+    SELECT FROM projections.evaluations AS e
+    WHERE e.evaluation_id = said.evaluation_id AND e.run_id = said.run_id
+        AND e.awaiting_review AND e.counted
+    OFFSET 0
+) AS left_to_people
+GROUP BY said.run_id, said.verdicts

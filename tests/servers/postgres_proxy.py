@@ -164,6 +164,29 @@ class Cable(HalfOpenProxy):
                 to.shutdown(socket.SHUT_RDWR)
 
 
+class Outage(HalfOpenProxy):
+    """A server that can be taken away: connections end, and nobody can connect until it is back."""
+
+    def __init__(self, server: EmbeddedServer) -> None:
+        super().__init__(server)
+        self._is_away = False
+
+    def begin(self) -> None:
+        """Take the server away."""
+        self._is_away = True
+        self.cut(both_ends=True)
+
+    def end(self) -> None:
+        """Give it back."""
+        self._is_away = False
+
+    def _serve(self, client: socket.socket) -> None:
+        if self._is_away:
+            client.close()
+            return
+        super()._serve(client)
+
+
 class LosesACommit(_Proxy):
     """Cuts the first connection that commits what has `mark` in it, once the server has committed.
 

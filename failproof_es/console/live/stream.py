@@ -14,16 +14,17 @@ from typing import Annotated, NamedTuple
 from fastapi import FastAPI, Query
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from failproof_es.console.errors import response_to
+from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.wakeups import Wakeups
 from failproof_es.console.page import Shown
 from failproof_es.console.pages.run import MOST_MESSAGES, begun, model_progress, shape_of
-from failproof_es.console.pages.run_model import ModelProgress
+from failproof_es.console.parts.run import ModelProgress
 from failproof_es.console.rendering import in_thousandths
 from failproof_es.console.routes import Reading
 from failproof_es.console.security.methods import IS_HEAD
+from failproof_es.console.sending.seats import EndedResponse, Seats
 from failproof_es.report.data.wording import percent, usd
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support import clock
@@ -31,8 +32,16 @@ from failproof_es.support import clock
 POLL_S = 1.0
 LEAST_AGE_S = 0.5
 """What was read so lately is sent again."""
+LEFT_TO_FOLLOWER_S = 4.0
+"""So long a run's own follower is left alone, which takes in batches at a pause of three seconds
+while a core is idle: a viewer that brings the projections up in between takes time from the run."""
 KEEP_ALIVE_S = 15.0
 MOST_VIEWERS = 64
+"""Who comes after them is told to come again later, and has a page whose numbers stand still."""
+RETRY_S = 10
+"""When they come again; the page's script does."""
+READ_AT_ONCE = 1
+"""Of several runs that are looked at so many are read at a time: connections are for pages."""
 KEPT = 100
 """The runs whose last numbers are kept."""
 _TYPE = "text/event-stream"
@@ -76,7 +85,8 @@ class LiveRuns:
         self._reading = reading
         self._last: dict[str, _Last] = {}
         self._wakeups = Wakeups(reading.database)
-        self.viewers = 0
+        self._turns = asyncio.Semaphore(READ_AT_ONCE)
+        self.seats = Seats(MOST_VIEWERS)
 
     async def latest(self, run: str) -> LiveNumbers:
         """The numbers of the run, at most half a second old."""
@@ -84,45 +94,59 @@ class LiveRuns:
 
     async def _latest(self, run: str) -> _Read:
         last = self._last.setdefault(run, _Last())
+        while len(self._last) > KEPT:
+            self._last.pop(next(iter(self._last)))
         async with last.lock:
             rest_s = LEAST_AGE_S - (clock.monotonic_s() - last.read_at)
             if rest_s > 0 and last.begun_at < self._wakeups.heard_at:
                 await asyncio.sleep(rest_s)
                 rest_s = 0
             if last.numbers is None or rest_s <= 0:
-                begun_at = clock.monotonic_s()
-                last.numbers = await run_in_threadpool(self._read, run)
+                async with self._turns:
+                    begun_at = clock.monotonic_s()
+                    last.numbers = await run_in_threadpool(self._read, run, last.numbers)
                 last.begun_at, last.read_at = begun_at, clock.monotonic_s()
-        while len(self._last) > KEPT:
-            self._last.pop(next(iter(self._last)))
         return _Read(last.numbers, last.begun_at)
 
     async def events(self, run: str, after: int) -> AsyncIterator[str]:
-        """An event each time the log has moved on; the last one says that the run has ended."""
-        self.viewers += 1
-        sent_at = clock.monotonic_s()
-        try:
-            while True:
+        """An event each time the log has moved on; the last one says that the run has ended.
+
+        Where the log has not come as far as `after`, that is a position of another log, or of this
+        one before it was restored: what stands there now is sent.
+
+        It ends without that event where the database is away: who looks asks again.
+        """
+        came_at = sent_at = clock.monotonic_s()
+        while True:
+            try:
                 numbers, begun_at = await self._latest(run)
-                if numbers.position > after:
-                    after, sent_at = numbers.position, clock.monotonic_s()
-                    yield f"id: {after}\ndata: {numbers.model_dump_json()}\n\n"
-                if numbers.ended and not numbers.lag:
-                    yield f"id: {after}\nevent: end\ndata: {numbers.shape}\n\n"
-                    return
-                if clock.monotonic_s() - sent_at >= KEEP_ALIVE_S:
-                    sent_at = clock.monotonic_s()
-                    yield ": nothing new\n\n"
-                await self._wakeups.wait(begun_at, POLL_S)
-        finally:
-            self.viewers -= 1
+            except Exception as error:
+                log_if_ours(error, f"/runs/{run}/live")
+                return
+            if numbers.position < after and begun_at < came_at:
+                await asyncio.sleep(LEAST_AGE_S)  # it was read before this reader's page
+                continue
+            if numbers.position != after:
+                after, sent_at = numbers.position, clock.monotonic_s()
+                yield f"id: {after}\ndata: {numbers.model_dump_json()}\n\n"
+            if numbers.ended and not numbers.lag:
+                yield f"id: {after}\nevent: end\ndata: {numbers.shape}\n\n"
+                return
+            if clock.monotonic_s() - sent_at >= KEEP_ALIVE_S:
+                sent_at = clock.monotonic_s()
+                yield ": nothing new\n\n"
+            await self._wakeups.wait(begun_at, POLL_S)
 
     def close(self) -> None:
         """End the connection that hears of what is new."""
         self._wakeups.close()
 
-    def _read(self, run: str) -> LiveNumbers:
-        with self._reading.moment() as (connection, feeder, standing):
+    def _read(self, run: str, last: LiveNumbers | None) -> LiveNumbers:
+        """The numbers now. Up to the same event they are what they were: only the lag differs."""
+        with self._reading.moment(LEFT_TO_FOLLOWER_S) as (connection, feeder, standing):
+            from_views = standing.source == "projections"
+            if last is not None and from_views and last.position == standing.events_up_to:
+                return last.model_copy(update={"lag": standing.lag})
             found = begun(connection, feeder, standing, resolve_run(connection, run))
             summary = feeder.summary(found, messages=MOST_MESSAGES)
         texts: dict[str, str] = {}
@@ -151,18 +175,30 @@ def add_live(app: FastAPI, reading: Reading) -> LiveRuns:
     ) -> Response:
         if request.scope.get(IS_HEAD):
             return Response(media_type=_TYPE)
-        if runs.viewers >= MOST_VIEWERS:
-            return Response(status_code=503, headers={"Retry-After": "10"})
+        if not runs.seats.take():
+            busy = {"Retry-After": str(RETRY_S), "Connection": "close"}
+            return Response("Too many look at live numbers.\n", 503, headers=busy)
         try:
             await runs.latest(run)
-        except Exception as error:
+            begin = _position(request.headers.get("last-event-id", ""), after)
+            return EndedResponse(
+                runs.events(run, begin), ended=runs.seats.give_back, media_type=_TYPE
+            )
+        except BaseException as error:
+            runs.seats.give_back()
+            if not isinstance(error, Exception):
+                raise
             return response_to(request, error)
-        last = request.headers.get("last-event-id", "")
-        begin = max(after, int(last)) if last.isascii() and last.isdigit() else after
-        return StreamingResponse(runs.events(run, begin), media_type=_TYPE)
 
     app.add_api_route("/runs/{run}/live", live, include_in_schema=False, response_model=None)
     return runs
+
+
+def _position(last: str, after: int) -> int:
+    """Where a reader goes on. What is no position says nothing: the page's own holds."""
+    if last.isascii() and last.isdigit() and len(last) < 20:
+        return int(last)
+    return after
 
 
 def _put_model(

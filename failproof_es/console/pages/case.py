@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
-from failproof_es.console.pages.suites import need_rows, word
+from failproof_es.console.pages.suites import counts_shown, need_rows
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.console.shown import RateShown, rate_shown
 from failproof_es.core.case import Case, prompt_id
@@ -18,6 +18,7 @@ from failproof_es.reading.overviews.asked_cases import (
     StoredCase,
     list_asked,
     rates_of,
+    times_asked,
     trend_of,
     versions_of,
 )
@@ -35,7 +36,7 @@ class ModelOnCase(Shown):
     evaluations: int
     abandoned: int
     passed: RateShown
-    """Over all runs; its interval is of this case alone, asked again and again."""
+    """Its interval is of this case alone, asked again and again."""
     trend: tuple[TrendPoint, ...]
     """The newest runs, oldest first; `attempt` counts them from 1."""
 
@@ -52,6 +53,8 @@ class CasePage(PageModel):
     versions: tuple[StoredCase, ...]
     """Other cases of the same name."""
     models: tuple[ModelOnCase, ...]
+    newest: int | None
+    """So many evaluations, the newest, are what `models` tells of; `None`: all of them."""
     rows: tuple[AskedEvaluation, ...]
     paging: Paging
 
@@ -62,17 +65,17 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
     query, connection = asked.query, asked.connection
     prompt, events = _stored(asked)
     case = stored_case({prompt: events}, prompt)
-    before = None if query.after is None else read_cursor(query.after, _number, word, _number)
+    before = None if query.after is None else read_cursor(query.after, _number)[0]
     found = list_asked(
         connection,
         prompt,
         before=before,
         limit=query.limit + 1,
     )
-    listed, following = one_page(found, query.limit, lambda each: each.key)
+    listed, following = one_page(found, query.limit, lambda each: (each.last_position,))
     rates = rates_of(connection, prompt)
     trends = trend_of(connection, prompt)
-    total = sum(each.evaluations for each in rates)
+    total = times_asked(connection, prompt)
     position = events[0].position
     named = StoredCase(
         prompt, case.suite_id, case.case_id, case.category, case.label, case.severity, position
@@ -99,10 +102,11 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
             )
             for each in rates
         ),
+        newest=total.rows if total.more else None,
         rows=listed,
         paging=Paging(
-            limit=query.limit, shown=len(listed), matching=total, total=total,
-            first=query.after is None, next=following,
+            limit=query.limit, shown=len(listed), first=query.after is None, next=following,
+            **counts_shown(total, total),
         ),
     )  # fmt: skip
 

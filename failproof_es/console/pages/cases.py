@@ -9,10 +9,14 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.console.page import Asked, Page, PageModel, Rows
-from failproof_es.console.pages.suites import need_rows, word
-from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
-from failproof_es.reading.overviews.asked_cases import StoredCase, count_cases, list_cases
-from projections.protocol import visible
+from failproof_es.console.pages.suites import counts_shown, need_rows, word
+from failproof_es.console.paging import PagedQuery, Paging, cursor, read_cursor
+from failproof_es.reading.overviews.asked_cases import (
+    StoredCase,
+    count_cases,
+    list_cases,
+    page_of_cases,
+)
 
 
 class CasesQuery(PagedQuery):
@@ -34,6 +38,9 @@ class CasesPage(PageModel):
     """The cases of one page, by name."""
 
     rows: tuple[StoredCase, ...]
+    looked_at: int | None
+    """Among so many cases this page looked for the text, where that stopped it: the next page looks
+    on."""
     paging: Paging
 
 
@@ -42,25 +49,18 @@ def read_cases(asked: Asked[CasesQuery]) -> CasesPage:
     need_rows(asked)
     query, connection = asked.query, asked.connection
     after = None if query.after is None else read_cursor(query.after, word, word, UUID)
-    found = list_cases(
-        connection,
-        suite=query.suite,
-        text=query.text,
-        after=after,
-        limit=query.limit + 1,
+    found = page_of_cases(
+        connection, suite=query.suite, text=query.text, after=after, limit=query.limit
     )
-    listed, following = one_page(
-        found,
-        query.limit,
-        lambda each: (visible(each.case), visible(each.suite), each.prompt_id),
-    )
-    matching, total = count_cases(connection, suite=query.suite, text=query.text)
+    counted = count_cases(connection, suite=query.suite, text=query.text)
     return CasesPage(
         as_of=asked.standing,
-        rows=listed,
+        rows=found.rows,
+        looked_at=found.looked_at,
         paging=Paging(
-            limit=query.limit, shown=len(listed), matching=matching, total=total,
-            first=query.after is None, next=following,
+            limit=query.limit, shown=len(found.rows), first=query.after is None,
+            next=None if found.following is None else cursor(*found.following),
+            **counts_shown(*counted),
         ),
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
@@ -23,7 +23,7 @@ from failproof_es.console.parts.compare import (
     value_shown,
 )
 from failproof_es.core.run import Run
-from failproof_es.engine.related_runs.attempts import attempts_of
+from failproof_es.engine.related_runs.attempts import attempt_before
 from failproof_es.engine.related_runs.differences import (
     CaseDifferences,
     case_differences,
@@ -31,8 +31,10 @@ from failproof_es.engine.related_runs.differences import (
     model_differences,
 )
 from failproof_es.reading.overviews.compared_runs import (
+    MOST_OF_RUN,
     MOST_PAIRED,
     ClassChange,
+    Compared,
     ComparedGroup,
     ComparedPair,
     ComparedRuns,
@@ -115,12 +117,13 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
     if runs is None:
         return _nothing_chosen(asked)
     one, two = runs
-    compared = ComparedRuns(asked.connection, _id(one), _id(two), most=MOST_PAIRED)
     sides, alone = _sides(asked.query, one, two)
-    counts = [compared.counts(*pair) for pair in sides]
+    compared = ComparedRuns(asked.connection, _id(one), _id(two), most=_most_cases(sides))
+    told = _told(asked, compared, sides)
+    counts = told.counts
     adjusted = benjamini_hochberg([each.paired.p for each in counts])
     models = tuple(map(models_compared, sides, counts, adjusted))
-    listed, following = _listed(asked, compared, sides)
+    listed, following = _listed(asked, compared, told.pairs)
     chosen = models[0] if models else None
     settings, model_settings = (
         tuple(map(value_shown, differing(one.started.configuration, two.started.configuration))),
@@ -139,8 +142,8 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
         models=models,
         without_counterpart=alone,
         chosen=chosen,
-        groups=compared.groups(*sides[0]) if sides else (),
-        classes=compared.classes(*sides[0]) if sides and shown else (),
+        groups=told.groups,
+        classes=told.classes if shown else (),
         rows=listed,
         paging=Paging(
             limit=asked.query.limit,
@@ -158,7 +161,7 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
 
 
 def every_pair(asked: Asked[CompareQuery]) -> Iterator[ComparedPair]:
-    """All pairs of the filter, the discordant ones first, without their answers."""
+    """All pairs of the filter, some cases after the other, without their answers."""
     runs = _runs(asked)
     if runs is None:
         return iter(())
@@ -184,13 +187,11 @@ def _runs(asked: Asked[CompareQuery]) -> tuple[Run, Run] | None:
     judged = _begun(asked, resolve_run(asked.connection, other))
     if base is not None:
         return _begun(asked, resolve_run(asked.connection, base)), judged
-    found = attempts_of(asked.connection, _id(judged), 20)
-    number = judged.started.run_number
-    for before in (found.others, found.overlapping):
-        if earlier := [each for each in before if each.run_number < number]:
-            return _begun(asked, earlier[-1].run_id), judged
+    before = attempt_before(asked.connection, _id(judged))
+    if before is not None:
+        return _begun(asked, before), judged
     raise NotFound(
-        f"No run before run {number:,} asked much of the same.",
+        f"No run before run {judged.started.run_number:,} asked much of the same.",
         "Say which one to compare with: /compare?base=RUN&other=RUN",
     )
 
@@ -236,23 +237,29 @@ def _sides(
     ], alone  # fmt: skip
 
 
-def _listed(
+def _most_cases(sides: list[tuple[Side, Side]]) -> int:
+    """How many cases are compared, so that a page reads a bounded number of evaluations."""
+    repetitions = max((min(each.repetitions for each in pair) for pair in sides), default=1)
+    return max(min(MOST_PAIRED, MOST_OF_RUN // (max(len(sides), 1) * repetitions)), 1)
+
+
+def _told(
     asked: Asked[CompareQuery], compared: ComparedRuns, sides: list[tuple[Side, Side]]
-) -> tuple[tuple[PairShown, ...], str | None]:
-    """The pairs of this page with their answers."""
+) -> Compared:
     query = asked.query
     after = None
     if query.after is not None:
         after = read_cursor(query.after, _int32, word, word, _int32, UUID)
     if not sides:
-        return (), None
-    found = compared.pairs(
-        *sides[0],
-        query.show,
-        after=after,
-        limit=query.limit + 1,
-    )
-    pairs, following = one_page(found, query.limit, lambda each: each.key)
+        return Compared((), (), (), ())
+    return compared.told(sides, query.show, after=after, limit=query.limit + 1)
+
+
+def _listed(
+    asked: Asked[CompareQuery], compared: ComparedRuns, found: Sequence[ComparedPair]
+) -> tuple[tuple[PairShown, ...], str | None]:
+    """The pairs of this page with their answers."""
+    pairs, following = one_page(found, asked.query.limit, lambda each: each.key)
     ids = [each for pair in pairs for each in (pair.base_evaluation_id, pair.other_evaluation_id)]
     answers = compared.answers(ids, MOST_OF_AN_ANSWER)
     shown = []

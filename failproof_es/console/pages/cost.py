@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from failproof_es.console.page import Asked, Page, PageModel, Shown
 from failproof_es.console.pages.run import begun, spending_of
-from failproof_es.console.pages.run_model import Spending
 from failproof_es.console.paging import Query
+from failproof_es.console.parts.run import Spending
 from failproof_es.core.run import Run
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary

@@ -22,6 +22,7 @@ from failproof_es.console.parts.evaluation import (
     AttemptShown,
     CaseShown,
     Grader,
+    ImportedShown,
     JudgeShown,
     ReviewShown,
     Step,
@@ -30,6 +31,7 @@ from failproof_es.console.parts.evaluation import (
     attempt_shown,
     dumped,
     graders_of,
+    imported_shown,
     json_shown,
     review_shown,
     steps_of,
@@ -49,6 +51,7 @@ from failproof_es.engine.history import UNREADABLE, RecordedEvaluation, read_eva
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
 from failproof_es.engine.reviews.people import read_reviews
 from failproof_es.events import (
+    AnswerImported,
     ErrorRecorded,
     EvaluationEvent,
     ResponseReceived,
@@ -85,6 +88,8 @@ class EvaluationPage(PageModel):
     """Why the turns are those that are on record, and not as its dialect would put them."""
     judges: tuple[JudgeShown, ...]
     attempts: tuple[AttemptShown, ...]
+    imported: ImportedShown | None
+    """What another tool recorded, where nobody asked here."""
     steps: tuple[Step, ...]
     graders: tuple[Grader, ...]
     reviews: tuple[ReviewShown, ...]
@@ -140,6 +145,7 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
             attempt_shown(number, each, key, run.prices or {})
             for number, each in enumerate(exchanges_of(history), 1)
         ),
+        imported=imported_shown(history, run.imported_from),
         steps=tuple(steps_of(history)),
         graders=tuple(graders_of(history)),
         reviews=tuple(review_shown(each) for each in reviews.get(key.evaluation_id, ())),
@@ -183,10 +189,15 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
         why = error.problems[0].message
     except UNREADABLE as error:
         why = str(error)
-    replies = [each for each in recorded.history if isinstance(each, ResponseReceived)]
+    texts = []
+    for each in recorded.history:
+        if isinstance(each, ResponseReceived) and each.judge is None:
+            texts.append(each.text)
+        elif isinstance(each, AnswerImported):
+            texts += [reply.text for reply in each.replies]
     return [
         *(ConversationTurn(turn.role, turn.content) for turn in recorded.case.turns),
-        *(ConversationTurn("assistant", each.text) for each in replies if each.judge is None),
+        *(ConversationTurn("assistant", text) for text in texts),
     ], shortened(why, LINE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 from datetime import datetime
 from hashlib import sha256
+from shlex import quote
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -211,7 +212,7 @@ def _archive(connection: Connection, run_id: UUID | None) -> InArchive | None:
         file=archived.file,
         sha256=archived.sha256,
         archived_at=archived.timestamp,
-        attach=f"failproof-es attach {archived.file}",
+        attach=f"failproof-es attach {quote(archived.file)}",
     )
 
 

@@ -14,6 +14,7 @@ class LedgerPage(PageModel):
 
     ledger: LedgerStatus
     events: int
+    """Like the next two at most so many, where those behind the tree are not `counted`."""
     not_signed: int
     """The last events of the log, which no checkpoint that counts signs."""
     not_anchored: int

@@ -18,12 +18,8 @@ from failproof_es.reading.chosen_results import (
     list_results,
     page_of_results,
 )
-from failproof_es.reading.overviews.counted_results import (
-    FacetValue,
-    count_results,
-    facets_of,
-    is_large,
-)
+from failproof_es.reading.overviews.counted_results import count_results, is_large
+from failproof_es.reading.overviews.facets import FacetValue, facets_of
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.reader import resolve_run
 
@@ -111,6 +107,8 @@ class ResultsPage(PageModel):
     run_number: int
     run_name: str
     run_status: str
+    imported: str | None
+    """Which tool recorded the run, in words; null of a run that asked here."""
     planned: int
     repetitions: bool
     """Whether a case was asked more than once."""
@@ -144,13 +142,16 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
     )
     planned = run.started.planned_evaluations
     numbers = count_results(connection, run_id, query.filter, up_to=up_to, planned=planned)
-    facets = facets_of(connection, run_id, planned=planned)
+    facets = facets_of(
+        connection, run_id, query.filter, up_to=up_to, planned=planned, newer=numbers.newer
+    )
     return ResultsPage(
         as_of=asked.standing,
         run_id=run_id,
         run_number=run.started.run_number,
         run_name=run.started.name,
         run_status=run.status,
+        imported=run.imported_from,
         planned=planned,
         repetitions=any(each.repetition > 1 for each in found.rows),
         up_to=up_to,

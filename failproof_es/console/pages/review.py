@@ -13,7 +13,7 @@ from failproof_es.console.paging import (
     BadParameter,
     PagedQuery,
     Paging,
-    one_page,
+    cursor,
     read_cursor,
 )
 from failproof_es.reading.overviews.review_queue import (
@@ -22,6 +22,7 @@ from failproof_es.reading.overviews.review_queue import (
     RunReviews,
     State,
     list_left_to_people,
+    page_of_queue,
     reviews_by_run,
 )
 
@@ -69,6 +70,9 @@ class ReviewPage(PageModel):
     """What was left to people, the longest waiting first."""
 
     rows: tuple[LeftToPeople, ...]
+    looked_at: int | None
+    """Among so many that were left to people this page looked for those of the state, where that
+    stopped it: the next page looks on."""
     paging: Paging
     states: tuple[StateCount, ...]
     runs: tuple[RunQueue, ...]
@@ -83,24 +87,24 @@ def read_review(asked: Asked[ReviewQuery]) -> ReviewPage:
     after = 0 if query.after is None else read_cursor(query.after, int)[0]
     if not 0 <= after <= _BIGGEST:
         raise BadParameter("after", "it is no cursor of this list")
-    found = list_left_to_people(
-        connection, query.states, run_number=query.run or None, after=after, limit=query.limit + 1
+    found = page_of_queue(
+        connection, query.states, run_number=query.run or None, after=after, limit=query.limit
     )
-    listed, following = one_page(found, query.limit, lambda each: (each.position,))
     runs = reviews_by_run(connection)
     chosen = [each for each in runs if (query.run or None) in (None, each.run_number)]
     counts = {state: sum(each.states.get(state, 0) for each in chosen) for state in _EVERY}
     waiting = [each for each in runs if each.open]
     return ReviewPage(
         as_of=asked.standing,
-        rows=listed,
+        rows=found.rows,
+        looked_at=found.looked_at,
         paging=Paging(
             limit=query.limit,
-            shown=len(listed),
+            shown=len(found.rows),
             matching=sum(counts[state] for state in query.states),
             total=sum(sum(each.states.values()) for each in runs),
             first=query.after is None,
-            next=following,
+            next=None if found.following is None else cursor(found.following),
         ),
         states=(
             StateCount(state="open", evaluations=sum(counts[state] for state in OPEN)),

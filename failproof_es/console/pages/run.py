@@ -10,7 +10,8 @@ from uuid import UUID
 from failproof_es.assurance.protection_status import protection_status
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.console.page import Asked, NotFound, Page
-from failproof_es.console.pages.run_model import (
+from failproof_es.console.paging import Query
+from failproof_es.console.parts.run import (
     Counts,
     ErrorGroup,
     GateShown,
@@ -25,14 +26,13 @@ from failproof_es.console.pages.run_model import (
     SuiteProgress,
     ValidationShown,
 )
-from failproof_es.console.paging import Query
-from failproof_es.console.shown import RateShown, rate_of_group, rate_shown
-from failproof_es.core.run import Run
+from failproof_es.console.shown import RateShown, rate_of_group
+from failproof_es.core.run import Run, describe_selection
 from failproof_es.core.spend import ceiling_of
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.workers.presence import list_holders, list_shares
-from failproof_es.events import EVENTS, LimitChanged, ModelSnapshot, RunStarted
+from failproof_es.events import EVENTS, LimitChanged, ModelSnapshot, RunImported, RunStarted
 from failproof_es.events.line import line_of
 from failproof_es.gates import describe_gate
 from failproof_es.reading.feeder import Feeder
@@ -49,7 +49,7 @@ MOST_MESSAGES = 100
 """How many different messages of failed attempts are read: the most frequent."""
 _LIFE = (
     *(name for name, kind in EVENTS.items() if kind.run_status),
-    "SpendCeilingChanged", "RunValidated", "RunSealed",
+    RunImported.__name__, "SpendCeilingChanged", "RunValidated", "RunSealed",
 )  # fmt: skip
 """What happened to the run, as its page tells it."""
 
@@ -158,6 +158,14 @@ def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
         branched_from=None
         if branch is None
         else recorded.feeder.run(branch.run_id).started.run_number,
+        asked_again=None if branch is None else branch.again,
+        reuse=branch is not None and branch.reuse,
+        selection=describe_selection(started),
+        imported=run.imported_from,
+        not_mapped=tuple(
+            f"{each.what} ({each.count:,}): {each.why}"
+            for each in (() if run.imported is None else run.imported.unmapped)
+        ),
         skipped_defects=run.skipped,
     )
 
@@ -185,10 +193,8 @@ def _counts(summary: RunSummary, model: str | None = None) -> Counts:
 
 def _passed(summary: RunSummary) -> RateShown:
     """All models together. What several say of one case is not independent of each other."""
-    total, several = summary.total, len(summary.models)
-    if several == 1:
-        return rate_of_group(total, repetitions_of(summary.run.started))
-    return rate_shown(total.passed, total.failed, -(-total.cases // several))
+    per_case = len(summary.models) * repetitions_of(summary.run.started)
+    return rate_of_group(summary.total, per_case)
 
 
 def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
@@ -219,9 +225,7 @@ def _suites(summary: RunSummary) -> Iterator[SuiteProgress]:
                 cases=group.cases,
                 finished=group.finished,
                 abandoned=group.abandoned,
-                passed=rate_shown(
-                    group.passed, group.failed, None if repetitions == 1 else group.cases
-                ),
+                passed=rate_of_group(group, repetitions),
                 accuracy=group.accuracy,
             )
 

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Q, Rows
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
-from failproof_es.reading.overviews.asked_cases import AskedSuite, count_suites, list_suites
+from failproof_es.reading.overviews.asked_cases import (
+    AskedSuite,
+    Counted,
+    count_suites,
+    list_suites,
+)
 from projections.protocol import visible
 
 
@@ -29,8 +34,8 @@ def read_suites(asked: Asked[PagedQuery]) -> SuitesPage:
         as_of=asked.standing,
         rows=listed,
         paging=Paging(
-            limit=query.limit, shown=len(listed), matching=total, total=total,
-            first=query.after is None, next=following,
+            limit=query.limit, shown=len(listed), first=query.after is None, next=following,
+            **counts_shown(total, total),
         ),
     )  # fmt: skip
 
@@ -39,6 +44,16 @@ def every_suite(asked: Asked[PagedQuery]) -> Iterator[AskedSuite]:
     """All suites."""
     need_rows(asked)
     return list_suites(asked.connection)
+
+
+def counts_shown(matching: Counted | None, total: Counted) -> dict[str, int | None]:
+    """What `Paging` tells of the rows that match, where that is known, and of all."""
+    return {
+        "matching": None if matching is None or matching.more else matching.rows,
+        "more_than": matching.rows if matching is not None and matching.more else None,
+        "total": None if total.more else total.rows,
+        "total_more_than": total.rows if total.more else None,
+    }
 
 
 def word(text: str) -> str:

@@ -29,6 +29,8 @@ class ComparedRun(Shown):
     code_version: str
     dialect: str
     models: tuple[str, ...]
+    imported: str | None
+    """Which tool recorded it, in words; null of a run that asked here."""
 
 
 class ModelsCompared(Shown):
@@ -141,4 +143,5 @@ def run_compared(run: Run) -> ComparedRun:
         code_version=started.code_version,
         dialect=started.dialect,
         models=tuple(each.key for each in started.models),
+        imported=run.imported_from,
     )

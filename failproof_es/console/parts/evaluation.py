@@ -25,6 +25,7 @@ from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.reply_body import body_text
 from failproof_es.engine.history import UNREADABLE
 from failproof_es.events import (
+    AnswerImported,
     Classified,
     ErrorRecorded,
     Judged,
@@ -167,6 +168,19 @@ class AttemptShown(Shown):
     cost_usd: float | None
 
 
+class ImportedShown(Shown):
+    """What another tool recorded of the answer. Its verdicts and its cost are its own."""
+
+    says: str
+    position: int
+    source_place: str
+    sample_sha256: str
+    source_passed: bool | None
+    source_scores: TextShown
+    source_cost_usd: str | None
+    asked_at: str | None
+
+
 class ReviewShown(Shown):
     """What a person said."""
 
@@ -257,6 +271,24 @@ def attempt_shown(number: int, each: Exchange, key: EvaluationKey, prices: Price
         output_tokens=None if answer is None else answer.usage.output_tokens,
         cost_usd=None if cost is None else float(cost),
     )
+
+
+def imported_shown(history: Sequence[ReadEvent], says: str | None) -> ImportedShown | None:
+    """The imported answer among these events; `None` where there is none."""
+    for each in history:
+        if isinstance(each.event, AnswerImported):
+            answer = each.event
+            return ImportedShown(
+                says=says or "imported, not asked by us",
+                position=each.row.position,
+                source_place=answer.source_place,
+                sample_sha256=answer.sample_sha256,
+                source_passed=answer.source_passed,
+                source_scores=json_shown(answer.source_scores),
+                source_cost_usd=answer.source_cost_usd,
+                asked_at=answer.asked_at,
+            )
+    return None
 
 
 def _part(key: EvaluationKey, name: str) -> str:

@@ -51,7 +51,11 @@
   };
   const texts = byKey("text"), paths = byKey("path");
   const loaded = Date.now();
-  let source = null, after = main.dataset.after;
+  let source = null, after = main.dataset.after, failures = 0, later = 0;
+  // Told as text, once, where live numbers are not to be had; taken away when they are.
+  const warning = document.createElement("p");
+  warning.className = "warning";
+  warning.setAttribute("role", "status");
   const again = () => {
     close();
     setTimeout(() => location.reload(), Math.max(0, 5000 - (Date.now() - loaded)));
@@ -70,12 +74,30 @@
       for (const each of paths.get(key) || []) each.setAttribute("d", line);
     }
   };
-  const close = () => { if (source) { source.close(); source = null; } };
+  const close = () => {
+    clearTimeout(later);
+    later = 0;
+    if (source) { source.close(); source = null; }
+  };
+  // A stream that ends is opened again by the browser. One that is refused (503: too many look, or
+  // the database is away) is not: we ask again, more and more seldom.
+  const refused = () => {
+    if (!source || source.readyState !== EventSource.CLOSED) return;
+    close();
+    const pause = Math.min(5000 * 2 ** failures, 60000);
+    failures += 1;
+    warning.textContent = `These numbers stand still: no live numbers are to be had. Asked again every ${pause / 1000} s.`;
+    if (!warning.isConnected) main.before(warning);
+    later = setTimeout(open, pause);
+  };
   const open = () => {
     if (source || document.hidden) return;
+    clearTimeout(later);
     source = new EventSource(`${main.dataset.live}?after=${after}`);
+    source.addEventListener("open", () => { failures = 0; warning.remove(); });
     source.addEventListener("message", show);
     source.addEventListener("end", again);
+    source.addEventListener("error", refused);
   };
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   window.addEventListener("pagehide", close);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from failproof_es.store.reading.reader import Connection
@@ -16,58 +16,95 @@ MOST_VERSIONS = 20
 MOST_RUNS = 40
 """How many runs a trend has: the newest."""
 
-_SUITES = """
-SELECT suite_id, count(DISTINCT case_id), count(*), min(position)
-FROM projections.prompts WHERE %(after)s::text IS NULL OR suite_id > %(after)s
-GROUP BY suite_id ORDER BY suite_id LIMIT %(limit)s
+MOST_COUNTED = 50_000
+"""So many suites, or cases, are counted while a page waits."""
+MOST_OF_SUITE = 2_000
+"""So many cases of each suite are counted while the list of suites waits."""
+MOST_TIMES = 2_000
+"""So many evaluations of a case, the newest, are read for its rates."""
+LOOKED_AT = 50_000
+"""Among so many cases a page looks for a text."""
+
+_NAMES = """
+WITH RECURSIVE names AS (
+    (SELECT suite_id, 1 AS place FROM projections.prompts
+        WHERE %(after)s::text IS NULL OR suite_id > %(after)s ORDER BY suite_id LIMIT 1)
+    UNION ALL
+    SELECT following.suite_id, names.place + 1 FROM names
+    CROSS JOIN LATERAL (
+        SELECT p.suite_id FROM projections.prompts AS p WHERE p.suite_id > names.suite_id
+        ORDER BY p.suite_id LIMIT 1
+    ) AS following
+    WHERE %(limit)s::bigint IS NULL OR names.place < %(limit)s
+)
+"""
+"""One look into the index for each name, not one for each case."""
+_SUITES = f"{_NAMES} SELECT suite_id FROM names ORDER BY place"
+_COUNT_SUITES = f"{_NAMES} SELECT count(*) FROM names"
+_CASES_OF_SUITES = """
+SELECT given.suite_id, counted.cases, counted.versions
+FROM unnest(%(suites)s::text[]) AS given (suite_id)
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE new) AS cases, count(*) AS versions FROM (
+        SELECT lag(case_id) OVER (ORDER BY case_id) IS DISTINCT FROM case_id AS new FROM (
+            SELECT p.case_id FROM projections.prompts AS p WHERE p.suite_id = given.suite_id
+            ORDER BY p.case_id LIMIT %(most)s
+        ) AS near
+    ) AS named
+) AS counted
+"""
+_FIRST_OF_SUITES = """
+SELECT suite_id, min(position) FROM projections.prompts WHERE suite_id = ANY (%s) GROUP BY suite_id
 """
 _RUNS_OF_SUITES = """
-SELECT g.suite_id, count(DISTINCT g.run_id), max(r.run_number), max(r.started_at)
-FROM projections.run_groups AS g JOIN projections.runs AS r USING (run_id)
-WHERE g.suite_id = ANY (%s) GROUP BY g.suite_id
+SELECT asked.suite_id, count(*), max(r.run_number), max(r.started_at)
+FROM (SELECT DISTINCT suite_id, run_id FROM projections.run_groups WHERE suite_id = ANY (%s))
+    AS asked
+JOIN projections.runs AS r USING (run_id) GROUP BY asked.suite_id
 """
-_COUNT_SUITES = "SELECT count(DISTINCT suite_id) FROM projections.prompts"
-_CHOSEN = (
-    "(%(suite)s::text IS NULL OR suite_id = %(suite)s) AND (%(text)s::text IS NULL "
-    "OR strpos(lower(case_id), lower(%(text)s)) > 0 "
-    "OR starts_with(prompt_id::text, lower(%(text)s)))"
+_COLUMNS = "prompt_id, suite_id, case_id, category, label, severity, position"
+_NAMED = (
+    "(strpos(lower(case_id), lower(%(text)s)) > 0 OR starts_with(prompt_id::text, lower(%(text)s)))"
 )
-_CASES = f"""
-SELECT prompt_id, suite_id, case_id, category, label, severity, position
-FROM projections.prompts WHERE {_CHOSEN} AND (%(after)s::text IS NULL
-    OR (case_id, suite_id, prompt_id) > (%(after)s, %(after_suite)s, %(after_id)s::uuid))
-ORDER BY case_id, suite_id, prompt_id LIMIT %(limit)s
-"""
-_COUNT_CASES = f"SELECT count(*) FILTER (WHERE {_CHOSEN}), count(*) FROM projections.prompts"
+_TEXT = f"AND {_NAMED}"
+_NEAR = "SELECT {} FROM projections.prompts WHERE true {}"
+_OF_ALL = "AND (case_id, suite_id, prompt_id) > (%(after)s, %(after_suite)s, %(after_id)s::uuid)"
+_OF_SUITE = "AND (case_id, prompt_id) > (%(after)s, %(after_id)s::uuid)"
+_ORDER = "ORDER BY case_id, suite_id, prompt_id"
+_COUNT = "SELECT count(*) FROM ({} LIMIT %(most)s) AS counted"
 _VERSIONS = """
 SELECT prompt_id, suite_id, case_id, category, label, severity, position
 FROM projections.prompts WHERE suite_id = %s AND case_id = %s AND prompt_id <> %s
 ORDER BY position DESC LIMIT %s
 """
-_RATES = """
+_NEWEST = """
+SELECT {} FROM projections.evaluations WHERE prompt_id = %(prompt)s AND counted
+ORDER BY last_position DESC LIMIT %(most)s
+"""
+_TIMES = f"SELECT count(*) FROM ({_NEWEST.format('')}) AS counted"
+_RATES = f"""
 SELECT model_key, count(DISTINCT run_id), count(*), count(*) FILTER (WHERE passed),
     count(*) FILTER (WHERE NOT passed), count(*) FILTER (WHERE status = 'abandoned')
-FROM projections.evaluations WHERE prompt_id = %s AND counted GROUP BY model_key ORDER BY model_key
+FROM ({_NEWEST.format("model_key, run_id, passed, status")}) AS newest
+GROUP BY model_key ORDER BY model_key
 """
-_TREND = """
+_TREND = f"""
 SELECT model_key, run_number, passed, failed FROM (
     SELECT e.model_key, r.run_number, count(*) FILTER (WHERE e.passed) AS passed,
         count(*) FILTER (WHERE NOT e.passed) AS failed,
         row_number() OVER (PARTITION BY e.model_key ORDER BY r.run_number DESC) AS place
-    FROM projections.evaluations AS e JOIN projections.runs AS r USING (run_id)
-    WHERE e.prompt_id = %s AND e.counted GROUP BY e.model_key, r.run_number
-) AS runs WHERE place <= %s ORDER BY model_key, run_number
+    FROM ({_NEWEST.format("model_key, run_id, passed")}) AS e
+    JOIN projections.runs AS r USING (run_id) GROUP BY e.model_key, r.run_number
+) AS runs WHERE place <= %(runs)s ORDER BY model_key, run_number
 """
 _ASKED = """
 SELECT r.run_number, r.name, r.started_at, e.evaluation_id, e.model_key, e.repetition, e.status,
     e.passed, e.primary_class, e.latency_ms, e.last_position
 FROM projections.evaluations AS e JOIN projections.runs AS r USING (run_id)
-WHERE e.prompt_id = %(prompt)s AND e.counted AND (%(before)s::bigint IS NULL
-    OR r.run_number < %(before)s
-    OR (r.run_number = %(before)s
-        AND (e.model_key, e.repetition) > (%(model)s, %(repetition)s)))
-ORDER BY r.run_number DESC, e.model_key, e.repetition LIMIT %(limit)s
+WHERE e.prompt_id = %(prompt)s AND e.counted AND e.last_position < %(before)s
+ORDER BY e.last_position DESC LIMIT %(limit)s
 """
+_BEYOND = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +115,14 @@ class AskedSuite:
     cases: int
     versions: int
     """Different cases; those of one name count each."""
+    more: bool
+    """Whether it has more: `MOST_OF_SUITE` versions are counted at most."""
     runs: int
     """Runs in which an evaluation of it is finished."""
     newest_run: int | None
     newest_started_at: datetime | None
-    first_position: int
-    """The event that stored its first case."""
+    first_position: int | None
+    """The event that stored its first case; `None` where it has more cases than were counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +137,11 @@ class StoredCase:
     severity: str | None
     position: int
     """The event that stored it."""
+
+    @property
+    def key(self) -> tuple[str, str, UUID]:
+        """Where it stands in the list."""
+        return visible(self.case), visible(self.suite), self.prompt_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +181,37 @@ class AskedEvaluation:
     latency_ms: float | None
     last_position: int
 
-    @property
-    def key(self) -> tuple[int, str, int]:
-        """Where it stands in the list."""
-        return self.run_number, visible(self.model), self.repetition
+
+class Counted(NamedTuple):
+    """How many there are; at least so many where they are `more` than were counted."""
+
+    rows: int
+    more: bool
 
 
 def list_suites(
     connection: Connection, *, after: str | None = None, limit: int | None = None
 ) -> Iterator[AskedSuite]:
     """The suites by name, after the one with this name."""
-    rows = connection.execute(_SUITES, {"after": after, "limit": limit}).fetchall()
-    names = [name for name, *_ in rows]
+    wanted = {"after": after, "limit": limit}
+    names = [name for (name,) in connection.execute(_SUITES, wanted)]
+    counted = {
+        name: (min(cases, MOST_OF_SUITE), min(versions, MOST_OF_SUITE), versions > MOST_OF_SUITE)
+        for name, cases, versions in connection.execute(
+            _CASES_OF_SUITES, {"suites": names, "most": MOST_OF_SUITE + 1}
+        )
+    }
+    small = [name for name, (_, _, more) in counted.items() if not more]
+    first = dict(connection.execute(_FIRST_OF_SUITES, (small,)).fetchall())
     asked = {name: told for name, *told in connection.execute(_RUNS_OF_SUITES, (names,))}
-    for name, cases, versions, position in rows:
+    for name in names:
         runs, newest, started = asked.get(name, (0, None, None))
-        yield AskedSuite(exact_text(name), cases, versions, runs, newest, started, position)
+        yield AskedSuite(exact_text(name), *counted[name], runs, newest, started, first.get(name))
 
 
-def count_suites(connection: Connection) -> int:
-    """How many suites there are."""
-    (found,) = connection.execute(_COUNT_SUITES).fetchone() or (0,)
-    return int(found)
+def count_suites(connection: Connection) -> Counted:
+    """How many suites there are, counted up to `MOST_COUNTED`."""
+    return _counted(connection, _COUNT_SUITES, {"after": None}, MOST_COUNTED, "limit")
 
 
 def list_cases(
@@ -167,25 +220,101 @@ def list_cases(
     suite: str | None = None,
     text: str | None = None,
     after: tuple[str, str, UUID] | None = None,
-    limit: int | None = None,
 ) -> Iterator[StoredCase]:
     """Cases by name, of one suite or with this text in the name, after the one with this key."""
-    case, of, prompt = after or (None, None, None)
-    wanted = _chosen(suite, text) | {
-        "after": case, "after_suite": of, "after_id": prompt, "limit": limit,
-    }  # fmt: skip
+    near, wanted = _near(suite, after)
+    where = "" if text is None else _TEXT
     with connection.cursor("stored_cases") as rows:
-        rows.execute(_CASES, wanted)
+        statement = f"{near.format(_COLUMNS, where)} {_ORDER}"
+        rows.execute(statement.encode(), wanted | {"text": text and visible(text)})
         for row in rows:
             yield _case(row)
 
 
+class CasesPage(NamedTuple):
+    """Some cases in order."""
+
+    rows: tuple[StoredCase, ...]
+    following: tuple[str, str, UUID] | None
+    """After which the next page begins; `None` where there is none."""
+    looked_at: int | None
+    """After so many cases it stopped to look for the text; `None` where nothing stopped it."""
+
+
+def page_of_cases(
+    connection: Connection,
+    *,
+    suite: str | None = None,
+    text: str | None = None,
+    after: tuple[str, str, UUID] | None = None,
+    limit: int,
+) -> CasesPage:
+    """At most so many cases by name, after the one with this key.
+
+    A text is looked for among the next `LOOKED_AT` cases alone: a page costs the same whatever it
+    looks for. One that was stopped so has a page that follows, even if it has no row.
+    """
+    near, wanted = _near(suite, after)
+    wanted |= {"text": text and visible(text), "most": LOOKED_AT, "limit": limit + 1}
+    keys = f"{near.format('case_id, suite_id, prompt_id', '')} {_ORDER}"
+    if text is None:
+        statement = f"{near.format(_COLUMNS, '')} {_ORDER} LIMIT %(limit)s"
+    else:
+        statement = (
+            f"SELECT {_COLUMNS} FROM (SELECT prompt_id FROM ({keys} LIMIT %(most)s) AS near "
+            f"WHERE {_NAMED} {_ORDER} LIMIT %(limit)s) AS named "
+            f"JOIN projections.prompts USING (prompt_id) {_ORDER}"
+        )
+    found = tuple(map(_case, connection.execute(statement.encode(), wanted)))
+    if len(found) > limit:
+        return CasesPage(found[:limit], found[limit - 1].key, None)
+    if text is None:
+        return CasesPage(found, None, None)
+    last = connection.execute(
+        f"{keys} OFFSET %(most)s LIMIT 1".encode(), wanted | {"most": LOOKED_AT - 1}
+    ).fetchone()
+    return CasesPage(found, last, None if last is None else LOOKED_AT)
+
+
 def count_cases(
     connection: Connection, *, suite: str | None = None, text: str | None = None
-) -> tuple[int, int]:
-    """How many cases the filter leaves, and how many there are."""
-    row = connection.execute(_COUNT_CASES, _chosen(suite, text)).fetchone()
-    return (0, 0) if row is None else (row[0], row[1])
+) -> tuple[Counted | None, Counted]:
+    """How many cases the filter leaves, and how many there are, counted up to `MOST_COUNTED`.
+
+    Those with a text are counted where there are no more cases than that, else `None`.
+    """
+    every = _counted(connection, _COUNT.format(_NEAR.format("", "")), {}, MOST_COUNTED)
+    if suite is None and text is None:
+        return every, every
+    near, wanted = _near(suite, None)
+    matching = _counted(connection, _COUNT.format(near.format("", "")), wanted, MOST_COUNTED)
+    if text is None:
+        return matching, every
+    if matching.more:
+        return None, every
+    wanted["text"] = visible(text)
+    return _counted(connection, _COUNT.format(near.format("", _TEXT)), wanted, MOST_COUNTED), every
+
+
+def _near(suite: str | None, after: tuple[str, str, UUID] | None) -> tuple[str, dict[str, Any]]:
+    """The cases of a suite, or all, after a key: columns and a condition are left open."""
+    wanted: dict[str, Any] = {}
+    said = "{}"
+    if after is not None:
+        wanted |= dict(zip(("after", "after_suite", "after_id"), after, strict=True))
+        said += f" {_OF_ALL if suite is None else _OF_SUITE}"
+    if suite is not None:
+        wanted["suite"] = visible(suite)
+        said += " AND suite_id = %(suite)s"
+    return _NEAR.format("{}", said), wanted
+
+
+def _counted(
+    connection: Connection, statement: str, wanted: dict[str, Any], most: int, name: str = "most"
+) -> Counted:
+    row = connection.execute(statement.encode(), wanted | {name: most + 1}).fetchone()
+    rows = 0 if row is None else int(row[0])
+    return Counted(min(rows, most), rows > most)
 
 
 def versions_of(connection: Connection, case: StoredCase) -> tuple[StoredCase, ...]:
@@ -194,16 +323,22 @@ def versions_of(connection: Connection, case: StoredCase) -> tuple[StoredCase, .
     return tuple(map(_case, connection.execute(_VERSIONS, named)))
 
 
+def times_asked(connection: Connection, prompt: UUID) -> Counted:
+    """How many evaluations there are of a case, counted up to `MOST_TIMES`."""
+    return _counted(connection, _TIMES, {"prompt": prompt}, MOST_TIMES)
+
+
 def rates_of(connection: Connection, prompt: UUID) -> tuple[CaseRate, ...]:
-    """How each model did on a case."""
-    rows = connection.execute(_RATES, (prompt,))
+    """How each model did on a case, in its newest `MOST_TIMES` evaluations."""
+    rows = connection.execute(_RATES, {"prompt": prompt, "most": MOST_TIMES})
     return tuple(CaseRate(exact_text(model), *numbers) for model, *numbers in rows)
 
 
 def trend_of(connection: Connection, prompt: UUID) -> dict[str, tuple[RunRate, ...]]:
-    """By model the newest runs that asked the case, oldest first."""
+    """By model the newest runs that asked the case, oldest first; of the same evaluations."""
     found: dict[str, tuple[RunRate, ...]] = {}
-    for model, number, passed, failed in connection.execute(_TREND, (prompt, MOST_RUNS)):
+    wanted = {"prompt": prompt, "most": MOST_TIMES, "runs": MOST_RUNS}
+    for model, number, passed, failed in connection.execute(_TREND, wanted):
         point = RunRate(number, passed, failed)
         found[exact_text(model)] = (*found.get(exact_text(model), ()), point)
     return found
@@ -213,15 +348,14 @@ def list_asked(
     connection: Connection,
     prompt: UUID,
     *,
-    before: tuple[int, str, int] | None = None,
+    before: int | None = None,
     limit: int | None = None,
 ) -> Iterator[AskedEvaluation]:
-    """Every time that a case was asked, the newest run first, after the one with this key."""
-    number, model, repetition = before or (None, None, None)
-    wanted = {
-        "prompt": prompt, "before": number, "model": model, "repetition": repetition,
-        "limit": limit,
-    }  # fmt: skip
+    """Every time that a case was asked, by its newest event, the newest first.
+
+    With `before` those whose newest event is before this position.
+    """
+    wanted = {"prompt": prompt, "before": _BEYOND if before is None else before, "limit": limit}
     with connection.cursor("asked_evaluations") as rows:
         rows.execute(_ASKED, wanted)
         for run, name, started, evaluation, key, nth, status, passed, primary, ms, last in rows:
@@ -229,10 +363,6 @@ def list_asked(
                 run, exact_text(name), started, evaluation, exact_text(key), nth, status, passed,
                 primary and exact_text(primary), ms, last,
             )  # fmt: skip
-
-
-def _chosen(suite: str | None, text: str | None) -> dict[str, Any]:
-    return {"suite": suite and visible(suite), "text": text and visible(text)}
 
 
 def _case(row: Sequence[Any]) -> StoredCase:

@@ -2,7 +2,7 @@
 
 What a pair is says `failproof_es.core.pairing`. A case that both planned is the same question, and
 needs no reading; of the others only so many are read as a page can wait for. All counting is done
-by the database: no evaluation is fetched but those that are listed.
+by the database: no evaluation is fetched but those that are listed (`pair_statements`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,19 @@ from typing import Any, Literal
 from uuid import UUID
 
 from failproof_es.core.case import Case
+from failproof_es.core.evaluation_state import stream_number
 from failproof_es.core.pairing import ALONE, FEWER, NOT_SCORED, Unpaired, pair_evaluations
 from failproof_es.engine.history import stored_case
 from failproof_es.engine.planning.asked_cases import question_of
+from failproof_es.reading.overviews.pair_statements import ALONE as ALONE_CASES
+from failproof_es.reading.overviews.pair_statements import (
+    ANSWERS,
+    EVERY_PAIR,
+    MERGED,
+    PLANS,
+    SAME_CASES,
+    TOLD,
+)
 from failproof_es.store.reading.reader import Connection, portions, read_streams
 from failproof_es.support.statistics import Paired, compare_outcomes
 from projections.protocol import exact_text, visible
@@ -24,9 +34,16 @@ from projections.protocol import exact_text, visible
 MOST_READ = 300
 """How many cases of each run that the other has not are looked into."""
 
-MOST_PAIRED = 5_000
+MOST_PAIRED = 2_500
 """So many of the cases that both planned are compared while a page waits: those whose streams come
 first. A stream's id is made of the case's digest, so that has nothing to do with what it asks."""
+
+MOST_OF_RUN = 5_000
+"""So many evaluations of each run are read for it: of several models and repetitions fewer cases
+are compared."""
+
+_AT_ONCE = 500
+"""So many cases are paired at once, where all are."""
 
 Which = Literal["discordant", "worse", "better", "both_failed", "both_passed", "all"]
 _RANKS: Mapping[Which, tuple[int, ...]] = {
@@ -37,84 +54,6 @@ _RANKS: Mapping[Which, tuple[int, ...]] = {
     "both_passed": (3,),
     "all": (0, 1, 2, 3),
 }
-
-_PLANS = """
-SELECT count(*) FILTER (WHERE one.prompt_id IS NOT NULL AND two.prompt_id IS NOT NULL),
-    count(*) FILTER (WHERE two.prompt_id IS NULL), count(*) FILTER (WHERE one.prompt_id IS NULL)
-FROM (SELECT prompt_id FROM projections.planned_cases WHERE run_id = %(base)s) AS one
-FULL JOIN (SELECT prompt_id FROM projections.planned_cases WHERE run_id = %(other)s) AS two
-    USING (prompt_id)
-"""
-_ALONE = """
-SELECT prompt_id FROM projections.planned_cases AS c WHERE run_id = %s AND NOT EXISTS (
-    SELECT FROM projections.planned_cases AS d WHERE d.run_id = %s AND d.prompt_id = c.prompt_id
-) ORDER BY position, prompt_id
-"""
-_PAIRS = """
-WITH alike AS MATERIALIZED (
-    SELECT * FROM unnest(%(ones)s::uuid[], %(twos)s::uuid[]) AS t (one, two)
-), both_asked AS (
-    SELECT one, two FROM alike
-    UNION ALL
-    SELECT * FROM (
-        SELECT c.prompt_id, c.prompt_id FROM projections.planned_cases AS c
-        JOIN projections.planned_cases AS d ON d.prompt_id = c.prompt_id AND d.run_id = %(other)s
-        WHERE c.run_id = %(base)s ORDER BY c.prompt_id LIMIT %(most)s
-    ) AS same (one, two)
-), pairs AS (
-    SELECT p.suite_id, p.case_id, p.category, p.tags, b.two AS other_prompt, b.one AS prompt_id,
-        e.repetition, e.evaluation_id AS one_id, f.evaluation_id AS two_id,
-        e.passed AS one_passed, f.passed AS two_passed,
-        e.primary_class AS one_class, f.primary_class AS two_class,
-        e.latency_ms AS one_ms, f.latency_ms AS two_ms,
-        CASE WHEN e.passed AND NOT f.passed THEN 0 WHEN f.passed AND NOT e.passed THEN 1
-            WHEN NOT e.passed THEN 2 ELSE 3 END AS place
-    FROM both_asked AS b
-    JOIN projections.evaluations AS e ON e.run_id = %(base)s AND e.prompt_id = b.one
-        AND e.model_key = %(base_model)s AND e.counted AND e.passed IS NOT NULL
-    JOIN projections.evaluations AS f ON f.run_id = %(other)s AND f.prompt_id = b.two
-        AND f.model_key = %(other_model)s AND f.counted AND f.passed IS NOT NULL
-        AND f.repetition = e.repetition
-    JOIN projections.prompts AS p ON p.prompt_id = b.one
-)
-"""
-_COUNTED = f"""{_PAIRS}, clusters AS (
-    SELECT count(*) FILTER (WHERE place = 0) AS worse, count(*) FILTER (WHERE place = 1) AS better,
-        count(*) FILTER (WHERE place = 2) AS failed, count(*) FILTER (WHERE place = 3) AS passed
-    FROM pairs
-    GROUP BY suite_id, coalesce(
-        CASE WHEN tags::text LIKE '%%"paraphrase:%%'
-            THEN substring(tags::text FROM '[[,]\\s*("paraphrase:(?:[^"\\\\]|\\\\.)*")') END,
-        to_json(case_id)::text
-    )
-)
-SELECT worse, better, failed, passed, count(*) FROM clusters GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-"""
-_WHERE = f"""{_PAIRS}
-SELECT suite_id, coalesce(category, suite_id), count(*), count(*) FILTER (WHERE place = 0),
-    count(*) FILTER (WHERE place = 1)
-FROM pairs GROUP BY 1, 2 HAVING count(*) FILTER (WHERE place < 2) > 0
-ORDER BY abs(count(*) FILTER (WHERE place = 0) - count(*) FILTER (WHERE place = 1)) DESC,
-    count(*) FILTER (WHERE place < 2) DESC, 1, 2
-LIMIT 20
-"""
-_CLASSES = f"""{_PAIRS}
-SELECT place, coalesce(one_class, '-'), coalesce(two_class, '-'), count(*) FROM pairs
-WHERE place < 2 GROUP BY 1, 2, 3 ORDER BY 1, 4 DESC, 2, 3
-"""
-_LIST = f"""{_PAIRS}
-SELECT place, suite_id, case_id, repetition, prompt_id, other_prompt, one_id, two_id, one_passed,
-    two_passed, one_class, two_class, one_ms, two_ms, category
-FROM pairs WHERE place = ANY (%(places)s) AND (%(after)s::int IS NULL
-    OR (place, suite_id, case_id, repetition, one_id)
-        > (%(after)s, %(suite)s, %(case)s, %(repetition)s, %(id)s::uuid))
-ORDER BY place, suite_id, case_id, repetition, one_id
-"""
-_ANSWERS = """
-SELECT evaluation_id, left(response::text, %s), length(response::text),
-    left(reason::text, %s), length(reason::text)
-FROM projections.evaluations WHERE evaluation_id = ANY (%s)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +150,21 @@ class AnswerText:
     """In at most a thousand characters."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a page tells of two runs."""
+
+    counts: tuple[ComparedCounts, ...]
+    """Of each of the models, in order."""
+    groups: tuple[ComparedGroup, ...]
+    """Of the first, as the next two: the twenty suites and categories with the largest
+    difference."""
+    classes: tuple[ClassChange, ...]
+    """What the answers of discordant pairs were classified as."""
+    pairs: tuple[ComparedPair, ...]
+    """Those that are listed."""
+
+
 class ComparedRuns:
     """Two runs and what both were asked. Reads projections only, and a few cases."""
 
@@ -221,7 +175,9 @@ class ComparedRuns:
         self._most = most
         self._connection = connection
         self._runs = {"base": base, "other": other}
-        row = connection.execute(_PLANS, self._runs).fetchone()
+        connection.execute(MERGED, ("off",))
+        row = connection.execute(PLANS, self._runs).fetchone()
+        connection.execute(MERGED, ("on",))
         assert row is not None
         self.same_cases, self.only_base, self.only_other = row
         self.compared_cases = self.same_cases if most is None else min(self.same_cases, most)
@@ -236,9 +192,59 @@ class ComparedRuns:
         else:
             self._alone = (Unpaired(ALONE, self.only_base, self.only_other),)
 
-    def counts(self, base: Side, other: Side) -> ComparedCounts:
-        """The pairs of two models, counted."""
-        rows = self._connection.execute(_COUNTED, self._wanted(base, other)).fetchall()
+    def told(
+        self,
+        sides: Sequence[tuple[Side, Side]],
+        which: Which,
+        *,
+        after: tuple[int, str, str, int, UUID] | None = None,
+        limit: int,
+    ) -> Compared:
+        """All that a page tells, of one set of pairs: those that it lists come after a key."""
+        place, suite, case, repetition, last = after or (None, None, None, None, None)
+        wanted = self._runs | {"most": self._most}
+        same = [each for (each,) in self._connection.execute(SAME_CASES, wanted)]
+        prompts = [*zip(self._ones, self._twos, strict=True), *zip(same, same, strict=True)]
+        row = self._connection.execute(
+            TOLD,
+            _named(sides, prompts)
+            | {"places": list(_RANKS[which]), "after": place, "suite": suite, "case": case,
+               "repetition": repetition, "id": last, "limit": limit},
+        ).fetchone()  # fmt: skip
+        counted, groups, classes, listed = (each or () for each in row or [None] * 4)
+        return Compared(
+            counts=tuple(
+                self._counts(*pair, [each for number, *each in counted if number == side])
+                for side, pair in enumerate(sides)
+            ),
+            groups=tuple(
+                ComparedGroup(exact_text(suite), exact_text(category), *numbers)
+                for suite, category, *numbers in groups
+            ),
+            classes=tuple(
+                ClassChange(place == 1, exact_text(one), exact_text(two), pairs)
+                for place, one, two, pairs in classes
+            ),
+            pairs=tuple(_pair(_with_ids(each)) for each in listed),
+        )
+
+    def pairs(self, base: Side, other: Side, which: Which) -> Iterator[ComparedPair]:
+        """Every pair of these, some cases after the other: none is read before it is wanted."""
+        for prompts in self._portions():
+            wanted = _named([(base, other)], prompts) | {"places": list(_RANKS[which])}
+            for row in self._connection.execute(EVERY_PAIR, wanted).fetchall():
+                yield _pair(row)
+
+    def _portions(self) -> Iterator[list[tuple[UUID, UUID]]]:
+        """All cases that both asked, by the stream in the one and in the other."""
+        yield list(zip(self._ones, self._twos, strict=True))
+        with self._connection.cursor("same_cases") as rows:
+            rows.execute(SAME_CASES, self._runs | {"most": None})
+            while same := rows.fetchmany(_AT_ONCE):
+                yield [(each, each) for (each,) in same]
+
+    def _counts(self, base: Side, other: Side, rows: Sequence[Sequence[int]]) -> ComparedCounts:
+        """The pairs of two models: how many clusters have so many of each kind."""
         outcomes: list[tuple[bool, bool]] = []
         clusters: list[int] = []
         told = [0, 0, 0, 0]
@@ -261,60 +267,14 @@ class ComparedRuns:
             not_looked_into=0 if self.looked_into else self.only_base + self.only_other,
         )
 
-    def groups(self, base: Side, other: Side) -> tuple[ComparedGroup, ...]:
-        """Where pairs differ: the twenty suites and categories with the largest difference."""
-        rows = self._connection.execute(_WHERE, self._wanted(base, other))
-        return tuple(
-            ComparedGroup(exact_text(suite), exact_text(category), *numbers)
-            for suite, category, *numbers in rows
-        )
-
-    def classes(self, base: Side, other: Side) -> tuple[ClassChange, ...]:
-        """What the answers of discordant pairs were classified as."""
-        rows = self._connection.execute(_CLASSES, self._wanted(base, other))
-        return tuple(
-            ClassChange(place == 1, exact_text(one), exact_text(two), pairs)
-            for place, one, two, pairs in rows
-        )
-
-    def pairs(
-        self,
-        base: Side,
-        other: Side,
-        which: Which,
-        *,
-        after: tuple[int, str, str, int, UUID] | None = None,
-        limit: int | None = None,
-    ) -> Iterator[ComparedPair]:
-        """The pairs, discordant ones first, after the one with this key."""
-        place, suite, case, repetition, last = after or (None, None, None, None, None)
-        wanted = self._wanted(base, other) | {
-            "places": list(_RANKS[which]), "after": place, "suite": suite, "case": case,
-            "repetition": repetition, "id": last, "limit": limit,
-        }  # fmt: skip
-        with self._connection.cursor("compared_pairs") as rows:
-            rows.execute(f"{_LIST} LIMIT %(limit)s", wanted)
-            for row in rows:
-                yield _pair(row)
-
     def answers(self, evaluations: Sequence[UUID], most: int) -> dict[UUID, AnswerText]:
         """The answers of these evaluations, each up to `most` characters of its JSON."""
-        rows = self._connection.execute(_ANSWERS, (most, 4_000, list(evaluations)))
+        rows = self._connection.execute(ANSWERS, (most, 4_000, list(evaluations)))
         return {
             each: AnswerText(
                 beginning(answer, length), (length or 0) > most, beginning(why, whole)[:1_000]
             )
             for each, answer, length, why, whole in rows
-        }
-
-    def _wanted(self, base: Side, other: Side) -> dict[str, Any]:
-        return {
-            **self._runs,
-            "base_model": visible(base.model),
-            "other_model": visible(other.model),
-            "ones": self._ones,
-            "twos": self._twos,
-            "most": self._most,
         }
 
     def _pair_others(self) -> None:
@@ -334,7 +294,7 @@ class ComparedRuns:
         self._alone = found.unpaired
 
     def _read(self, of: UUID, but: UUID) -> list[tuple[UUID, Case]]:
-        prompts = [each for (each,) in self._connection.execute(_ALONE, (of, but))]
+        prompts = [each for (each,) in self._connection.execute(ALONE_CASES, (of, but))]
         return [
             (prompt, stored_case(streams, prompt))
             for portion in portions(self._connection, prompts)
@@ -353,6 +313,29 @@ class ComparedRuns:
             yield Unpaired(FEWER, *more)
         if unscored := cases * fewest - pairs:
             yield Unpaired(NOT_SCORED, unscored, unscored)
+
+
+def _named(
+    sides: Sequence[tuple[Side, Side]], prompts: Sequence[tuple[UUID, UUID]]
+) -> dict[str, list[Any]]:
+    """The evaluations of both runs that would make pairs, by side."""
+    named: dict[str, list[Any]] = {"sides": [], "one_ids": [], "two_ids": []}
+    for number, (base, other) in enumerate(sides):
+        for repetition in range(1, min(base.repetitions, other.repetitions) + 1):
+            named["sides"] += [number] * len(prompts)
+            named["one_ids"] += [_stream(base, one, repetition) for one, _ in prompts]
+            named["two_ids"] += [_stream(other, two, repetition) for _, two in prompts]
+    return named
+
+
+def _stream(side: Side, prompt: UUID, repetition: int) -> str:
+    """The evaluation's id in hexadecimal: thousands of `UUID` take long to make and to write."""
+    return f"{stream_number(side.run_id, prompt, side.model, repetition):032x}"
+
+
+def _with_ids(row: Sequence[Any]) -> list[Any]:
+    """A row that came as JSON, in which ids are text."""
+    return [UUID(each) if 4 <= place <= 7 else each for place, each in enumerate(row)]
 
 
 def beginning(text: str | None, length: int | None) -> str:

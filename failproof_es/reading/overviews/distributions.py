@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.evaluation_state import stream_number
 from failproof_es.events import RunStarted
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
@@ -37,11 +37,14 @@ FROM ends, whole GROUP BY model_key, step, whole.s ORDER BY model_key, step
 
 LARGE = 10_000
 """Of a run that plans more evaluations, some are drawn."""
-DRAWN = 4_000
+DRAWN = 2_500
 _CASES = (
     "SELECT prompt_id FROM projections.planned_cases WHERE run_id = %s ORDER BY prompt_id LIMIT %s"
 )
-_WHICH = {False: "run_id = %(run)s", True: "evaluation_id = ANY (%(drawn)s) AND run_id = %(run)s"}
+_WHICH = {
+    False: "run_id = %(run)s",
+    True: "evaluation_id = ANY (%(drawn)s::text[]::uuid[]) AND run_id = %(run)s",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +66,19 @@ class FinishedOverTime:
     points: tuple[tuple[float, int], ...]
 
 
-def drawn_of(connection: Connection, started: RunStarted) -> list[UUID] | None:
+def drawn_of(connection: Connection, started: RunStarted) -> list[str] | None:
     """Some of the evaluations that a large run planned; `None` of a small one: all are read.
 
     They are those of the cases whose streams come first. A stream's id is made of the case's
     digest, so it has nothing to do with what the case asks, and they are the same each time.
+    They are in hexadecimal: thousands of `UUID` take long to make and to write.
     """
     if started.planned_evaluations <= LARGE:
         return None
     models, repetitions = [each.key for each in started.models], repetitions_of(started)
     cases = max(DRAWN // (len(models) * repetitions), 1)
     return [
-        EvaluationKey(started.originator_id, prompt, model, repetition).evaluation_id
+        f"{stream_number(started.originator_id, prompt, model, repetition):032x}"
         for (prompt,) in connection.execute(_CASES, (started.originator_id, cases)).fetchall()
         for model in models
         for repetition in range(1, repetitions + 1)
@@ -82,7 +86,7 @@ def drawn_of(connection: Connection, started: RunStarted) -> list[UUID] | None:
 
 
 def spreads_of(
-    connection: Connection, run_id: UUID, drawn: list[UUID] | None = None
+    connection: Connection, run_id: UUID, drawn: list[str] | None = None
 ) -> tuple[Spread, ...]:
     """By model, of the whole run or of those that are drawn. The database sorts the rows."""
     shares = [step / STEPS for step in range(STEPS + 1)]
@@ -102,7 +106,7 @@ def spreads_of(
 
 
 def finished_over_time(
-    connection: Connection, run_id: UUID, began: datetime, drawn: list[UUID] | None = None
+    connection: Connection, run_id: UUID, began: datetime, drawn: list[str] | None = None
 ) -> tuple[FinishedOverTime, ...]:
     """By model, what this run evaluated itself, or what is drawn: a hundred moments at most."""
     found: dict[str, list[tuple[float, int]]] = {}

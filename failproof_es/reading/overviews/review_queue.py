@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
+from failproof_es.reading.chosen_results import PLACE, STATES
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
 
@@ -18,24 +19,58 @@ State = Literal["awaiting", "disputed", "unclear", "pass", "fail"]
 OPEN: tuple[State, ...] = ("awaiting", "disputed", "unclear")
 """Those that need a person still."""
 
-_LEFT = """
-FROM projections.evaluations AS e
+LOOKED_AT = 5_000
+"""Among so many evaluations a page looks for those of the states that are chosen."""
+
+_LEFT_BY_RUN = """
+SELECT r.run_number, r.name, left_over.evaluations
+FROM (
+    SELECT run_id, sum(awaiting)::bigint AS evaluations FROM projections.run_groups
+    WHERE awaiting > 0 GROUP BY run_id
+) AS left_over
+JOIN projections.runs AS r USING (run_id)
+"""
+"""By the counters that are kept with the rows: no evaluation is read."""
+_REVIEWED = """
+WITH said AS MATERIALIZED (
+    SELECT v.evaluation_id, CASE count(DISTINCT v.verdict) WHEN 1 THEN min(v.verdict)
+        ELSE 'disputed' END AS state
+    FROM projections.reviews AS v GROUP BY v.evaluation_id
+), counted AS MATERIALIZED (
+    SELECT e.run_id, said.state, count(*) AS evaluations
+    FROM said JOIN projections.evaluations AS e USING (evaluation_id)
+    WHERE e.awaiting_review AND e.counted GROUP BY 1, 2
+)
+SELECT r.run_number, counted.state, counted.evaluations
+FROM counted JOIN projections.runs AS r USING (run_id)
+"""
+_OF_ANY = "e.awaiting_review"
+_OF_RUN = (
+    f"e.awaiting_review AND {PLACE} = {STATES.index('awaiting')} AND e.run_id = "
+    "(SELECT run_id FROM projections.runs WHERE run_number = %(run)s)"
+)
+"""As the index of a run's results has them: in the same order."""
+_NEAR = """
+SELECT e.evaluation_id, e.last_position FROM projections.evaluations AS e
+WHERE {} AND e.counted AND e.last_position > %(after)s ORDER BY e.last_position
+"""
+_LIST = """
+SELECT e.last_position, e.evaluation_id, r.run_number, r.name, p.suite_id, p.case_id, p.category,
+    p.severity, e.model_key, e.repetition, e.finished_at, near.state, near.reviewers, e.prompt_id
+FROM (
+    SELECT near.evaluation_id, said.state, said.reviewers
+    FROM ({near} LIMIT %(most)s) AS near
+    CROSS JOIN LATERAL (
+        SELECT CASE count(DISTINCT verdict) WHEN 0 THEN 'awaiting' WHEN 1 THEN min(verdict)
+            ELSE 'disputed' END AS state, count(*) AS reviewers
+        FROM projections.reviews AS v WHERE v.evaluation_id = near.evaluation_id
+    ) AS said
+    WHERE said.state = ANY (%(states)s) ORDER BY near.last_position LIMIT %(limit)s
+) AS near
+JOIN projections.evaluations AS e USING (evaluation_id)
 JOIN projections.runs AS r USING (run_id)
 JOIN projections.prompts AS p USING (prompt_id)
-CROSS JOIN LATERAL (
-    SELECT CASE count(DISTINCT verdict) WHEN 0 THEN 'awaiting' WHEN 1 THEN min(verdict)
-        ELSE 'disputed' END AS state, count(*) AS reviewers
-    FROM projections.reviews AS v WHERE v.evaluation_id = e.evaluation_id
-) AS said
-WHERE e.awaiting_review AND e.counted
-"""
-_COUNTS = f"SELECT r.run_number, r.name, said.state, count(*) {_LEFT} GROUP BY 1, 2, 3"
-_LIST = f"""
-SELECT e.last_position, e.evaluation_id, r.run_number, r.name, p.suite_id, p.case_id, p.category,
-    p.severity, e.model_key, e.repetition, e.finished_at, said.state, said.reviewers, e.prompt_id
-{_LEFT} AND e.last_position > %(after)s AND said.state = ANY (%(states)s)
-    AND (%(run)s::bigint IS NULL OR r.run_number = %(run)s)
-ORDER BY e.last_position LIMIT %(limit)s
+ORDER BY e.last_position
 """
 
 
@@ -76,32 +111,89 @@ class RunReviews:
 
 def reviews_by_run(connection: Connection) -> tuple[RunReviews, ...]:
     """Every run that left something to people, the newest first."""
-    found: dict[tuple[int, str], dict[State, int]] = {}
-    for number, name, state, count in connection.execute(_COUNTS):
-        found.setdefault((number, exact_text(name)), {})[state] = count
-    ordered = sorted(found.items(), reverse=True)
-    return tuple(RunReviews(number, name, states) for (number, name), states in ordered)
+    named: dict[int, str] = {}
+    found: dict[int, dict[State, int]] = {}
+    for number, name, evaluations in connection.execute(_LEFT_BY_RUN):
+        named[number] = exact_text(name)
+        found[number] = {"awaiting": evaluations}
+    for number, state, count in connection.execute(_REVIEWED):
+        found[number][state] = count
+        found[number]["awaiting"] -= count
+    return tuple(
+        RunReviews(number, named[number], states) for number, states in sorted(found.items())[::-1]
+    )
 
 
-def list_left_to_people(
+class QueuePage(NamedTuple):
+    """A part of the queue, in order."""
+
+    rows: tuple[LeftToPeople, ...]
+    following: int | None
+    """The position after which the next page begins; `None` where there is none."""
+    looked_at: int | None
+    """After so many evaluations it stopped to look for more; `None` where nothing stopped it."""
+
+
+def page_of_queue(
     connection: Connection,
     states: tuple[State, ...] = OPEN,
     *,
     run_number: int | None = None,
     after: int = 0,
-    limit: int | None = None,
+    limit: int,
+) -> QueuePage:
+    """At most so many evaluations of these states, the longest waiting first, after a position.
+
+    They are looked for among the next `LOOKED_AT` that were left to people: a page costs the same
+    whatever it looks for. One that was stopped so has a page that follows, even if it has no row.
+    """
+    found = _read(connection, states, run_number, after, limit + 1, LOOKED_AT)
+    if len(found) > limit:
+        return QueuePage(found[:limit], found[limit - 1].position, None)
+    near = _NEAR.format(_OF_ANY if run_number is None else _OF_RUN)
+    last = connection.execute(
+        f"{near} OFFSET %(skip)s LIMIT 1".encode(),
+        {"run": run_number, "after": after, "skip": LOOKED_AT - 1},
+    ).fetchone()
+    return QueuePage(found, None, None) if last is None else QueuePage(found, last[1], LOOKED_AT)
+
+
+def list_left_to_people(
+    connection: Connection, states: tuple[State, ...] = OPEN, *, run_number: int | None = None
 ) -> Iterator[LeftToPeople]:
-    """The evaluations of these states, the longest waiting first, after a position."""
-    wanted = {"states": list(states), "run": run_number, "after": after, "limit": limit}
-    with connection.cursor("left_to_people") as rows:
-        rows.execute(_LIST, wanted)
+    """All evaluations of these states, the longest waiting first, a few at a time."""
+    after: int | None = 0
+    while after is not None:
+        rows, after, _ = page_of_queue(
+            connection, states, run_number=run_number, after=after, limit=500
+        )
+        yield from rows
+
+
+def _read(
+    connection: Connection,
+    states: tuple[State, ...],
+    run_number: int | None,
+    after: int,
+    limit: int,
+    most: int,
+) -> tuple[LeftToPeople, ...]:
+    near = _NEAR.format(_OF_ANY if run_number is None else _OF_RUN)
+    rows = connection.execute(
+        _LIST.format(near=near).encode(),
+        {
+            "states": list(states), "run": run_number, "after": after, "limit": limit, "most": most,
+        },
+    )  # fmt: skip
+    return tuple(
+        LeftToPeople(
+            position, evaluation, prompt, number, exact_text(name), exact_text(suite),
+            exact_text(case), category and exact_text(category),
+            severity and exact_text(severity), exact_text(model), repetition, since, state,
+            reviewers,
+        )
         for (
             position, evaluation, number, name, suite, case, category, severity, model, repetition,
             since, state, reviewers, prompt,
-        ) in rows:  # fmt: skip
-            yield LeftToPeople(
-                position, evaluation, prompt, number, exact_text(name), exact_text(suite),
-                exact_text(case), category and exact_text(category),
-                severity and exact_text(severity), exact_text(model), repetition, since, state,
-                reviewers,
-            )  # fmt: skip
+        ) in rows
+    )  # fmt: skip

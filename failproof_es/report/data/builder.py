@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
-from failproof_es.core.run import Run
+from failproof_es.core.run import Run, describe_selection
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.engine.history import Connection, read_run
 from failproof_es.engine.related_runs.attempts import attempts_of
@@ -121,6 +121,8 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Prove
         configuration_digest=started.configuration_digest,
         attempts=attempts_of(connection, started.originator_id),
         branched_from=_branched_from(connection, run),
+        selection=describe_selection(started),
+        imported=run.imported_from,
         models_asked=tuple((model.key, _described(model)) for model in started.models),
         models_answered=tuple(
             Counter(
@@ -158,6 +160,8 @@ def _branched_from(connection: Connection, run: Run) -> BranchedFrom | None:
             )
             for each in retried_evaluations(connection, run)
         ),
+        branch.again,
+        branch.reuse,
     )  # fmt: skip
 
 

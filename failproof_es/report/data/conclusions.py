@@ -41,6 +41,7 @@ def verdict(
     said = [
         *_missed(gates, asked),
         *_ended_early(asked),
+        *_failures_again(asked),
         *_unscored(series),
         *_fixed_outcomes(series),
     ]
@@ -98,6 +99,17 @@ def _ended_early(asked: Sequence[Provenance]) -> Iterator[Said]:
         yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
 
+def _failures_again(asked: Sequence[Provenance]) -> Iterator[Said]:
+    for each in asked:
+        branch = each.branched_from
+        if branch is not None and branch.asked_again == "failed":
+            yield (
+                "doubt",
+                f"Run {each.run_number} asked again only what failed in run {branch.run_number} "
+                f"({plural(len(branch.again), 'evaluation')}): its pass rate is too high.",
+            )
+
+
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
     ended = [each for of in series.values() for each in of if each.unscored_reason != UNFINISHED]
     awaiting = sum(each.unscored_reason == AWAITING_REVIEW for each in ended)
@@ -146,6 +158,12 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     said = [each for name, of in series.items() for each in _of_one(name, of)]
     if all(each.repetitions == 1 for each in report.asked):
         said.append("Every case was asked once, so the stability of the answers is unknown.")
+    said += (
+        f"Run {each.run_number} asked a part of what its configuration names "
+        f"({each.selection}); its numbers are of that part."
+        for each in report.asked
+        if each.selection is not None
+    )
     unknown = [cost.key for cost in report.costs if cost.cost_usd is None]
     if unknown:
         named = ", ".join(map(judge_named, dict.fromkeys(unknown)))

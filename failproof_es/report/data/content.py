@@ -13,7 +13,7 @@ from uuid import UUID
 
 from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.related_runs.attempts import Attempts
-from failproof_es.events import Finding
+from failproof_es.events import Again, Finding
 from failproof_es.reading.workers import RunWorker
 from failproof_es.support.statistics import Interval, Paired, Rate
 
@@ -59,7 +59,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class RetriedCase:
-    """An evaluation of a branch that had ended without a score before, and how."""
+    """An evaluation of a branch that is asked again, and how it had ended before."""
 
     suite: str
     case: str
@@ -79,6 +79,10 @@ class BranchedFrom:
     carried_over: int
     """Evaluations that are told by their references."""
     again: tuple[RetriedCase, ...]
+    asked_again: Again | None
+    """Which evaluations of that run are asked again; `None`: only what was not finished."""
+    reuse: bool
+    """Its answers were reused, where the requests are the same; the plan is this run's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,10 @@ class Provenance:
     attempts: Attempts
     """Which attempt of how many it is, and the results of the others."""
     branched_from: BranchedFrom | None
+    selection: str | None
+    """Of how many cases and models it asked which part; `None` where it asked all."""
+    imported: str | None
+    """Which tool recorded the run, in words; `None` of a run that asked here."""
     models_asked: tuple[tuple[str, str], ...]
     """Key, and how it was asked for: provider, model, version, parameters."""
     models_answered: tuple[tuple[str, int], ...]

@@ -8,6 +8,7 @@ from failproof_es.report.data.content import JudgeAgreement, Judged, Report
 from failproof_es.report.data.wording import judge_named, percent
 from failproof_es.report.page.blocks import Block, Column, Paragraph, Table
 from failproof_es.report.page.tables import INTERVAL, RATE_COLUMNS, rate_cells
+from failproof_es.support.plurals import plural
 
 _MODEL = Column("model", "name")
 
@@ -37,6 +38,12 @@ def denominators(report: Report) -> Iterator[Block]:
             for funnel in report.funnels
         ),
     )
+    for asked in report.asked:
+        if (branch := asked.branched_from) is not None:
+            yield Paragraph(
+                f"Of run {asked.run_number}, {plural(branch.carried_over, 'evaluation')} "
+                f"happened in run {branch.run_number} or before it, and were carried over."
+            )
     losses = tuple(
         (funnel.series, kind, f"{count:,} of {funnel.planned:,}", percent(count / funnel.planned))
         for funnel in report.funnels

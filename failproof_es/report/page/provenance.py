@@ -37,7 +37,9 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield Facts(_facts(asked))
         if asked.branched_from is not None and asked.branched_from.again:
             yield Table(
-                "Retried: ended without a score in the run this one was branched from",
+                "Retried: failed in the run this one was branched from"
+                if asked.branched_from.asked_again == "failed"
+                else "Retried: ended without a score in the run this one was branched from",
                 (Column("suite", "name"), Column("case", "name"), Column("model", "name"),
                  Column("repetition"), Column("it had ended with", "name")),
                 tuple(
@@ -79,9 +81,12 @@ def _other(other: RelatedRun) -> Iterator[str]:
     yield str(other.run_number)
     yield "" if other.attempt is None else str(other.attempt)
     yield other.name
-    yield moment(other.started_at)
+    yield "?" if other.started_at is None else moment(other.started_at)
     yield other.status
-    yield f"{'?' if other.finished is None else f'{other.finished:,}'} of {other.planned:,}"
+    finished, planned = (
+        "?" if each is None else f"{each:,}" for each in (other.finished, other.planned)
+    )
+    yield f"{finished} of {planned}"
     yield "?" if other.scored is None else f"{other.scored:,}"
     yield {True: "met", False: "not met", None: "none judged"}[other.gates_met]
     yield f"{other.shared_cases:,}"
@@ -100,7 +105,9 @@ def _facts(asked: Provenance) -> tuple[tuple[str, str], ...]:
         ("configuration", asked.configuration_digest),
         ("experiment", asked.attempts.experiment or "not recorded"),
         ("attempt", asked.attempts.describe()),
+        *(() if asked.imported is None else (("origin", asked.imported),)),
         *_branched(asked.branched_from),
+        *((("asked", asked.selection),) if asked.selection is not None else ()),
         *((f"model {key}", told) for key, told in asked.models_asked),
         *((f"judge {number}", told) for number, told in enumerate(asked.judges, 1)),
         ("repetitions", str(asked.repetitions)),
@@ -118,9 +125,12 @@ def _workers(asked: Provenance) -> tuple[tuple[str, str], ...]:
 def _branched(branch: BranchedFrom | None) -> tuple[tuple[str, str], ...]:
     if branch is None:
         return ()
-    again = f", {branch.carried_over:,} carried over, {len(branch.again):,} asked again"
+    again = f", {branch.carried_over:,} carried over"
+    if not branch.reuse:
+        again += f", {len(branch.again):,} asked again"
+    how = "answers reused from" if branch.reuse else "branched from"
     return (
-        ("branched from", f"run {branch.run_number} at position {branch.position:,}{again}"),
+        (how, f"run {branch.run_number} at position {branch.position:,}{again}"),
         *((f"{path}, changed", value) for path, value in branch.settings),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from failproof_es.gates import format_amount
-from failproof_es.report.data.content import GateRow, Report
+from failproof_es.report.data.content import GateRow, Provenance, Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.data.wording import moment
 from failproof_es.report.page.blocks import (
@@ -31,7 +31,7 @@ _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 
 def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Page:
     """The whole report. `failures` are asked for once, when the page is written."""
-    runs = ", ".join(f"run {asked.run_number}" for asked in report.asked)
+    runs = ", ".join(_named(asked) for asked in report.asked)
     return Page(
         title=", ".join(dict.fromkeys(asked.name for asked in report.asked)),
         kicker=f"failproof-es · report of {runs} · as the log stood on {moment(report.made_at)}",
@@ -57,6 +57,12 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Pag
         footer="One file that loads nothing and runs nothing. Text of cases and models is shown "
         "as it was written; characters that hide, reorder or command are shown as escapes.",
     )
+
+
+def _named(asked: Provenance) -> str:
+    """A run's number, with which tool recorded it, or of how much it asked which part."""
+    told = asked.imported or asked.selection
+    return f"run {asked.run_number}" + ("" if told is None else f" ({told})")
 
 
 def _gates(report: Report) -> Iterator[Block]:

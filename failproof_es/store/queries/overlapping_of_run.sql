@@ -1,4 +1,5 @@
--- The runs that overlap with a run, the newest first, and how many questions they share.
+-- The runs that overlap with a run, or those of them before it, the newest first, and how many
+-- questions they share.
 -- Runs of one asking are asked as a range in the order of its index: no more of them are read than
 -- are wanted.
 SELECT runs.run_id, near.shared
@@ -19,7 +20,10 @@ JOIN failproof.asking_list AS others
 CROSS JOIN LATERAL (
     SELECT listed.run_id, listed.run_number
     FROM failproof.run_asked_list AS listed
-    WHERE (listed.asking_id, listed.run_number) <= (others.asking_id, 9223372036854775807)
+    WHERE (listed.asking_id, listed.run_number) <= (
+            others.asking_id,
+            CASE WHEN %(earlier)s THEN noted.run_number ELSE 9223372036854775807 END
+        )
         AND listed.asking_id >= others.asking_id
     ORDER BY listed.asking_id DESC, listed.run_number DESC
     LIMIT %(most)s

@@ -20,6 +20,10 @@ _SAID = (
     "WHERE originator_id = %s AND topic IN ('RunArchived', 'RunAttached') "
     "ORDER BY originator_version DESC LIMIT 1"
 )
+_SAID_AT = (
+    "SELECT max(notification_id) FROM failproof.stored_events "
+    "WHERE originator_id = %s AND topic = 'RunArchived'"
+)
 _ABOUT_ALL = (
     "SELECT topic, state, originator_id, originator_version, notification_id "
     "FROM failproof.stored_events WHERE topic IN ('RunArchived', 'RunAttached') "
@@ -116,6 +120,12 @@ def archive_of(connection: Connection, run_id: UUID) -> RunArchived | None:
     event = decode(*row)
     assert isinstance(event, RunArchived)
     return event
+
+
+def archived_by(connection: Connection, run_id: UUID) -> int | None:
+    """The position of the newest event that says that the run was archived."""
+    row = connection.execute(_SAID_AT, (operations_id(run_id),)).fetchone()
+    return None if row is None else row[0]
 
 
 def require_attached(connection: Connection, run_id: UUID) -> None:

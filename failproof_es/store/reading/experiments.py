@@ -183,18 +183,34 @@ def counts_of(connection: Connection, run_id: UUID) -> Counts | None:
     return None if row is None else Counts(*row)
 
 
-def list_attempts(connection: Connection, run_id: UUID, most: int | None) -> list[tuple[UUID, int]]:
-    """The newest other attempts of its experiment, in order: each run and which attempt it is."""
-    rows = connection.execute(query("attempts_of_run"), {"run": run_id, "most": most}).fetchall()
-    return rows[::-1]
+def list_attempts(
+    connection: Connection, run_id: UUID, most: int | None, *, earlier: bool = False
+) -> list[tuple[UUID, int]]:
+    """The newest other attempts of its experiment, in order: each run and which attempt it is.
+
+    With `earlier` those that began before the run.
+    """
+    wanted = {"run": run_id, "most": most, "earlier": earlier}
+    return connection.execute(query("attempts_of_run"), wanted).fetchall()[::-1]
 
 
 def list_overlapping(
-    connection: Connection, run_id: UUID, most: int | None
+    connection: Connection, run_id: UUID, most: int | None, *, earlier: bool = False
 ) -> list[tuple[UUID, int]]:
-    """The newest runs that overlap, in order: each run and how many questions it shares."""
-    rows = connection.execute(query("overlapping_of_run"), {"run": run_id, "most": most}).fetchall()
-    return rows[::-1]
+    """The newest runs that overlap, in order: each run and how many questions it shares.
+
+    With `earlier` those that began before the run.
+    """
+    wanted = {"run": run_id, "most": most, "earlier": earlier}
+    return connection.execute(query("overlapping_of_run"), wanted).fetchall()[::-1]
+
+
+def run_numbers(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, int]:
+    """The numbers of these runs."""
+    rows = connection.execute(
+        "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY (%s)", (list(runs),)
+    )
+    return dict(rows.fetchall())
 
 
 def list_attempt_numbers(

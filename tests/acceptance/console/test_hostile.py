@@ -13,14 +13,13 @@ from uuid import uuid4
 import httpx
 import orjson
 import pytest
-from playwright.sync_api import Browser, Dialog, sync_playwright
+from playwright.sync_api import Browser
 
 from failproof_es.console.texts import MOST_CHARACTERS
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.support.untrusted_text import lines, one_line
 from tests.acceptance.commands import invoke, write_configuration
-from tests.browser import Beacon, beacon
-from tests.browser import browser as chromium
+from tests.browser import Beacon, beacon, launched, listen
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import answering, console, settings_for
 from tests.hostile_answers import hostile_answers
@@ -83,11 +82,8 @@ def attacked(
 
 @pytest.fixture(scope="module")
 def opened(attacked: Hostile) -> Iterator[Browser]:
-    path = chromium()
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+    with launched() as browser:
+        yield browser
 
 
 def number(row: dict[str, Any]) -> int:
@@ -106,15 +102,7 @@ def test_every_text_was_answered(attacked: Hostile) -> None:
 def test_a_browser_runs_requests_and_reorders_nothing(attacked: Hostile, opened: Browser) -> None:
     context = opened.new_context()
     page = context.new_page()
-    asked: list[str] = []
-    dialogs: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-
-    def dismissed(dialog: Dialog) -> None:
-        dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    page.on("dialog", dismissed)
+    heard = listen(page)
     paths = ["/runs", "/runs/1", "/runs/1/results?limit=200"]
     for path in paths:
         page.goto(attacked.url + path)
@@ -131,8 +119,8 @@ def test_a_browser_runs_requests_and_reorders_nothing(attacked: Hostile, opened:
         )
         assert len(page.content()) < 600_000
     assert attacked.heard.paths == []
-    assert dialogs == []
-    assert all(each.startswith(attacked.url) for each in asked)
+    assert heard.dialogs == []
+    assert all(each.startswith(attacked.url) for each in heard.asked)
     context.close()
 
 

@@ -7,19 +7,18 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import httpx
 import orjson
 import pytest
-from playwright.sync_api import Browser, Dialog, sync_playwright
+from playwright.sync_api import Browser
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import invoke, write_configuration
-from tests.acceptance.console.test_hostile import FOREIGN, FORMULAS
-from tests.browser import Beacon, beacon
-from tests.browser import browser as chromium
+from tests.acceptance.console.test_hostile import FOREIGN, FORMULAS, Hostile
+from tests.browser import beacon, launched, listen
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import answering, console, refusing, settings_for
 from tests.console_html import objections
@@ -42,16 +41,6 @@ PAGES = (
     *LISTS, f"/runs/{NAMED}", f"/runs/{BY_HAND}", f"/runs/{NAMED}/cost", f"/runs/{NAMED}/charts",
     f"/runs/{BY_HAND}/charts", f"/runs/{BY_HAND}/results", "/ledger", "/search?q=window.ran",
 )  # fmt: skip
-
-
-class Hostile(NamedTuple):
-    """A console over those runs, and the texts that stand in them."""
-
-    url: str
-    texts: list[str]
-    heard: Beacon
-    rows: list[dict[str, Any]]
-    """Results of the first run and of the third."""
 
 
 def named(number: int, text: str) -> dict[str, Any]:
@@ -85,6 +74,7 @@ def attacked(
     mock_url: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Hostile]:
+    """With the results of the first run and of the third."""
     name = f"console_{uuid4().hex}"
     create_database(postgres_server, name, migrated_database)
     url = database_url_as(postgres_server, name)
@@ -128,11 +118,8 @@ def attacked(
 
 @pytest.fixture(scope="module")
 def opened(attacked: Hostile) -> Iterator[Browser]:
-    path = chromium()
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+    with launched() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -202,22 +189,14 @@ def test_so_is_what_the_address_says(attacked: Hostile, client: httpx.Client) ->
 def test_a_browser_runs_and_requests_nothing(attacked: Hostile, opened: Browser) -> None:
     context = opened.new_context()
     page = context.new_page()
-    asked: list[str] = []
-    dialogs: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-
-    def dismissed(dialog: Dialog) -> None:
-        dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    page.on("dialog", dismissed)
+    heard = listen(page)
     disputed = httpx.get(attacked.url + "/review.json?state=disputed").json()["rows"][0]
     for path in (*map(with_limit, PAGES), f"/evaluations/{disputed['evaluation_id']}"):
         page.goto(attacked.url + path)
         assert page.evaluate(FOREIGN) == 0, path
     assert attacked.heard.paths == []
-    assert dialogs == []
-    assert all(each.startswith(attacked.url) for each in asked)
+    assert heard.dialogs == []
+    assert all(each.startswith(attacked.url) for each in heard.asked)
     context.close()
 
 

@@ -124,8 +124,20 @@ def redteam(folder: Path) -> Wanted:
     return Wanted(passed=2, failed=1, lost=1)
 
 
+def checks(folder: Path) -> Wanted:
+    asks = [("a", answered("yes")), ("b", answered("no")), ("c", "[fault:http400]")]
+    with (folder / "suite.jsonl").open("wb") as file:
+        for name, ask in asks:
+            case = {
+                "id": name, "suite": "s", "messages": [{"role": "user", "content": ask}],
+                "checks": [{"kind": "contains", "values": ["yes"]}],
+            }  # fmt: skip
+            file.write(orjson.dumps(case) + b"\n")
+    return Wanted(passed=1, failed=1, lost=1)
+
+
 Dialect = Callable[[Path], Wanted]
-DIALECTS: list[Dialect] = [failproof, promptguard, command, benchmark, redteam]
+DIALECTS: list[Dialect] = [failproof, promptguard, command, benchmark, redteam, checks]
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +149,7 @@ def servers() -> Iterator[dict[str, str]]:
     ):
         yield {
             "failproof": mock, "promptguard": mock, "command": mock,
-            "benchmark": judged, "redteam": checked,
+            "benchmark": judged, "redteam": checked, "checks": mock,
         }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -72,8 +72,32 @@ _PAIRS = (
 )
 
 
+_AS_DATA: dict[str, tuple[str, ...]] = {
+    "run, large": ("json",), "cost, large": ("json",), "results": ("json",),
+    "results, middle page": ("json",), "evaluation, large run": ("json",),
+    "stream, large run": ("json", "jsonl", "csv"), "event, middle": ("json",),
+    "ledger": ("json",), "compare": ("json", "csv"), "suites": ("json", "jsonl", "csv"),
+    "cases": ("json", "jsonl", "csv"), "case, in most runs": ("json", "jsonl", "csv"),
+    "review": ("json", "jsonl", "csv"), "runs": ("json", "csv"),
+}  # fmt: skip
+"""The pages that are asked as data, too: the same statements answer."""
+
+
 def addresses(connection: Connection) -> Iterator[Address]:
-    """Every page of the log that `log.py` makes."""
+    """Every page of the log that `log.py` makes, and some of them as data."""
+    for each in _pages(connection):
+        yield each
+        for extension in _AS_DATA.get(each.name, ()):
+            path, mark, query = each.path.partition("?")
+            name, comma, part = each.name.partition(",")
+            yield replace(
+                each,
+                name=f"{name}.{extension}{comma}{part}",
+                path=f"{path}.{extension}{mark}{query}",
+            )
+
+
+def _pages(connection: Connection) -> Iterator[Address]:
 
     def one(statement: str, *values: Any) -> Any:
         row = connection.execute(statement.encode(), values or None).fetchone()
@@ -173,6 +197,20 @@ def addresses(connection: Connection) -> Iterator[Address]:
             ("SELECT * FROM failproof.stored_events WHERE originator_id = %(of)s LIMIT 50",),
             {"of": run_id},
         )  # fmt: skip
+    versions = one(
+        "SELECT max(originator_version) FROM failproof.stored_events WHERE originator_id = %s",
+        large,
+    )
+    for name, version in (("middle", versions // 2), ("last", max(versions - 50, 0))):
+        yield Address(
+            f"stream, {name} page", f"/streams/{large}?after={version}",
+            (
+                "SELECT * FROM failproof.stored_events WHERE originator_id = %(of)s "
+                "AND originator_version > %(after)s ORDER BY originator_version LIMIT 50",
+                "SELECT topic, count(*) FROM failproof.stored_events WHERE originator_id = %(of)s "
+                "GROUP BY topic",
+            ), {"of": large, "after": version},
+        )  # fmt: skip
     for name, position in (("first", 1), ("middle", head // 2), ("last", head)):
         yield Address(f"event, {name}", f"/events/{position}", (events,), {"position": position})
     yield Address(
@@ -204,6 +242,12 @@ def addresses(connection: Connection) -> Iterator[Address]:
     )
     yield Address("cases, middle page", f"/cases?after={quote(cursor(*deep))}",
                   (cases.format(named), count))  # fmt: skip
+    last = one(
+        "SELECT case_id, suite_id, prompt_id FROM projections.prompts "
+        "ORDER BY case_id DESC, suite_id DESC, prompt_id DESC OFFSET 50 LIMIT 1"
+    )
+    yield Address("cases, last page", f"/cases?after={quote(cursor(*last))}",
+                  (cases.format(named), count))  # fmt: skip
     yield Address(
         "cases, of a suite", "/cases?suite=large-03", (cases.format("suite_id = 'large-03'"), count)
     )
@@ -217,10 +261,12 @@ def addresses(connection: Connection) -> Iterator[Address]:
         "WHERE prompt_id = %(of)s GROUP BY 1",
     )
     yield Address("case, in most runs", f"/cases/{often}", case, {"of": often})
-    deep_run = cursor(runs // 2, "model-a", 1)
-    yield Address(
-        "case, middle page", f"/cases/{often}?after={quote(deep_run)}", case, {"of": often}
-    )
+    deep_case = one(
+        "SELECT last_position FROM projections.evaluations WHERE prompt_id = %s "
+        "ORDER BY 1 DESC OFFSET (SELECT count(*) / 2 FROM projections.evaluations "
+        "WHERE prompt_id = %s) LIMIT 1", often, often,
+    )  # fmt: skip
+    yield Address("case, middle page", f"/cases/{often}?after={deep_case}", case, {"of": often})
     yield Address(
         "case, in three runs",
         f"/cases/{one(_CASE, 'large-000001')}",
@@ -235,6 +281,8 @@ def addresses(connection: Connection) -> Iterator[Address]:
         "SELECT run_id, count(*) FROM projections.evaluations WHERE awaiting_review GROUP BY 1",
     )
     yield Address("review", "/review", left)
+    yield Address("review, of a run", "/review?run=1", left)
+    yield Address("review, of a rare state", "/review?state=disputed", left)
     deep_review = one(
         "SELECT last_position FROM projections.evaluations WHERE awaiting_review "
         "ORDER BY 1 "

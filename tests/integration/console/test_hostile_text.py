@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from failproof_es.console.links import Here
-from failproof_es.console.pages.run_model import RunPage
 from failproof_es.console.paging import Query
+from failproof_es.console.parts.run import RunPage
 from failproof_es.console.rendering import render
 from failproof_es.support.untrusted_text import lines
 from tests.harmless_html import HOSTILE

@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.console.pages import compare, run
 from failproof_es.reading import chosen_results
-from failproof_es.reading.overviews import counted_results, distributions
+from failproof_es.reading.overviews import compared_runs, counted_results, distributions
 from tests.integration.console.test_results import rows_of
 
 COUNTED = (
@@ -72,6 +72,55 @@ def test_the_facets_of_a_large_run_have_the_counts_that_are_kept(client: httpx.C
     assert {each["value"]: each["results"] for each in status["values"]} == {
         state: states.count(state) for state in states
     }
+
+
+def offered(client: httpx.Client, query: str) -> dict[str, dict[str | None, int | None]]:
+    page = client.get(f"/runs/1/results.json?limit=1&{query}").json()
+    return {
+        facet["name"]: {each["value"]: each["results"] for each in facet["values"]}
+        for facet in page["facets"]
+    }
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "", "status=failed", "status=lost", "status=abandoned", "model=openai:mock",
+        "suite=language&category=hard", "primary=refusal&suite=arithmetic", "suite=nowhere",
+        "status=passed&suite=language", "error=http_500", "text=number+1&status=failed",
+    ],
+)  # fmt: skip
+def test_what_a_facet_of_a_large_run_counts_is_what_its_rows_count(
+    client: httpx.Client, console_log: str, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    positions = sorted(row["last_position"] for row in rows_of(console_log, 1))
+    for moment in ("", f"&up_to={positions[len(positions) // 2]}"):
+        monkeypatch.setattr(counted_results, "LARGE", 5_000)
+        rows = offered(client, query + moment)
+        monkeypatch.setattr(counted_results, "LARGE", 0)
+        stored = offered(client, query + moment)
+        counted = 0
+        for name, values in stored.items():
+            known = rows.get(name, {})
+            assert {value for value, n in known.items() if n} <= set(values), name
+            for value, results in values.items():
+                if results is not None:
+                    counted += 1
+                    assert results == known.get(value, 0), (name, value)
+        assert {"latency", "attempts", "error"} <= set(stored)
+        assert bool(counted) == (query not in ("error=http_500", "text=number+1&status=failed"))
+
+
+@pytest.mark.usefixtures("large")
+def test_kinds_of_errors_of_a_large_run_can_be_chosen_and_are_said_to_be_not_counted(
+    client: httpx.Client, console_log: str
+) -> None:
+    kinds = {row["error_kind"] for row in rows_of(console_log, 1)} - {None}
+    assert kinds and kinds <= set(offered(client, "")["error"])
+    for kind in kinds:
+        page = client.get("/runs/1/results.json?limit=200", params={"error": kind}).json()
+        assert page["rows"] and {row["error_kind"] for row in page["rows"]} == {kind}
+    assert "not counted" in client.get("/runs/1/results").text
 
 
 @pytest.mark.parametrize("query", ["text=number+1", "attempts=2", "suite=language&status=passed"])
@@ -136,6 +185,9 @@ def test_a_comparison_of_many_cases_is_of_some_and_says_so(
         each["base_passed"] for each in pairs if each["prompt_id"] in first
     )
     assert client.get(url.format(".jsonl")).text == every
+    monkeypatch.setattr(compared_runs, "_AT_ONCE", 5)
+    portions = client.get(url.format(".jsonl")).text
+    assert portions != every and sorted(portions.splitlines()) == sorted(every.splitlines())
     assert "9 of 24 are compared" in client.get(url.format("")).text
 
 

@@ -24,7 +24,7 @@ def test_schemathesis_finds_no_violation(console_url: str, tmp_path: Path) -> No
     done = subprocess.run(
         [
             sys.executable, "-m", "schemathesis.cli", "run", f"{console_url}/openapi.json",
-            "--checks", "all", "--max-examples", "40", "--workers", "1", "--no-color",
+            "--checks", "all", "--max-examples", "15", "--workers", "1", "--no-color",
             "--phases", "examples,coverage,fuzzing", "--seed", "1",
         ],
         capture_output=True,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import httpx
+import pytest
 
+from failproof_es.reading.overviews import review_queue
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.acceptance.dialects.test_redteam import judging_server, written_case
@@ -14,7 +17,9 @@ from tests.acceptance.reading.test_people_judge import FAIL, PASS, facts, write
 from tests.console import console, settings_for
 
 
-def test_the_queue_is_what_is_left_to_people(store: Store, tmp_path: Path) -> None:
+def test_the_queue_is_what_is_left_to_people(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with judging_server() as server:
         write(tmp_path, server, written_case(1), written_case(2), written_case(4))
         assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
@@ -45,3 +50,23 @@ def test_the_queue_is_what_is_left_to_people(store: Store, tmp_path: Path) -> No
         lines = httpx.get(url + "/review.jsonl?state=fail", timeout=60).text.splitlines()
         assert [json.loads(line)["reviewers"] for line in lines] == [1]
         assert httpx.get(url + "/review.json?run=2", timeout=60).json()["rows"] == []
+        assert (
+            httpx.get(url + "/review.json?run=1&state=all", timeout=60).json()["rows"]
+            == (page["rows"])
+        )
+        monkeypatch.setattr(review_queue, "LOOKED_AT", 1)
+        for chosen in ("state=fail", "state=disputed&run=1", "state=all", "state=unclear"):
+            state = chosen.partition("&")[0].partition("=")[2]
+            found: list[Any] = []
+            following, pages = "0", 0
+            while following is not None:
+                asked = f"{url}/review.json?{chosen}&after={following}"
+                told = httpx.get(asked, timeout=60).json()
+                pages, found = pages + 1, found + told["rows"]
+                following = told["paging"]["next"]
+            assert found == [each for each in page["rows"] if state in ("all", each["state"])]
+            assert pages == 4 and told["looked_at"] is None
+        text = httpx.get(url + "/review?state=unclear", timeout=60).text
+        assert "None among the 1 evaluations from here on." in text
+        lines = httpx.get(url + "/review.jsonl?state=all", timeout=60).text.splitlines()
+        assert [json.loads(line) for line in lines] == page["rows"]

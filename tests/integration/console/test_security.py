@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from failproof_es.console.security.headers import HEADERS
-from failproof_es.console.security.hosts import host_of
+from failproof_es.console.security.hosts import host_of, refuse_other_hosts
 from failproof_es.console.security.lengths import LONGEST_URL
-from failproof_es.console.security.token import COOKIE
+from failproof_es.console.security.refusals import Guard
+from failproof_es.console.security.token import COOKIE, cookie_value, refuse_without_token
 from failproof_es.console.settings import ConsoleSettings
 from failproof_es.problems import InvalidInput
 from tests.console import console, settings_for
@@ -271,3 +275,47 @@ def test_beyond_loopback_only_trusted_names_are_answered() -> None:
         database_url="postgresql://x", host="0.0.0.0", token=TOKEN, trusted_hosts=("A.example",)
     )
     assert settings.hosts == {"a.example"}
+
+
+def test_beyond_loopback_another_host_gets_nothing_though_it_shows_the_token() -> None:
+    settings = ConsoleSettings(
+        database_url="postgresql://x@127.0.0.1:1/none", host="0.0.0.0", token=TOKEN,
+        trusted_hosts=("audit.example.org",),
+    )  # fmt: skip
+    app = Guard(
+        Guard(_welcome, refuse_without_token(TOKEN, secure=not settings.is_loopback)),
+        refuse_other_hosts(settings.hosts),
+    )
+    assert _asked(app, "audit.example.org", Authorization=f"Bearer {TOKEN}").status_code == 200
+    for host in ("evil.example", "audit.example.org.evil.example", "127.0.0.1", "localhost", ""):
+        for headers in (
+            {"Authorization": f"Bearer {TOKEN}"}, {"Cookie": f"{COOKIE}={cookie_value(TOKEN)}"},
+        ):  # fmt: skip
+            assert _asked(app, host, **headers).status_code == 421
+
+
+def test_the_cookie_goes_to_this_host_alone_and_from_its_own_pages_alone(guarded: str) -> None:
+    beyond = Guard(_welcome, refuse_without_token(TOKEN, secure=True))
+    told = _asked(beyond, "audit.example.org", f"/runs?token={TOKEN}").headers["set-cookie"]
+    parts = {part.strip().lower() for part in told.split(";")[1:]}
+    assert parts == {"httponly", "secure", "samesite=strict", "path=/"}  # no domain: host-only
+    with httpx.Client(base_url=guarded) as browser:
+        browser.get(f"/runs?token={TOKEN}")
+        own = browser.build_request("GET", "/runs")
+        other = browser.build_request("GET", "http://evil.example/runs")
+        below = browser.build_request("GET", "http://sub.127.0.0.1.example/runs")
+        assert COOKIE in own.headers["cookie"]
+        assert "cookie" not in other.headers and "cookie" not in below.headers
+
+
+async def _welcome(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response("welcome")(scope, receive, send)
+
+
+def _asked(app: ASGIApp, host: str, path: str = "/runs", **headers: str) -> httpx.Response:
+    async def asked() -> httpx.Response:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            return await client.get(path, headers={"Host": host, **headers})
+
+    return asyncio.run(asked())

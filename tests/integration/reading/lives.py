@@ -15,6 +15,7 @@ from failproof_es.core.case import Case, Turn, prompt_id, review_id
 from failproof_es.core.evaluation import AWAITING_REVIEW, EvaluationKey
 from failproof_es.core.run import planned_evaluations
 from failproof_es.events import (
+    AnswerImported,
     CarriedOver,
     CaseSkipped,
     CasesPlanned,
@@ -23,6 +24,8 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    ImportedError,
+    ImportedReply,
     LimitChanged,
     ModelPrices,
     ModelSnapshot,
@@ -33,6 +36,7 @@ from failproof_es.events import (
     ResponseReceived,
     Reviewed,
     RunCompleted,
+    RunImported,
     RunPaused,
     RunResumed,
     RunSealed,
@@ -172,6 +176,14 @@ class Life:
                 if self.chance.random() < 0.9
             ]
             events.append(PricesRecorded(**head(len(events) + 1), models=tuple(priced)))
+        if self.number % 5 == 0:
+            events.append(
+                RunImported(
+                    **head(len(events) + 1), kind="k", tool="odd \x00", tool_version=None,
+                    source_sha256="00", files=(), answers=1, absent=0, who="w", where="h",
+                    code_version="1",
+                )
+            )  # fmt: skip
         return events
 
     def _drive(self, planned: int) -> list[Event]:
@@ -219,6 +231,8 @@ class Life:
             reference = self._carried(key)
             if reference is not None:
                 return reference
+        if key.evaluation_id.int % 8 == 0:
+            return self._imported(key)
         outcomes = [self.chance.choice(OUTCOMES) for _ in range(self.chance.randint(1, 14))]
         turns = ("a", "b")[: self.chance.randint(1, 2)]
         if self.chance.random() < 0.12:
@@ -232,6 +246,33 @@ class Life:
             "prompt_id": key.prompt_id, "model_key": key.model_key, "repetition": key.repetition,
         }  # fmt: skip
         return [each.model_copy(update={**own, **self._varied(each)}) for each in events]
+
+    def _imported(self, key: EvaluationKey) -> list[Event]:
+        failed = self.chance.random() < 0.3
+        error = ImportedError(kind="source_error", message=self.chance.choice(ODD))
+        own = {"prompt_id": key.prompt_id, "model_key": key.model_key, "repetition": key.repetition}
+
+        def head(version: int) -> dict[str, Any]:
+            return {**self._head(version, key.evaluation_id, key.run_id), **own}
+
+        graded = {"details": {}, "classifier": "c", "classifier_version": "1"}
+        events: list[Event] = [
+            AnswerImported(
+                **head(1), source_place="p", sample_sha256="00",
+                replies=(ImportedReply(text=self.chance.choice(ODD), finish_reason="stop"),),
+                model=self.chance.choice(ODD), error=error if failed else None,
+                usage=Usage(input_tokens=self.chance.choice(TOKENS)),
+                latency_ms=self.chance.choice((None, *LATENCIES)),
+            ),
+            Classified(**head(2), primary="error" if failed else "pass", **graded),
+            EvaluationAbandoned(**head(3), kind="source_error", reason="r")
+            if failed
+            else Scored(
+                **head(3), scores={"accuracy": 1}, passed=True, reason="r", scorer="s",
+                scorer_version="1",
+            ),
+        ]  # fmt: skip
+        return self._impossible(events) if self.chance.random() < 0.12 else events
 
     def _impossible(self, events: list[Any]) -> list[Any]:
         at = self.chance.randrange(len(events))

@@ -39,7 +39,7 @@ QUERIES = [
     (block, statement)
     for page in PAGES
     for block in blocks(page)
-    if block.language == "sql"
+    if block.language == "sql" and ".parquet'" not in block.text
     for statement in block.text.split(";\n")
     if "SELECT" in statement
 ]

@@ -18,6 +18,7 @@ from failproof_es.store.store import Store
 from projections.follower import Follower
 from tests.conftest import as_administrator
 from tests.integration.reading.lives import Life
+from tests.integration.reading.test_both_feeders import possible
 
 
 @pytest.fixture
@@ -121,8 +122,12 @@ def test_nothing_new_costs_one_query(store: Store, life: Life) -> None:
         assert len(asked) == 1
 
 
+def both(life: Life) -> bool:
+    return whole(life) and possible(life)
+
+
 def test_readers_and_a_follower_at_once_take_in_every_event_once(store: Store) -> None:
-    life = next(each for each in (Life(n, 1) for n in range(200, 299)) if whole(each))
+    life = next(each for each in (Life(n, 1) for n in range(200, 299)) if both(each))
     with Follower(store.url), store.connect() as connection:
         for entry in life.entries:
             store.log.recorder.insert_events([entry])

@@ -34,10 +34,15 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "rows[].lines[].times": "counts lines that are alike within an answer",
         "rows[].pair.place": "the place in the order: its rows are compared",
     },
+    "archive": {},
     "suites": {},
-    "cases": {},
-    "case": STATISTICS | {"versions[].position": ABSENT_HERE + "as `position`, compared"},
-    "review": {},
+    "cases": {"looked_at": ABSENT_HERE + "tests/integration/console/test_bounds.py"},
+    "case": STATISTICS
+    | {
+        "newest": ABSENT_HERE + "tests/integration/console/test_bounds.py",
+        "versions[].position": ABSENT_HERE + "as `position`, compared",
+    },
+    "review": {"looked_at": ABSENT_HERE + "tests/integration/console/test_bounds.py"},
     "ledger": {
         "ledger.next_checkpoint": "a cursor",
         "ledger.anchored_outside": "stands in a file of this host, in no event: test_events.py",
@@ -52,6 +57,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "turns[].number": "counts the turns on the page",
         "attempts[].number": "counts the attempts on the page",
         "verdict.first_token_ms": ABSENT_HERE + "as ResponseReceived says it",
+        "imported.position": ABSENT_HERE + "of AnswerImported",
     },
 }
 """By page: what is compared with no SQL, and why."""

@@ -68,7 +68,12 @@ def again(numbers: Numbers, url: str, ask: Ask) -> None:
 
 
 def paged(numbers: Numbers, matching: int, total: int | None = None) -> None:
-    numbers.same("paging", {"matching": matching, "total": matching if total is None else total})
+    """None of these logs has more rows than are counted."""
+    total = matching if total is None else total
+    numbers.same(
+        "paging",
+        {"matching": matching, "total": total, "more_than": None, "total_more_than": None},
+    )
 
 
 def rate(row: dict[str, Any], name: str = "passed.") -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 
@@ -36,7 +37,7 @@ def test_runs(served: str, ask: Ask) -> None:
         ],
     )
     counted = ask(f"{BY_MODEL} ORDER BY number DESC, model")
-    of_group = ("passed", "failed", "scored", "cases")
+    of_group = ("passed", "failed", "scored")
     n.rows(
         "rows[].run.passed",
         [
@@ -201,6 +202,21 @@ def test_results(served: str, ask: Ask) -> None:
     n.one("facets[].values[].results", [[each["results"] for each in v] for v in values])
     n.one("facets[].more", [0 for _ in n.document["facets"]])
     n.finish(EXPLAINED["results"])
+    every = facets_of(n.document)
+    for names in (("status",), ("model", "status"), ("error", "attempts"), ("primary", "model")):
+        chosen = {name: next(filter(None, every[name])) for name in names}
+        found = httpx.get(f"{served}/runs/1/results.json", params=chosen, timeout=60).json()
+        for name, left in facets_of(found).items():
+            rest = [f"({FACETS[each]}) = '{chosen[each]}'" for each in names if each != name]
+            expected = expected_facets(ask, " AND ".join(rest) or "true")[name]
+            assert {value: count for value, count in left.items() if count} == expected, (
+                name,
+                chosen,
+            )
+        matching = found["paging"]["matching"]
+        assert matching == facets_of(found)[names[0]][chosen[names[0]]]
+        shown = httpx.get(f"{served}/runs/1/results", params=chosen, timeout=60).text
+        assert f"<strong>{len(told) - matching} hidden by this filter.</strong>" in shown
 
 
 def facets_of(document: Any) -> dict[str, dict[str | None, int]]:

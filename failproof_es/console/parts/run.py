@@ -11,7 +11,7 @@ from failproof_es.console.page import PageModel, Shown
 from failproof_es.console.shown import RateShown
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.engine.workers.presence import KnownShare
-from failproof_es.events import Finding, ModelSnapshot, SuiteSnapshot
+from failproof_es.events import Again, Finding, ModelSnapshot, SuiteSnapshot
 from failproof_es.reading.workers import RunWorker
 
 
@@ -31,7 +31,17 @@ class RunFacts(Shown):
     dialect: str
     configuration_digest: str
     branched_from: int | None
-    """The number of the run that it was branched from."""
+    """The number of the run that it was branched from, or whose answers it reuses."""
+    asked_again: Again | None
+    """Which evaluations of that run it asks again, where it was asked for."""
+    reuse: bool
+    """It reuses that run's answers where the requests are the same; its plan is its own."""
+    selection: str | None
+    """Of how many cases and models it asked which part; nothing where it asked all."""
+    imported: str | None
+    """Which tool recorded it, in words; null of a run that asked here."""
+    not_mapped: tuple[str, ...]
+    """What of the source of an imported run has no place here, and why."""
     skipped_defects: int
 
 

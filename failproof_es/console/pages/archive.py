@@ -1,0 +1,112 @@
+"""`/runs/{run}/archive`: what the log still holds of an archived run, and how to have it back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from shlex import quote
+from uuid import UUID
+
+from failproof_es.console.page import Asked, NotFound, Page, PageModel
+from failproof_es.console.paging import Query
+from failproof_es.core.case import operations_id
+from failproof_es.engine.history import read_run
+from failproof_es.store.reading.archives import archive_of, archived_by
+from failproof_es.store.reading.log_pages import stream_topics
+from failproof_es.store.reading.reader import read_event, resolve_run
+
+
+class ArchivePage(PageModel):
+    """A run whose evaluations are in a file: what stayed, what left, and where that is."""
+
+    run_id: UUID
+    run_number: int
+    name: str
+    status: str
+    """How the run ended."""
+    reason: str | None
+    started_at: datetime
+    planned: int
+    finished: int | None
+    """What it counted when it ended; `None` where it counted nothing."""
+    scored: int | None
+    abandoned: int | None
+    gates_met: bool | None
+    first_event: int
+    """The position of its first event, which stayed."""
+    kept: dict[str, int]
+    """The events of its own stream, by type: they stayed."""
+    archived_at: datetime
+    archived_event: int
+    """The position of the event that says so."""
+    operations_id: UUID
+    """The stream of that event."""
+    file: str
+    bytes: int
+    sha256: str
+    attach: str
+    """The command that has it back."""
+    tree_size: int
+    tree_root: str
+    """The checkpoint under which it was taken out, hexadecimal."""
+    streams: int
+    events: int
+    topics: dict[str, int]
+    """What left, by type."""
+    first_position: int
+    last_position: int
+    first_index: int
+    last_index: int
+
+
+def read_archive(asked: Asked[Query]) -> ArchivePage:
+    """The archive of the run that the path names."""
+    connection = asked.connection
+    run_id = resolve_run(connection, asked.path["run"])
+    archive, position = archive_of(connection, run_id), archived_by(connection, run_id)
+    first = read_event(connection, run_id, 1)
+    if archive is None or position is None or first is None:
+        raise NotFound("This run is not archived.", "Its page has everything: /runs/RUN.")
+    run = read_run(connection, run_id)
+    started, counts = run.started, run.counts
+    return ArchivePage(
+        as_of=asked.standing,
+        run_id=run_id,
+        run_number=started.run_number,
+        name=started.name,
+        status=run.status,
+        reason=run.reason,
+        started_at=started.timestamp,
+        planned=started.planned_evaluations,
+        finished=None if counts is None else counts.finished,
+        scored=None if counts is None else counts.scored,
+        abandoned=None if counts is None else counts.abandoned,
+        gates_met=run.gates_met,
+        first_event=first.position,
+        kept=stream_topics(connection, run_id),
+        archived_at=archive.timestamp,
+        archived_event=position,
+        operations_id=operations_id(run_id),
+        file=archive.file,
+        bytes=archive.bytes,
+        sha256=archive.sha256,
+        attach=f"failproof-es attach {quote(archive.file)}",
+        tree_size=archive.tree_size,
+        tree_root=archive.tree_root,
+        streams=archive.streams,
+        events=archive.events,
+        topics=archive.topics,
+        first_position=archive.first_position,
+        last_position=archive.last_position,
+        first_index=archive.first_index,
+        last_index=archive.last_index,
+    )
+
+
+PAGE = Page(
+    name="archive",
+    path="/runs/{run}/archive",
+    says="What the log still holds of an archived run, and where the rest is.",
+    query=Query,
+    model=ArchivePage,
+    read=read_archive,
+)

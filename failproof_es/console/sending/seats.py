@@ -1,0 +1,53 @@
+"""How many answers are sent at the same time: places that are taken, and given back in any case."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from threading import Lock
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+
+class Seats:
+    """A number of places, of which each is taken and given back. Safe to share."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.taken = 0
+        self._lock = Lock()
+
+    def take(self) -> bool:
+        """Take one; whether there was one."""
+        with self._lock:
+            if self.taken >= self.number:
+                return False
+            self.taken += 1
+            return True
+
+    def give_back(self) -> None:
+        """Give back one that was taken."""
+        with self._lock:
+            self.taken -= 1
+
+
+class EndedResponse(StreamingResponse):
+    """Calls `ended` when it was sent, and when it could not be: in any case, and once."""
+
+    def __init__(
+        self,
+        content: Iterator[str] | AsyncIterator[str] | AsyncIterator[bytes],
+        *,
+        ended: Callable[[], None],
+        media_type: str,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(content, media_type=media_type, headers=headers)
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the class."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()

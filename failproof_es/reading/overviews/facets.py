@@ -1,0 +1,274 @@
+"""By what the results of a run can be chosen, and how many each choice would leave.
+
+A value is counted within the rest of the filter: what is chosen of its own kind does not count for
+it. Of a small run the rows are counted. Of a large one the counters are read that are kept with the
+rows, and what they do not tell is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from failproof_es.reading.chosen_results import (
+    ATTEMPTS,
+    COSTS,
+    LATENCIES,
+    PLACE,
+    RUNNING,
+    STATES,
+    UNKNOWN,
+    ResultFilter,
+    exact_name,
+    places_of,
+    ranges_of,
+    where_of,
+)
+from failproof_es.reading.overviews.counted_results import (
+    FROM,
+    grouped,
+    is_large,
+    running,
+    stored_states,
+)
+from failproof_es.store.reading.reader import Connection
+from projections.protocol import visible
+
+
+@dataclass(frozen=True, slots=True)
+class FacetValue:
+    """A value by which results can be chosen."""
+
+    value: str | None
+    """`None` where the results say nothing of it."""
+    results: int | None
+    """How many have it of those that the rest of the filter leaves; `None`: not counted."""
+
+
+Counts = dict[str | None, int]
+
+_RANGES = {"latency": LATENCIES, "cost": COSTS, "attempts": ATTEMPTS}
+_COLUMNS = {
+    "status": f"({PLACE})::text",
+    "model": "e.model_key",
+    "suite": "p.suite_id",
+    "category": "p.category",
+    "severity": "p.severity",
+    "primary": "e.primary_class",
+    "error": "e.error_kind",
+    "latency": ranges_of("e.latency_ms", LATENCIES),
+    "cost": ranges_of("e.cost_usd", COSTS),
+    "attempts": ranges_of("e.attempts", ATTEMPTS),
+}
+"""What each facet groups rows by. A result can have several tags: they are counted apart."""
+_GROUPED = {"model": "model_key", "suite": "suite_id", "category": "category",
+            "severity": "severity"}  # fmt: skip
+_NAMED = ("primary", "error")
+"""Facets of which nothing is said of a result without a value."""
+_TAG = r"replace(each.tag::text, '\u0000', '\ufffd')::json #>> '{}'"
+
+
+def facets_of(
+    connection: Connection,
+    run_id: UUID,
+    which: ResultFilter,
+    *,
+    up_to: int,
+    planned: int,
+    newer: int,
+) -> dict[str, tuple[FacetValue, ...]]:
+    """By each field of `ResultFilter` but `text` the values that can be chosen, most first.
+
+    Those of ranges are in order. `newer`: how many results of the run ended after `up_to`. What is
+    chosen stands there even if it leaves nothing.
+    """
+    if is_large(planned):
+        return dict(_of_counters(connection, run_id, which, up_to, newer))
+    found = _of_rows(connection, run_id, which, up_to)
+    for name in found:
+        chosen = getattr(which, name)
+        if chosen is not None and (name != "status" or chosen in STATES):
+            found[name].setdefault(chosen, 0)
+    return {name: _ordered(name, counts, getattr(which, name)) for name, counts in found.items()}
+
+
+def _of_rows(
+    connection: Connection, run_id: UUID, which: ResultFilter, up_to: int
+) -> dict[str, Counts]:
+    """Every row is read once; each facet counts those of which all other parts hold."""
+    text, values = where_of(ResultFilter(text=which.text))
+    values |= {"run": run_id, "up_to": up_to, "places": places_of(which.status)}
+    holds = {"status": f"{PLACE} = ANY (%(places)s)"}
+    for name in (*_COLUMNS, "tag"):
+        if name != "status" and getattr(which, name) is not None:
+            condition, more = where_of(replace(ResultFilter(), **{name: getattr(which, name)}))
+            holds[name] = condition.removeprefix("AND ")
+            values |= more
+    told = ", ".join(
+        [f"{column} AS {name}_" for name, column in _COLUMNS.items()]
+        + [f"({condition}) IS TRUE AS {name}_holds" for name, condition in holds.items()]
+    )
+    counted = [
+        f"SELECT '{name}', {name}_, count(*) FROM told WHERE {_others(holds, name)} GROUP BY 2"
+        for name in _COLUMNS
+    ]
+    counted.append(
+        "SELECT 'tag', tag, count(*) FROM told CROSS JOIN LATERAL (SELECT DISTINCT "
+        f"{_TAG} FROM json_array_elements(tags) AS each (tag)) AS own (tag) "
+        f"WHERE {_others(holds, 'tag')} GROUP BY 2"
+    )
+    found: dict[str, Counts] = {name: {} for name in (*_COLUMNS, "tag")}
+    for name, value, results in connection.execute(
+        f"WITH told AS MATERIALIZED (SELECT {told}, p.tags AS tags {FROM} "
+        f"AND e.last_position <= %(up_to)s {text}) " + " UNION ALL ".join(counted),
+        values,
+    ):
+        if value is None and name in _NAMED:
+            continue
+        found[name][STATES[int(value)] if name == "status" else exact_name(value)] = results
+    return found
+
+
+def _others(holds: Mapping[str, str], name: str) -> str:
+    return " AND ".join(f"{other}_holds" for other in holds if other != name) or "true"
+
+
+def _ordered(name: str, counts: Counts, chosen: str | None) -> tuple[FacetValue, ...]:
+    """Those that leave anything, and what is chosen."""
+    kept = {value: int(n) for value, n in counts.items() if n or value == chosen}
+    if name == "status":
+        return tuple(FacetValue(each, kept[each]) for each in STATES if each in kept)
+    if name in _RANGES:
+        order = (*(each[0] for each in _RANGES[name]), UNKNOWN)
+        return tuple(FacetValue(each, kept[each]) for each in order if each in kept)
+    ordered = sorted(kept.items(), key=lambda each: (-each[1], each[0] is None, each[0] or ""))
+    return tuple(FacetValue(value, results) for value, results in ordered)
+
+
+def _of_counters(
+    connection: Connection, run_id: UUID, which: ResultFilter, up_to: int, newer: int
+) -> Iterator[tuple[str, tuple[FacetValue, ...]]]:
+    everything: dict[str, Counts] = {}
+    for name, value, results in connection.execute(_EVERY_VALUE, {"run": run_id}):
+        everything.setdefault(name, {})[exact_name(value)] = results
+    for name in ("status", *_GROUPED, "primary"):
+        rest = replace(which, **{name: None})
+        counts = _counted_of(connection, run_id, name, rest)
+        if counts is not None and newer:
+            for value, results in _newer_by(connection, run_id, name, rest, up_to):
+                if value in counts:
+                    counts[value] -= results
+        if name == "status":
+            yield name, tuple(_states(connection, run_id, rest, counts))
+        elif counts is None:
+            values = everything.get(name, {})
+            order = [each.value for each in _ordered(name, values, None)]
+            yield name, tuple(FacetValue(value, None) for value in order)
+        else:
+            if (chosen := getattr(which, name)) is not None:
+                counts.setdefault(chosen, 0)
+            yield name, _ordered(name, counts, getattr(which, name))
+    kinds = [each.value for each in _ordered("error", everything.get("error", {}), None)]
+    yield "error", tuple(FacetValue(kind, None) for kind in kinds)
+    for name, known in _RANGES.items():
+        offered = (*(each[0] for each in known), *([UNKNOWN] if name != "attempts" else []))
+        yield name, tuple(FacetValue(value, None) for value in offered)
+
+
+def _counted_of(
+    connection: Connection, run_id: UUID, name: str, rest: ResultFilter
+) -> Counts | None:
+    """What the counters tell of a facet within the rest of the filter; `None`: nothing."""
+    in_groups = ResultFilter(
+        status=rest.status, model=rest.model, suite=rest.suite, category=rest.category,
+        severity=rest.severity, primary=rest.primary,
+    )  # fmt: skip
+    if rest != in_groups or (rest.status is not None and rest.primary is not None):
+        return None
+    where, values = grouped(rest)
+    values |= {"run": run_id, "class": visible(rest.primary or "")}
+    if name == "status":
+        if rest.primary is not None:
+            return None
+        return dict(stored_states(connection, run_id, rest).items())
+    if name == "primary" or rest.primary is not None:
+        if rest.status is not None:
+            return None
+        column = "class" if name == "primary" else _GROUPED[name]
+        chosen = "" if name == "primary" else "AND class = %(class)s "
+        query = (
+            f"SELECT {column}, sum(evaluations) FROM {_CLASSES} "
+            "JOIN projections.run_groups USING (run_id, group_key) "
+            f"WHERE run_id = %(run)s {chosen}{where} GROUP BY 1"
+        )
+    elif rest.status in _OF_STATUS:
+        query = (
+            f"SELECT {_GROUPED[name]}, sum({_OF_STATUS[rest.status]}) FROM projections.run_groups "
+            f"WHERE run_id = %(run)s {where} GROUP BY 1"
+        )
+    else:
+        return None
+    rows = connection.execute(query, values).fetchall()
+    return {exact_name(value): int(results) for value, results in rows}
+
+
+_CLASSES = "(SELECT run_id, group_key, class, evaluations FROM projections.run_classes) AS of_class"
+"""The columns that a group has, too, are left to it."""
+_OF_STATUS = {
+    None: "finished",
+    "failed": "failed",
+    "passed": "passed",
+    "scored": "scored - passed - failed",
+    "awaiting": "awaiting",
+    "abandoned": "abandoned",
+}
+"""What a group counts of each status; of those that are lost it does not."""
+
+
+def _newer_by(
+    connection: Connection, run_id: UUID, name: str, rest: ResultFilter, up_to: int
+) -> Iterator[tuple[str | None, int]]:
+    """How many ended after the position, by the facet's value."""
+    where, values = where_of(rest)
+    for value, results in connection.execute(
+        f"SELECT {_COLUMNS[name]}, count(*) {FROM} AND {PLACE} = ANY (%(places)s) "
+        f"AND e.last_position > %(up_to)s {where} GROUP BY 1",
+        values | {"run": run_id, "up_to": up_to, "places": places_of(rest.status)},
+    ):
+        yield (STATES[int(value)] if name == "status" else exact_name(value)), results
+
+
+def _states(
+    connection: Connection, run_id: UUID, rest: ResultFilter, counts: Counts | None
+) -> Iterator[FacetValue]:
+    """By status. Of some groups alone it is not known how many of those without a score are lost.
+
+    `running` is counted of the rows: they are few.
+    """
+    whole = stored_states(connection, run_id, ResultFilter())
+    whole["running"] = running(connection, run_id)
+    for name in STATES:
+        if counts is None or (name in ("lost", "unscored") and grouped(rest)[0] and whole["lost"]):
+            results = None if whole[name] else 0
+        elif name == STATES[RUNNING]:
+            results = running(connection, run_id, rest)
+        else:
+            results = counts[name]
+        if results is None or results:
+            yield FacetValue(name, results)
+
+
+_EVERY_VALUE = "".join(
+    f"SELECT '{name}', {column}, sum(finished) FROM projections.run_groups "
+    f"WHERE run_id = %(run)s GROUP BY {column} HAVING sum(finished) > 0 UNION ALL "
+    for name, column in _GROUPED.items()
+) + (
+    "SELECT 'primary', class, sum(evaluations) FROM projections.run_classes "
+    "WHERE run_id = %(run)s GROUP BY class HAVING sum(evaluations) > 0 UNION ALL "
+    "SELECT 'error', kind, sum(times) FROM ("
+    "SELECT kind, evaluations AS times FROM projections.run_lost WHERE run_id = %(run)s UNION ALL "
+    "SELECT kind, attempts FROM projections.run_errors WHERE run_id = %(run)s) AS said "
+    "GROUP BY kind HAVING sum(times) > 0"
+)
+"""Every value that any result of the run has; of kinds of errors those of attempts, too."""

@@ -1,0 +1,108 @@
+"""The statements that compare two runs: what a pair is, and what is told of all pairs.
+
+A page reads its pairs once, and all that it tells is told of that one set. Whoever wants every
+pair gets them a portion of cases after the other.
+"""
+
+from __future__ import annotations
+
+PLANS = """
+SELECT count(*) FILTER (WHERE one.prompt_id IS NOT NULL AND two.prompt_id IS NOT NULL),
+    count(*) FILTER (WHERE two.prompt_id IS NULL), count(*) FILTER (WHERE one.prompt_id IS NULL)
+FROM (SELECT prompt_id FROM projections.planned_cases WHERE run_id = %(base)s) AS one
+FULL JOIN (SELECT prompt_id FROM projections.planned_cases WHERE run_id = %(other)s) AS two
+    USING (prompt_id)
+"""
+"""Both plans are in the order of the index: merged it costs a third of what it costs hashed, which
+the planner prefers."""
+MERGED = "SELECT set_config('enable_hashjoin', %s, true)"
+SAME_CASES = """
+SELECT c.prompt_id FROM projections.planned_cases AS c
+JOIN projections.planned_cases AS d ON d.prompt_id = c.prompt_id AND d.run_id = %(other)s
+WHERE c.run_id = %(base)s ORDER BY c.prompt_id LIMIT %(most)s
+"""
+ALONE = """
+SELECT prompt_id FROM projections.planned_cases AS c WHERE run_id = %s AND NOT EXISTS (
+    SELECT FROM projections.planned_cases AS d WHERE d.run_id = %s AND d.prompt_id = c.prompt_id
+) ORDER BY position, prompt_id
+"""
+_PAIR = """
+    p.suite_id, p.case_id, p.category, p.tags, f.prompt_id AS other_prompt, e.prompt_id,
+    e.repetition, e.evaluation_id AS one_id, f.evaluation_id AS two_id,
+    e.passed AS one_passed, f.passed AS two_passed,
+    e.primary_class AS one_class, f.primary_class AS two_class,
+    e.latency_ms AS one_ms, f.latency_ms AS two_ms,
+    CASE WHEN e.passed AND NOT f.passed THEN 0 WHEN f.passed AND NOT e.passed THEN 1
+        WHEN NOT e.passed THEN 2 ELSE 3 END AS place
+"""
+_NAMED = f"""
+WITH named AS MATERIALIZED (
+    SELECT * FROM unnest(%(sides)s::int[], %(one_ids)s::text[]::uuid[], %(two_ids)s::text[]::uuid[])
+        AS t (side, one_id, two_id)
+), pairs AS MATERIALIZED (
+    SELECT named.side, {_PAIR}
+    FROM named
+    CROSS JOIN LATERAL (
+        SELECT * FROM projections.evaluations AS each
+        WHERE each.evaluation_id = named.one_id AND each.counted AND each.passed IS NOT NULL
+        OFFSET 0
+    ) AS e
+    CROSS JOIN LATERAL (
+        SELECT * FROM projections.evaluations AS each
+        WHERE each.evaluation_id = named.two_id AND each.counted AND each.passed IS NOT NULL
+        OFFSET 0
+    ) AS f
+    JOIN projections.prompts AS p ON p.prompt_id = e.prompt_id
+)
+"""
+"""Pairs by the ids of both evaluations: each is looked up, however often its case was asked."""
+_ORDER = "place, suite_id, case_id, repetition, one_id"
+_AFTER = """(%(after)s::int IS NULL OR (place, suite_id, case_id, repetition, one_id)
+    > (%(after)s, %(suite)s, %(case)s, %(repetition)s, %(id)s::uuid))"""
+_LISTED = (
+    "place, suite_id, case_id, repetition, prompt_id, other_prompt, one_id, two_id, one_passed, "
+    "two_passed, one_class, two_class, one_ms, two_ms, category"
+)
+TOLD = f"""{_NAMED}, clusters AS (
+    SELECT side,
+        count(*) FILTER (WHERE place = 0) AS worse, count(*) FILTER (WHERE place = 1) AS better,
+        count(*) FILTER (WHERE place = 2) AS failed, count(*) FILTER (WHERE place = 3) AS passed
+    FROM pairs
+    GROUP BY side, suite_id, coalesce(
+        CASE WHEN tags::text LIKE '%%"paraphrase:%%'
+            THEN substring(tags::text FROM '[[,]\\s*("paraphrase:(?:[^"\\\\]|\\\\.)*")') END,
+        to_json(case_id)::text
+    )
+), counted AS (
+    SELECT side, worse, better, failed, passed, count(*) AS times FROM clusters
+    GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+), groups AS (
+    SELECT suite_id, coalesce(category, suite_id) AS category, count(*) AS pairs,
+        count(*) FILTER (WHERE place = 0) AS worse, count(*) FILTER (WHERE place = 1) AS better
+    FROM pairs WHERE side = 0 GROUP BY 1, 2 HAVING count(*) FILTER (WHERE place < 2) > 0
+    ORDER BY abs(count(*) FILTER (WHERE place = 0) - count(*) FILTER (WHERE place = 1)) DESC,
+        count(*) FILTER (WHERE place < 2) DESC, 1, 2
+    LIMIT 20
+), classes AS (
+    SELECT place, coalesce(one_class, '-') AS base, coalesce(two_class, '-') AS other,
+        count(*) AS pairs
+    FROM pairs WHERE side = 0 AND place < 2 GROUP BY 1, 2, 3 ORDER BY 1, 4 DESC, 2, 3
+), listed AS (
+    SELECT {_LISTED} FROM pairs WHERE side = 0 AND place = ANY (%(places)s) AND {_AFTER}
+    ORDER BY {_ORDER} LIMIT %(limit)s
+)
+SELECT (SELECT json_agg(json_build_array(side, worse, better, failed, passed, times)) FROM counted),
+    (SELECT json_agg(json_build_array(suite_id, category, pairs, worse, better)) FROM groups),
+    (SELECT json_agg(json_build_array(place, base, other, pairs)) FROM classes),
+    (SELECT json_agg(json_build_array({_LISTED}) ORDER BY {_ORDER}) FROM listed)
+"""
+"""Of one set of pairs: the counts of each side; of side 0 where pairs differ, how classes changed,
+and the pairs that are listed."""
+EVERY_PAIR = f"""{_NAMED}
+SELECT {_LISTED} FROM pairs WHERE place = ANY (%(places)s) ORDER BY {_ORDER}
+"""
+ANSWERS = """
+SELECT evaluation_id, left(response::text, %s), length(response::text),
+    left(reason::text, %s), length(reason::text)
+FROM projections.evaluations WHERE evaluation_id = ANY (%s)
+"""

@@ -1,0 +1,1 @@
+"""Live pages, long answers and outages."""
