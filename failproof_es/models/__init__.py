@@ -7,14 +7,14 @@ them. `docs/architecture.md`, "Walks", has every step to a new one.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 from failproof_es.configuration.schema import Model
+from failproof_es.configuration.variants import model_keys
 from failproof_es.events import ModelSnapshot
 from failproof_es.models.catalog.packages import package_of
+from failproof_es.models.prompt_template import RECORDED_AS
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.models.provider_type import BaseProviderType, ProviderType, provider_type
 
@@ -84,23 +84,6 @@ def secret_variables(model: Model) -> tuple[str, ...]:
     return provider_type(model.provider).secret_variables(model)
 
 
-def model_keys(models: Sequence[Model]) -> list[str]:
-    """A name for each entry of `models:` that is its own within the run.
-
-    The model's name; where two entries share it, `provider:model`; where they share that
-    too, numbered `#1`, `#2` in order.
-    """
-    names = Counter(model.model for model in models)
-    keys = [m.model if names[m.model] == 1 else f"{m.provider}:{m.model}" for m in models]
-    shared = Counter(keys)
-    seen: Counter[str] = Counter()
-    unique = []
-    for key in keys:
-        seen[key] += 1
-        unique.append(key if shared[key] == 1 else f"{key}#{seen[key]}")
-    return unique
-
-
 def sent_parameters(model: Model) -> dict[str, Any]:
     """The parameters of every request to the model, by the names of a configuration."""
     kind = provider_type(model.provider)
@@ -108,6 +91,14 @@ def sent_parameters(model: Model) -> dict[str, Any]:
     own = {"max_tokens": model.max_tokens, "temperature": model.temperature, "seed": model.seed}
     sent = {name: value for name, value in own.items() if value is not None and name not in unsent}
     return {**sent, **model.parameters}
+
+
+def _with_template(model: Model) -> dict[str, Any]:
+    """The parameters as a run records them: what is put around each prompt is one of them."""
+    sent = sent_parameters(model)
+    if model.prompt_template is None:
+        return sent
+    return {**sent, RECORDED_AS: model.prompt_template.model_dump(mode="json")}
 
 
 def snapshot(model: Model, key: str) -> ModelSnapshot:
@@ -128,6 +119,6 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
         provider=model.provider,
         model=model.model,
         version=model.version,
-        parameters=sent_parameters(model),
+        parameters=_with_template(model),
         settings=settings,
     )

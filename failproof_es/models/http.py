@@ -17,6 +17,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models.catalog.listing import CheckCache, is_listed, listed_ids
 from failproof_es.models.completion import complete, with_parameters
+from failproof_es.models.http_listing import listed_models
 from failproof_es.models.http_reply import HttpReply, InvalidReply, kept_headers
 from failproof_es.models.local_faults import local_trouble
 from failproof_es.models.protocol import (
@@ -28,6 +29,7 @@ from failproof_es.models.protocol import (
     ResponseOptions,
     require_short,
 )
+from failproof_es.models.tokens import Tokens, require_token
 from failproof_es.problems import InvalidInput
 from failproof_es.web.client import (
     LOST,
@@ -141,6 +143,8 @@ class HttpProvider(ABC):
         """Where its server is, without a slash at the end."""
         self._timeout_s = timeout_ms / 1000
         self._connections = connections
+        self.tokens = self.token_source()
+        """What its requests are signed with in place of a key; `None` where that is a key."""
         self._transport = self._new_transport()
         self._client: httpx.AsyncClient | None = None
         self._endpoint: Endpoint | None = None
@@ -159,6 +163,10 @@ class HttpProvider(ABC):
         where something else that it needs is not set.
         """
 
+    def token_source(self) -> Tokens | None:
+        """Where `key` of `sign` comes from, if not from the environment."""
+        return None
+
     @staticmethod
     @abstractmethod
     def read(reply: HttpReply, stream: Any) -> Answer:
@@ -176,6 +184,11 @@ class HttpProvider(ABC):
     def model_names(listing: bytes) -> list[str]:
         """The names in the server's list of models. Raises `ValueError` where it is none."""
         return listed_ids(listing)
+
+    @staticmethod
+    def next_page(listing: bytes) -> Mapping[str, str] | None:
+        """The query for the list's next page; `None` where this is the last one."""
+        return None
 
     @staticmethod
     def refuses_key(status: int, body: bytes) -> bool:
@@ -203,10 +216,18 @@ class HttpProvider(ABC):
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`, with every byte that came."""
+        return await self.relay(request, None, on_text)
+
+    async def relay(
+        self, request: PreparedRequest, headers: Mapping[str, str] | None, on_text: OnText | None
+    ) -> Answer:
+        """The same with these headers in place of its own, by lower-case name."""
         came = _Came(RequestBody(request.body))
         try:
             async with asyncio.timeout(self._timeout_s):
-                await self._exchange(request, came, on_text)
+                if self.tokens is not None:
+                    await self.tokens.renew()
+                await self._exchange(request, headers, came, on_text)
         except InvalidInput as error:  # the key was removed after the check
             raise ModelError("authentication", str(error), "halting") from error
         except InvalidReply as flaw:
@@ -225,13 +246,21 @@ class HttpProvider(ABC):
         return require_short(self.read(came.reply(), came.stream))
 
     async def _exchange(
-        self, request: PreparedRequest, came: _Came, on_text: OnText | None
+        self,
+        request: PreparedRequest,
+        given: Mapping[str, str] | None,
+        came: _Came,
+        on_text: OnText | None,
     ) -> None:
         """Send the request, and read the reply as it arrives."""
         endpoint = self._endpoint
         if endpoint is None or endpoint.given != request.endpoint:
             endpoint = self._endpoint = Endpoint(request.endpoint)
-        headers = self._signed("POST", endpoint, request.body)
+        if given is None:
+            headers = self._signed("POST", endpoint, request.body)
+        else:
+            length = str(len(request.body))
+            headers = {**given, "host": endpoint.host, "content-length": length}
         reply = await post(self._transport, endpoint, headers, came.request)
         body = Body(reply, LONGEST_REPLY_BYTES)
         try:
@@ -292,6 +321,10 @@ class HttpProvider(ABC):
         except (*UNUSABLE, ValueError, InvalidInput):
             return []
 
+    async def list_models(self) -> list[str]:
+        """See `ModelLister`."""
+        return await listed_models(self)
+
     def listing(self) -> str:
         """Where the server's list of models is."""
         return f"{self.base_url}{self.listing_path}"
@@ -308,6 +341,15 @@ class HttpProvider(ABC):
         shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
         return f"{self.base_url} does not list {name}; it lists: {shown or 'none'}"
 
+    async def look_at(self, where: str) -> Fetched:
+        """What the server has there. Raises one of `UNUSABLE`, or `InvalidInput`."""
+        if self.tokens is not None:
+            await require_token(self.tokens)
+        return await fetch(
+            self._http(), "GET", where, headers=self._signed("GET", Endpoint(where), b""),
+            limit=LONGEST_REPLY_BYTES, timeout_s=_CHECK_TIMEOUT_S,
+        )  # fmt: skip
+
     # -- inside ----------------------------------------------------------------------------
 
     def _new_transport(self) -> Transport:
@@ -318,10 +360,7 @@ class HttpProvider(ABC):
         where = self.listing()
 
         async def look() -> Fetched:
-            return await fetch(
-                self._http(), "GET", where, headers=self._signed("GET", Endpoint(where), b""),
-                limit=LONGEST_REPLY_BYTES, timeout_s=_CHECK_TIMEOUT_S,
-            )  # fmt: skip
+            return await self.look_at(where)
 
         key = self.model.api_key_env or self._given_key
         model = self.model
@@ -347,6 +386,8 @@ class HttpProvider(ABC):
         return self._client
 
     def _key(self) -> str | None:
+        if self.tokens is not None:
+            return self.tokens.text
         variable = self.model.api_key_env
         if variable is None:
             return self._given_key or None

@@ -39,6 +39,7 @@ __all__ = [
     "EntryProblem",
     "Installable",
     "ModelInstaller",
+    "ModelLister",
     "PriceSource",
     "ProviderType",
     "holds_messages",
@@ -153,6 +154,17 @@ class ModelInstaller(Protocol):
 
     def install(self, name: str) -> str:
         """Install one, unless it is there; where it is. Raises `InvalidInput`."""
+
+
+@runtime_checkable
+class ModelLister(Protocol):
+    """A `Provider` whose server lists the models that a key may ask."""
+
+    async def list_models(self) -> list[str]:
+        """Their names, from every page of the list, in the server's order.
+
+        Raises `InvalidInput` where the server can't be reached, refuses the key, or lists none.
+        """
 
 
 def provider_type(name: str) -> ProviderType:

@@ -19,6 +19,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.web.bounded_json import read_json
 
 _API_VERSION = "2023-06-01"
 
@@ -63,6 +64,12 @@ class AnthropicProvider(HttpProvider):
     async def available_models(self) -> list[str]:
         """See `Provider.available_models`. Its list leaves out the aliases that it answers to."""
         return []
+
+    @staticmethod
+    def next_page(listing: bytes) -> Mapping[str, str] | None:
+        """See `HttpProvider.next_page`."""
+        page = read_json(listing)
+        return {"after_id": str(page["last_id"])} if page.get("has_more") else None
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedMessage | None:

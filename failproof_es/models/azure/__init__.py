@@ -7,8 +7,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
+from failproof_es.models.credentials import CREDENTIALS, credential_problems
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.request_options import (
+    LEAVE_OUT,
+    MAX_TOKENS_AS,
+    left_out,
+    option_problems,
+    unknown_options,
+)
 
 if TYPE_CHECKING:
     from failproof_es.models.azure.provider import AzureProvider
@@ -17,7 +25,9 @@ API_VERSION, DEPLOYMENT = "api_version", "deployment"
 """The options."""
 LATEST = "2024-10-21"
 """The version of the API that is spoken unless another one is named."""
-_OPTIONS = (API_VERSION, DEPLOYMENT)
+OF_ENTRA = "entra"
+"""The value of `CREDENTIALS`: what `azure-identity` finds (extra `azure`)."""
+_OPTIONS = (API_VERSION, DEPLOYMENT, CREDENTIALS, LEAVE_OUT, MAX_TOKENS_AS)
 _OWN_URL = re.compile(r"https://[A-Za-z0-9-]+\.(openai|cognitiveservices)\.azure\.com/?")
 _VERSION = re.compile(r"20\d\d-\d\d-\d\d(-preview)?")
 
@@ -28,7 +38,7 @@ class AzureType(HttpProviderType):
     name = "azure"
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     takes = HttpProviderType.takes | {"options"}
-    needs = frozenset({"base_url", "api_key_env"})
+    needs = frozenset({"base_url"})
 
     def default_key_variable(self, base_url: str | None) -> str | None:
         """AZURE_OPENAI_API_KEY at a resource's own URL, and at no other."""
@@ -36,9 +46,9 @@ class AzureType(HttpProviderType):
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """Options that there are not, and a URL that ends in a path of the API."""
-        for name in sorted(set(model.options) - set(_OPTIONS)):
-            listed = " and ".join(f"`{each}`" for each in _OPTIONS)
-            yield EntryProblem("options", f"has no `{name}`", f"there are {listed}")
+        yield from credential_problems(model, OF_ENTRA)
+        yield from unknown_options(model, _OPTIONS)
+        yield from option_problems(model)
         version = model.options.get(API_VERSION, LATEST)
         if not (isinstance(version, str) and _VERSION.fullmatch(version)):
             said = f"`{API_VERSION}` is none"
@@ -50,10 +60,16 @@ class AzureType(HttpProviderType):
             said = "holds /openai: provider `azure` puts its own paths after it"
             yield EntryProblem("base_url", said, "write it like https://NAME.openai.azure.com")
 
+    def unsent(self, model: Model) -> frozenset[str]:
+        """See `BaseProviderType`."""
+        return left_out(model)
+
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""
         version = model.options.get(API_VERSION, LATEST)
         said = super().describe_check(model, offline=offline)
+        if CREDENTIALS in model.options:
+            said = said.replace("without a key", "with a token of Entra")
         return said.replace("/openai/models", f"/openai/models?api-version={version}")
 
     def implementation(self) -> type[AzureProvider]:

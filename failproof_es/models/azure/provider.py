@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from failproof_es.models.azure import API_VERSION, DEPLOYMENT, LATEST
+from failproof_es.models.azure.token import EntraToken
+from failproof_es.models.credentials import CREDENTIALS
 from failproof_es.models.http import OutgoingRequest
 from failproof_es.models.openai.provider import OpenAIProvider
+from failproof_es.models.tokens import Tokens
 
 
 class AzureProvider(OpenAIProvider):
@@ -37,6 +40,14 @@ class AzureProvider(OpenAIProvider):
         """See `HttpProvider`. The models of its region are listed, and not its deployments."""
         return None
 
+    def token_source(self) -> Tokens | None:
+        """See `HttpProvider`. What `azure-identity` finds, where the entry says so."""
+        if CREDENTIALS not in self.model.options:
+            return None
+        return Tokens("a token of azure-identity", EntraToken())
+
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, where there is one."""
-        return {} if key is None else {"api-key": key}
+        """The key or the token, where there is one."""
+        if key is None:
+            return {}
+        return {"api-key": key} if self.tokens is None else {"authorization": f"Bearer {key}"}

@@ -22,6 +22,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.web.bounded_json import read_json
 
 _IN_THE_REQUEST = frozenset(
     {
@@ -89,8 +90,20 @@ class BedrockProvider(HttpProvider):
         return None
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. It lists none."""
+        """See `Provider.available_models`. Its list leaves out profiles, which are asked, too."""
         return []
+
+    def listing(self) -> str:
+        """The models of the region. They stand at another server than the one that is asked."""
+        return f"{self.base_url.replace('//bedrock-runtime.', '//bedrock.', 1)}/foundation-models"
+
+    @staticmethod
+    def model_names(listing: bytes) -> list[str]:
+        """See `HttpProvider.model_names`."""
+        try:
+            return [str(entry["modelId"]) for entry in read_json(listing)["modelSummaries"]]
+        except (KeyError, TypeError) as error:
+            raise ValueError("this is not a list of models") from error
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedConversation | None:

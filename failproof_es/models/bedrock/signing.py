@@ -28,7 +28,7 @@ def signed(
         method=request.method,
         url=request.url,
         data=request.body,
-        headers={name: request.headers[name] for name in ("content-type",)},
+        headers={name: value for name, value in request.headers.items() if name == "content-type"},
     )
     SigV4Auth(credentials, _SERVICE, region).add_auth(sent)
     wanted = ("authorization", "x-amz-date", "x-amz-security-token")

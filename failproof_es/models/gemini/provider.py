@@ -108,6 +108,12 @@ class GeminiProvider(HttpProvider):
             raise ValueError("this is not a list of models") from error
         return [name.removeprefix("models/") for name in listed]
 
+    @staticmethod
+    def next_page(listing: bytes) -> Mapping[str, str] | None:
+        """See `HttpProvider.next_page`."""
+        token = read_json(listing).get("nextPageToken")
+        return {"pageToken": str(token)} if token else None
+
 
 def _stub(name: str) -> dict[str, Any]:
     """A tool of that name that takes whatever arguments the model thinks of."""

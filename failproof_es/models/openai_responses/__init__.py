@@ -12,13 +12,15 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.request_options import (
+    LEAVE_OUT,
+    left_out,
+    option_problems,
+    unknown_options,
+)
 
 if TYPE_CHECKING:
     from failproof_es.models.openai_responses.provider import ResponsesProvider
-
-LEAVE_OUT = "leave_out"
-"""The option that names what is not sent: reasoning models refuse a temperature."""
-MAY_BE_LEFT_OUT = ("temperature",)
 
 
 class ResponsesType(HttpProviderType):
@@ -46,18 +48,13 @@ class ResponsesType(HttpProviderType):
         return "OPENAI_API_KEY" if own else None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Options that there are not."""
-        for name in sorted(set(model.options) - {LEAVE_OUT}):
-            yield EntryProblem("options", f"has no `{name}`", f"there is `{LEAVE_OUT}`")
-        left_out = model.options.get(LEAVE_OUT, [])
-        known = isinstance(left_out, list) and all(each in MAY_BE_LEFT_OUT for each in left_out)
-        if not known:
-            said = f"`{LEAVE_OUT}` is a list that may hold `temperature`"
-            yield EntryProblem("options", said, f"write {LEAVE_OUT}: [temperature]")
+        """See `EntryRules`."""
+        yield from unknown_options(model, (LEAVE_OUT,))
+        yield from option_problems(model)
 
     def unsent(self, model: Model) -> frozenset[str]:
         """See `BaseProviderType`."""
-        return frozenset(model.options.get(LEAVE_OUT, ()))
+        return left_out(model)
 
     def implementation(self) -> type[ResponsesProvider]:
         """See `HttpProviderType`."""

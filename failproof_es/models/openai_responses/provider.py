@@ -11,7 +11,6 @@ import orjson
 from failproof_es.core.case import Turn
 from failproof_es.models.http import HttpProvider, OutgoingRequest
 from failproof_es.models.http_reply import HttpReply, InvalidReply, read_document
-from failproof_es.models.openai_responses import LEAVE_OUT
 from failproof_es.models.openai_responses.reply import StreamedResponse, answer_of
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
@@ -20,6 +19,7 @@ from failproof_es.models.protocol import (
     ResponseOptions,
 )
 from failproof_es.models.replies.openai_family import withheld
+from failproof_es.models.request_options import without_left_out
 
 
 class ResponsesProvider(HttpProvider):
@@ -42,8 +42,7 @@ class ResponsesProvider(HttpProvider):
             "temperature": model.temperature,
             "store": False,
         }
-        for name in model.options.get(LEAVE_OUT, ()):
-            del body[name]
+        body = without_left_out(body, model)
         if response_options.tools:
             body["tools"] = [_stub(name) for name in response_options.tools]
         if model.stream:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +27,8 @@ from failproof_es.models.protocol import (
     require_short,
 )
 from failproof_es.models.python.model_client import ModelClient, StreamingClient
-from failproof_es.models.python.threads import Pieces, Raised, in_a_thread
+from failproof_es.models.user_code.loading import load_class
+from failproof_es.models.user_code.threads import Pieces, Raised, in_a_thread
 from failproof_es.problems import InvalidInput
 
 
@@ -139,7 +138,8 @@ class PythonProvider:
 
     def _constructed(self) -> ModelClient:
         if self._client is None:
-            kind, key = self._load(), self._key()
+            kind: Callable[[str, str], ModelClient] = load_class(self._model.class_ or "")
+            key = self._key()
             try:
                 self._client = kind(key, self._model.model)
             except Exception as error:
@@ -157,21 +157,6 @@ class PythonProvider:
                 remedy=f"export {variable} with the key that {self._model.class_} takes",
             )
         return os.environ.get(variable, "") if variable else self._given_key or ""
-
-    def _load(self) -> Callable[[str, str], ModelClient]:
-        module_name, _, name = (self._model.class_ or "").partition(":")
-        if "" not in sys.path:
-            sys.path.insert(0, "")  # as `python -m` has it: a class beside the configuration
-        try:
-            found: Callable[[str, str], ModelClient] = getattr(
-                importlib.import_module(module_name), name
-            )
-        except Exception as error:
-            raise InvalidInput.because(
-                f"class {self._named} cannot be loaded: {type(error).__name__}: {error}",
-                remedy="name it as `package.module:Name`, importable from the current folder",
-            ) from error
-        return found
 
 
 def _prompt(messages: Sequence[Turn]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
+from failproof_es.models.credentials import CREDENTIALS, credential_problems
 from failproof_es.models.gemini import GeminiType
 from failproof_es.models.provider_type import EntryProblem
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from failproof_es.models.vertex.provider import VertexProvider
 
 PROJECT, LOCATION = "project", "location"
-"""The options."""
+"""The options, beside `CREDENTIALS`."""
+OF_GOOGLE = "google"
+"""The value of `CREDENTIALS`: what `google-auth` finds (extra `google`)."""
 _NAME = re.compile(r"[a-z][a-z0-9:.-]{0,62}")
 
 
@@ -23,7 +26,6 @@ class VertexType(GeminiType):
 
     name = "vertex"
     takes = GeminiType.takes | {"options"}
-    needs = frozenset({"api_key_env"})
     default_base_url = None
 
     def default_key_variable(self, base_url: str | None) -> str | None:
@@ -42,8 +44,9 @@ class VertexType(GeminiType):
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """Options that are missing, or that there are not."""
         yield from super().problems(model)
-        for name in sorted(set(model.options) - {PROJECT, LOCATION}):
-            there = f"there are `{PROJECT}` and `{LOCATION}`"
+        yield from credential_problems(model, OF_GOOGLE)
+        for name in sorted(set(model.options) - {PROJECT, LOCATION, CREDENTIALS}):
+            there = f"there are `{PROJECT}`, `{LOCATION}` and `{CREDENTIALS}`"
             yield EntryProblem("options", f"has no `{name}`", there)
         for name, example in ((PROJECT, "my-project-1"), (LOCATION, "us-central1 or global")):
             value = model.options.get(name)
@@ -53,7 +56,10 @@ class VertexType(GeminiType):
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`. The server lists no models to who may only ask them."""
-        return f"looked for the token in {model.api_key_env}; {self.base_url(model)} was not asked"
+        if CREDENTIALS in model.options and not offline:
+            return f"got a token of Google Cloud; {self.base_url(model)} was not asked"
+        where = model.api_key_env or "what google-auth finds (--offline)"
+        return f"looked for the token in {where}; {self.base_url(model)} was not asked"
 
     def implementation(self) -> type[VertexProvider]:
         """See `HttpProviderType`."""

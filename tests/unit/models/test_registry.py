@@ -52,8 +52,9 @@ def refused(name: str) -> str:
 
 def test_ours_are_registered_as_everybody_elses_are() -> None:
     ours = [
-        *("anthropic", "azure", "bedrock", "gemini", "local", "mistral", "ollama", "openai"),
-        *("openai-responses", "openrouter", "python", "vertex"),
+        *("anthropic", "anthropic-sdk", "azure", "bedrock", "gemini", "local", "mistral", "ollama"),
+        *("openai", "openai-responses", "openai-responses-sdk", "openai-sdk", "openrouter"),
+        *("python", "vertex"),
     ]
     assert PROVIDERS.names()[: len(ours)] == ours
     for name in ours:
@@ -124,7 +125,11 @@ def test_one_that_there_is_not_is_named_with_its_place_and_what_there_is(
     [problem] = [each for each in caught.value.problems if each.field == "models[0].provider"]
     assert (problem.path, problem.line) == (tmp_path / "run.yaml", 4)
     assert "there is no provider 'olama'" in problem.message
-    for word in ("did you mean 'ollama'?", "anthropic, azure", "install the package"):
+    for word in (
+        "did you mean 'ollama'?",
+        "anthropic, anthropic-sdk, azure",
+        "install the package",
+    ):
         assert word in (problem.remedy or "")
     assert len(caught.value.problems) == (2 if also_wrong else 1)
 

@@ -94,6 +94,26 @@ GEMINI = {
             id="openai-responses",
         ),
         pytest.param(
+            {
+                "provider": "openai",
+                "model": "gpt-5",
+                "base_url": "http://127.0.0.1:9/v1",
+                "options": {
+                    "leave_out": ["temperature"],
+                    "max_tokens_as": "max_completion_tokens",
+                },
+                "parameters": {"reasoning_effort": "low"},
+            },
+            {
+                "model": "gpt-5",
+                "messages": MESSAGES,
+                "max_completion_tokens": 9,
+                "reasoning_effort": "low",
+                "tools": [{"type": "function", "function": FUNCTION}],
+            },
+            id="openai, reasoning",
+        ),
+        pytest.param(
             {"provider": "mistral", "model": "m", "seed": 7, "stream": True},
             {
                 "model": "m",
@@ -236,8 +256,11 @@ def test_a_key_is_known_only_at_hosts_that_nobody_else_can_have(
     assert (model.api_key_env is not None) == known
 
 
-def test_what_is_left_out_of_a_request_is_not_on_record() -> None:
-    entry = {"provider": "openai-responses", "model": "gpt-5", "parameters": {"top_p": 0.9}}
+@pytest.mark.parametrize("provider", ["openai", "openai-responses", "azure"])
+def test_what_is_left_out_of_a_request_is_not_on_record(provider: str) -> None:
+    url = "https://gateway.example"
+    entry: dict[str, Any] = {"provider": provider, "model": "gpt-5", "base_url": url}
+    entry |= {"parameters": {"top_p": 0.9}}
     for left_out, expected in (
         ([], {"max_tokens": 1000, "temperature": 0.0, "top_p": 0.9}),
         (["temperature"], {"max_tokens": 1000, "top_p": 0.9}),

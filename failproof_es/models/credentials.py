@@ -1,0 +1,23 @@
+"""The option `credentials`: a token of the vendor's own library in place of a key. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.configuration.schema import CREDENTIALS, Model
+from failproof_es.models.provider_type import EntryProblem
+
+__all__ = ["CREDENTIALS", "credential_problems"]
+
+
+def credential_problems(model: Model, known: str) -> Iterator[EntryProblem]:
+    """What is wrong with the option, and with a key beside it or in its place."""
+    if CREDENTIALS not in model.options:
+        if model.api_key_env is None:
+            missing = f"is missing: provider `{model.provider}` needs it, or `{CREDENTIALS}`"
+            yield EntryProblem("api_key_env", missing, f"options: {{{CREDENTIALS}: {known}}}")
+        return
+    if model.options[CREDENTIALS] != known:
+        yield EntryProblem("options", f"`{CREDENTIALS}` is none", f"there is `{known}`")
+    if model.api_key_env is not None:
+        yield EntryProblem("api_key_env", f"has no effect beside `{CREDENTIALS}`", "remove it")

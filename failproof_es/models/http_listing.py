@@ -1,0 +1,58 @@
+"""Reads the whole list of models that a server gives, page by page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from failproof_es.problems import InvalidInput
+from failproof_es.web.client import UNUSABLE, Fetched, reason, timed_out
+
+if TYPE_CHECKING:
+    from failproof_es.models.http import HttpProvider
+
+MOST_PAGES = 1_000
+"""A server that goes on after so many is not believed."""
+
+
+async def listed_models(provider: HttpProvider) -> list[str]:
+    """Every name in the server's list, each once, in its order.
+
+    Raises `InvalidInput` where the server can't be reached, refuses the key or gives no list.
+    """
+    first = provider.listing()
+    where, names, asked = first, list[str](), set[str]()
+    while where not in asked and len(asked) < MOST_PAGES:
+        asked.add(where)
+        page = await _page(provider, where)
+        try:
+            names += provider.model_names(page.body)
+            following = provider.next_page(page.body)
+        except ValueError:
+            raise InvalidInput.because(
+                f"{where} gives no list of models (HTTP {page.status})",
+                remedy="is the base URL right? Not every server has such a list",
+            ) from None
+        if following is None:
+            return list(dict.fromkeys(names))
+        where = f"{first}{'&' if '?' in first else '?'}{urlencode(following)}"
+    raise InvalidInput.because(f"the list of models at {first} does not end")
+
+
+async def _page(provider: HttpProvider, where: str) -> Fetched:
+    try:
+        page = await provider.look_at(where)
+    except UNUSABLE as error:
+        said = "no answer in time" if timed_out(error) else reason(error)
+        raise InvalidInput.because(
+            f"{where} cannot be reached: {said}", remedy="is the base URL right?"
+        ) from None
+    if provider.refuses_key(page.status, page.body):
+        variable = provider.model.api_key_env
+        raise InvalidInput.because(
+            f"{where} refuses the key (HTTP {page.status})",
+            remedy=f"check the key in {variable}"
+            if variable
+            else "name the environment variable that holds the key",
+        )
+    return page

@@ -1,0 +1,36 @@
+"""Puts a model's prompt template around the messages of a case. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from failproof_es.configuration.choices import PROMPT, PromptTemplate
+from failproof_es.core.case import Turn
+
+RECORDED_AS = "prompt_template"
+"""The recorded parameter of a model that holds its template. No request has it as a parameter."""
+
+
+def apply_template(template: PromptTemplate | None, messages: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The messages as they are sent: the template's text around each of the user's turns."""
+    if template is None:
+        return tuple(messages)
+    turns = [
+        turn.model_copy(update={"content": template.user.replace(PROMPT, turn.content)})
+        if turn.role == "user"
+        else turn
+        for turn in messages
+    ]
+    if template.system is None:
+        return tuple(turns)
+    if turns and turns[0].role == "system":
+        both = f"{template.system}\n\n{turns[0].content}"
+        return (Turn(role="system", content=both), *turns[1:])
+    return (Turn(role="system", content=template.system), *turns)
+
+
+def recorded_template(parameters: Mapping[str, Any]) -> PromptTemplate | None:
+    """The template among a model's recorded parameters. Raises `ValueError` where it is none."""
+    written = parameters.get(RECORDED_AS)
+    return None if written is None else PromptTemplate.model_validate(written)
