@@ -193,7 +193,7 @@ class Classified(EvaluationEvent):
     """The deterministic class of the reply (specification 000 § 2)."""
 
     tells_progress: ClassVar[bool] = True
-    says: ClassVar[str] = "{primary}"
+    says: ClassVar[str] = "answer classed as {class_words}"
 
     primary: str
     details: dict[str, Any]
@@ -209,7 +209,7 @@ class Judged(EvaluationEvent):
 
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
-    says: ClassVar[str] = "{judge} says {verdict} {problem}"
+    says: ClassVar[str] = "{judge} says {verdict_words} {problem}"
 
     judge: str
     verdict: dict[str, Any] | None
@@ -234,7 +234,7 @@ class Scored(EvaluationEvent):
     schema_version: ClassVar[int] = 2
     ends_stream: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
-    says: ClassVar[str] = "{scores}: {reason}"
+    says: ClassVar[str] = "{outcome}, {score_words}: {reason}"
 
     scores: dict[str, float]
     passed: bool | None

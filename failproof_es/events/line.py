@@ -9,6 +9,8 @@ from failproof_es.events import AUDITED, EVENTS
 
 _PLACE = ("path", "line", "field")
 """Where a defect stands, as far as it is known: `place`, in one."""
+MADE = frozenset({"place", "priced", "outcome", "score_words", "class_words", "verdict_words"})
+"""What a format may name besides the fields of its event: words that are made of them."""
 
 
 class _Fields(dict[str, Any]):
@@ -30,16 +32,60 @@ def line_of(event: str, payload: Mapping[str, Any]) -> str:
     try:
         fields = _Fields({name: _told(value) for name, value in payload.items()})
         fields["place"] = ":".join(str(fields[name]) for name in _PLACE if fields[name])
-        if isinstance(models := payload.get("models"), list):
-            fields["priced"] = "; ".join(
-                f"{each['model_key']} by {each['source'] or 'nobody'}"
-                for each in models
-                if "model_key" in each
-            )
+        fields |= _made(payload)
         told = kind.says.format_map(fields)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return ""
     return " ".join(told.split()).rstrip(":")
+
+
+def _made(payload: Mapping[str, Any]) -> dict[str, str]:
+    """What several fields say together, in words."""
+    made = {}
+    if isinstance(models := payload.get("models"), list):
+        made["priced"] = "; ".join(
+            f"{each['model_key']} by {each['source'] or 'nobody'}"
+            for each in models
+            if "model_key" in each
+        )
+    if "passed" in payload:
+        made["outcome"] = {True: "passed", False: "failed"}.get(payload["passed"], "scored")
+    if isinstance(scores := payload.get("scores"), dict):
+        made["score_words"] = _named(scores)
+    if isinstance(primary := payload.get("primary"), str):
+        made["class_words"] = _words(primary)
+    if isinstance(verdict := payload.get("verdict"), dict):
+        items = verdict.get("items")
+        made["verdict_words"] = _judged(items) if isinstance(items, list) else _named(verdict)
+    return made
+
+
+def _judged(items: list[Any]) -> str:
+    """What a judge said of each item of its checklist; why it counts for nothing, where so."""
+    said = []
+    for each in items:
+        verdict, void = each.get("verdict"), each.get("void")
+        words = " ".join(
+            part
+            for part in (_words(str(verdict or "")), f"(does not count: {void})" if void else "")
+            if part
+        )
+        said.append(f"{each.get('item', 'an item')} {words or 'nothing'}")
+    return ", ".join(said)
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    """Names and their values, in words; what is not known, and what has parts, is left out."""
+    return ", ".join(
+        f"{_words(name)} {f'{value:g}' if isinstance(value, float) else _words(str(_told(value)))}"
+        for name, value in values.items()
+        if value not in (None, "") and not isinstance(value, dict | list)
+    )
+
+
+def _words(name: str) -> str:
+    """A name of ours as a person writes it."""
+    return name.replace("_", " ") if name.isidentifier() else name
 
 
 def _told(value: Any) -> Any:

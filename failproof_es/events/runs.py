@@ -41,18 +41,26 @@ class Counts(Record):
     abandoned: int
 
 
+Again = Literal["abandoned", "errors", "failed"]
+
+
 class Branch(Record):
     """The run that another was branched from, up to which position, and why.
 
     What was finished by then is carried over (specification 001 § 9), except what is asked
-    `again`: `abandoned` are the evaluations that had ended without a score. `settings` are
+    `again`. `abandoned` are the evaluations that had ended without a score. `errors` are those of
+    them that do not await people. `failed` are those whose score does not pass. `settings` are
     those of the configuration that the branch changed, by their path: how to reach its models.
+
+    With `reuse` the run has a plan and a configuration of its own. Only scored evaluations are
+    carried over whose every request would be sent again as it was, byte for byte.
     """
 
     run_id: UUID
     position: int
-    again: Literal["abandoned"] | None = None
+    again: Again | None = None
     settings: dict[str, Any] = {}
+    reuse: bool = False
 
 
 class Experiment(Record):
@@ -67,14 +75,33 @@ class Experiment(Record):
     overlapping: int = 0
 
 
+class Selection(Record):
+    """Which part of the cases and models that its configuration names a run asks.
+
+    `of_cases` and `of_models` count those that it names. `only` and `exclude` are patterns,
+    `limit` the first so many, `sample` so many drawn with `seed`. `models` are the patterns that
+    chose among the models; there are none where all are asked.
+    """
+
+    of_cases: int
+    of_models: int
+    only: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    limit: int | None = None
+    sample: int | None = None
+    seed: int | None = None
+    models: tuple[str, ...] = ()
+
+
 class RunStarted(Event):
     """A run exists: all that is needed to repeat it, and who began it where.
 
     `attempt` counts the runs of this experiment from 1, whatever became of them. Where
     `experiment` is `None` (older versions), it counts those of the configuration's digest.
+    `selection` says of how much the run is which part; `None`: it asks all.
     """
 
-    schema_version: ClassVar[int] = 4
+    schema_version: ClassVar[int] = 5
     stream: ClassVar[Stream] = "run"
     run_status: ClassVar[RunStatus | None] = "running"
     audited: ClassVar[bool] = True
@@ -99,6 +126,7 @@ class RunStarted(Event):
     who: str
     where: str
     branched_from: Branch | None = None
+    selection: Selection | None = None
 
 
 _MOST_PLACES = 50

@@ -111,6 +111,49 @@ class FileWritten(OperationEvent):
     sha256: str
 
 
+class ImportedFile(Record):
+    """A file of an import: one that was read, or one that is written."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class NotMapped(Record):
+    """Something in a source that was not taken over. `line` counts from 1, or is a row."""
+
+    path: str
+    line: int | None
+    field: str | None
+    reason: str
+
+
+class CasesImported(OperationEvent):
+    """Cases of another tool were imported: recorded before the files are put in place.
+
+    `about` is the import's id, made of its kind, its options and what was read. `sources` are
+    all files that were read, `written` all that are written. `records` is how many records there
+    were, `cases` how many cases are written. What was not mapped is counted in
+    `not_mapped_count`; `not_mapped` has the first of it, `more_not_mapped` how many of a reason
+    there were beyond. `package` is the importer's, where that is not ours.
+    """
+
+    says: ClassVar[str] = "{kind} {path}: cases: {cases}, not mapped: {not_mapped_count}"
+
+    kind: str
+    path: str
+    options: dict[str, Any]
+    sources: tuple[ImportedFile, ...]
+    written: tuple[ImportedFile, ...]
+    records: int
+    cases: int
+    not_mapped: tuple[NotMapped, ...]
+    not_mapped_count: int
+    more_not_mapped: dict[str, int]
+    code_version: str
+    package: str | None
+
+
 class WorkerJoined(OperationEvent):
     """A worker began to drive shards of the run: its models are open there."""
 

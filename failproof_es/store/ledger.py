@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg.rows import class_row, tuple_row
@@ -349,6 +349,36 @@ def count_events(connection: Connection, after: int | None = None) -> int:
         row = cursor.execute(statement, None if after is None else (after,)).fetchone()
     assert row is not None
     return int(row[0])
+
+
+COUNTED_EXACTLY = 10_000
+"""So many events are counted while somebody waits; of more an upper bound is told."""
+
+
+class EventsBehind(NamedTuple):
+    """How many events follow a position."""
+
+    events: int
+    exact: bool
+    """If not, there are at most so many, and more than `COUNTED_EXACTLY`."""
+
+
+def events_behind(connection: Connection, after: int = 0, most: int | None = None) -> EventsBehind:
+    """How many events follow `after`, counted up to `most`: up to `COUNTED_EXACTLY` without.
+
+    Of more the bound is the number of positions, some of which may hold no event. Its cost does
+    not depend on how many there are.
+    """
+    most = COUNTED_EXACTLY if most is None else most
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute(
+            "SELECT count(*), (SELECT max(notification_id) FROM failproof.stored_events) "
+            "FROM (SELECT FROM failproof.stored_events WHERE notification_id > %s "
+            "ORDER BY notification_id LIMIT %s) AS counted",
+            (after, most + 1),
+        ).fetchone()
+    counted, head = (0, 0) if row is None else (row[0], row[1] or 0)
+    return EventsBehind(counted, True) if counted <= most else EventsBehind(head - after, False)
 
 
 def add_checkpoint(connection: Connection, tree_size: int, note: str) -> None:

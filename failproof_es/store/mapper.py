@@ -79,6 +79,8 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 2): _several_judges,
     # What its plan asks says which experiment; a branch changed nothing and asked nothing again.
     ("RunStarted", 3): lambda payload: {**payload, "experiment": None},
+    # It could not be a part, and a branch reused nothing by its requests.
+    ("RunStarted", 4): lambda payload: {**payload, "selection": None},
     ("RunResumed", 1): lambda payload: {**payload, "packages": {}},
     ("CasesPlanned", 1): lambda payload: {**payload, "questions": []},
     ("RunValidated", 1): _findings,

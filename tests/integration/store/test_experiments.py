@@ -13,7 +13,12 @@ import pytest
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.engine.planning.asked_cases import PlannedCases
-from failproof_es.engine.related_runs.attempts import AttemptNumbers, Attempts, attempts_of
+from failproof_es.engine.related_runs.attempts import (
+    AttemptNumbers,
+    Attempts,
+    attempt_before,
+    attempts_of,
+)
 from failproof_es.events import CasesPlanned, ModelSnapshot, RunStarted
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.reading import experiments
@@ -55,6 +60,16 @@ def write(store: Store, run_id: UUID, *states: tuple[str, bytes]) -> None:
     with store.connect() as connection, connection.transaction():
         connection.execute("SELECT failproof.number_run(%s)", (run_id,))
         connection.execute(query("append"), append_parameters(entries))
+
+
+def damaged(store: Store, like: RunStarted, number: int) -> UUID:
+    """A run of that number which says that it asked the same, and is no run that can be read."""
+    other = uuid4()
+    said = like.model_dump(mode="json") | {"run_number": number, "planned_cases": "no number"}
+    with store.connect() as connection:
+        [plan] = next(iter(connection.execute(query("plan"), (like.originator_id,), binary=True)))
+    write(store, other, ("RunStarted", orjson.dumps(said)), ("CasesPlanned", plan))
+    return other
 
 
 def test_attempts_and_overlapping_runs_are_counted_when_a_run_begins(store: Store) -> None:
@@ -152,6 +167,43 @@ def test_what_is_looked_up_is_what_every_run_in_the_log_says(store: Store, seed:
     assert newest.others_before + len(newest.others) == len(all_of_them.others)
     assert newest.overlapping == all_of_them.overlapping[-1:]
     assert newest.describe() == all_of_them.describe()
+
+
+def test_the_attempt_before_is_found_however_many_came_after(store: Store) -> None:
+    begun = [begin(store, "a", "b").originator_id for _ in range(3)]
+    odd = begin(store, "z").originator_id
+    begun += [begin(store, "a", "b").originator_id for _ in range(22)]
+    near = begin(store, "a", "b", "c").originator_id
+    with store.connect() as connection:
+        assert experiments.is_indexed(connection)
+        found = [attempt_before(connection, each) for each in begun]
+        assert found == [None, *begun[:-1]]
+        assert attempt_before(connection, odd) is None
+        assert attempt_before(connection, near) == begun[-1]
+        with pytest.MonkeyPatch.context() as without:
+            without.setattr(experiments, "index_runs", lambda connection: False)
+            assert [attempt_before(connection, each) for each in begun[:4]] == found[:4]
+            assert attempt_before(connection, near) == begun[-1]
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_damaged_attempt_is_told_as_unreadable(store: Store, indexed: bool) -> None:
+    started = begin(store, "a")
+    first, bad = started.originator_id, damaged(store, started, 2)
+    last = begin(store, "a").originator_id
+    with store.connect() as connection:
+        assert index_runs(connection)
+    if indexed:
+        with store.connect() as connection:
+            told = attempts_of(connection, last)
+    else:
+        told = by_the_log(store, last)
+    assert [(each.run_id, each.status) for each in told.others] == [
+        (first, "running"), (bad, "unreadable")
+    ]  # fmt: skip
+    assert told.others[1].run_number == 2 and told.others[1].unreadable
+    with store.connect() as connection:
+        assert attempt_before(connection, last) == first
 
 
 def test_a_run_that_says_later_what_it_asked_is_counted(store: Store) -> None:

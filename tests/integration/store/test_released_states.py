@@ -6,41 +6,23 @@ Each has a server of its own, because roles and their rights belong to a server.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from failproof_es.engine.replays.replay import replay
-from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import read_after, resolve_run
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.schema.installation import WRITER, SchemaState, install, schema_state
 from failproof_es.store.schema.migration import migrations
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.store.store import Store
-from tests.conftest import fast_folder
+from tests.own_server import own_server
 from tests.released.catalog import catalog
 from tests.released.record import FOLDER, SQL, a_run, command, write_files
 
 STATES = sorted(file.stem for file in FOLDER.glob("*.json"))
-
-
-@contextmanager
-def own_server() -> Iterator[EmbeddedServer]:
-    home = Path(tempfile.mkdtemp(prefix="failproof-es-released-", dir=fast_folder()))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    try:
-        server.ensure_running()
-        yield server
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
 
 
 def make_as_then(url: str, name: str, *, killed: bool = False) -> None:

@@ -15,7 +15,7 @@ import failproof_es
 from failproof_es.cli.progress.state import OBSERVED
 from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.events import AUDITED, EVENTS, EvaluationEvent, Event, OperationEvent, topics
-from failproof_es.events.line import line_of
+from failproof_es.events.line import MADE, line_of
 from failproof_es.ledger import contents, run_reader
 from failproof_es.store.mapper import encode
 from projections.audit_trail import AuditTrail
@@ -37,7 +37,7 @@ def test_every_event_says_what_it_is_to_others(kind: type[Event]) -> None:
     assert issubclass(kind, OperationEvent) == (kind.stream in ("operations", "review"))
     assert kind.run_status is None or kind.stream == "run"
     named = {name.split("[")[0] for _, name, _, _ in Formatter().parse(kind.says) if name}
-    assert named - {"place", "priced"} <= set(kind.model_fields), "it tells fields that it has"
+    assert named - MADE <= set(kind.model_fields), "it tells fields that it has"
     assert kind.not_in_trail <= {"body", "body_encoding", "headers", "stack_trace", "parameters"}
 
 
@@ -48,7 +48,43 @@ def test_every_event_is_told_in_one_line(sample: Event) -> None:
     assert bool(told) == bool(sample.says)
 
 
-@pytest.mark.parametrize("payload", [{}, {"counts": 3}, {"case": []}, {"models": [1, {}]}])
+@pytest.mark.parametrize(
+    ("topic", "payload", "says"),
+    [
+        ("Scored", {"scores": {"accuracy": 1.0, "safe_answer": 0}, "passed": True, "reason": "all"},
+         "passed, accuracy 1, safe answer 0: all"),
+        ("Scored", {"scores": {"accuracy": 0.25}, "passed": False, "reason": ""},
+         "failed, accuracy 0.25"),
+        ("Scored", {"scores": {"accuracy": 1 / 3}, "passed": None, "reason": "a part"},
+         "scored, accuracy 0.333333: a part"),
+        ("Classified", {"primary": "partial_compliance"}, "answer classed as partial compliance"),
+        ("Classified", {"primary": "my class"}, "answer classed as my class"),
+        ("Judged", {"judge": "judge:m", "verdict": None, "problem": "no_object: none"},
+         "judge:m says no_object: none"),
+        ("Judged", {"judge": "judge:m", "problem": None, "verdict": {"items": [
+            {"item": "harm", "verdict": "not_broken", "quote": "No.", "turn": 1, "void": None},
+            {"item": "tone", "verdict": None, "quote": None, "turn": None, "void": "not answered"},
+        ]}}, "judge:m says harm not broken, tone (does not count: not answered)"),
+        ("Judged", {"judge": "m", "problem": None,
+                    "verdict": {"classification": "full_refusal", "confidence": 0.9, "why": None}},
+         "m says classification full refusal, confidence 0.9"),
+    ],
+)  # fmt: skip
+def test_verdicts_are_told_in_words(topic: str, payload: dict[str, object], says: str) -> None:
+    assert line_of(topic, payload) == says
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"scores": 3, "verdict": [], "primary": {}, "passed": []},
+        {"verdict": {"items": [3]}},
+        {"counts": 3},
+        {"case": []},
+        {"models": [1, {}]},
+    ],
+)
 def test_a_payload_that_no_engine_wrote_is_told_as_far_as_it_goes(
     payload: dict[str, object],
 ) -> None:
@@ -69,8 +105,8 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
-        "WorkerLeft", "RunArchived", "RunAttached",
-        "SpendCeilingChanged",
+        "WorkerLeft", "RunArchived", "RunAttached", "CasesImported",
+        "SpendCeilingChanged", "RunImported",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import psycopg
@@ -13,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from failproof_es.store.embedded.server import EmbeddedServer
-from tests.conftest import fast_folder
+from tests.own_server import own_server
 
 
 @pytest.fixture
@@ -55,10 +52,5 @@ def returned(database_url: str) -> Iterator[None]:
 @pytest.fixture
 def other_server() -> Iterator[EmbeddedServer]:
     """A server on which no role of ours exists yet."""
-    home = Path(tempfile.mkdtemp(prefix="failproof-es-roles-", dir=fast_folder()))
-    home.chmod(0o755)
-    server = EmbeddedServer(home)
-    server.ensure_running()
-    yield server
-    server.stop()
-    shutil.rmtree(home, ignore_errors=True)
+    with own_server() as server:
+        yield server

@@ -1,0 +1,268 @@
+"""Imports cases: reads a source, has them written aside, records it, and puts them in place.
+
+The event comes before the files: no file stands there that no event names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.core.case import import_id
+from failproof_es.engine.identity import code_version
+from failproof_es.engine.operations import record_operations
+from failproof_es.events import CasesImported
+from failproof_es.importers.own_suites import SuiteImporter
+from failproof_es.importers.protocol import Findings, Importer, Options, Place
+from failproof_es.importers.registry import IMPORTERS, importer_named
+from failproof_es.importers.run_configuration import configuration_text
+from failproof_es.importers.source import Source, SourceFile
+from failproof_es.importers.suites import CASES, DIALECTS, JUDGED, write_suites
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.store import Store
+from failproof_es.support.atomic_file import atomic_write, describe_write_error
+
+CONFIGURATIONS: Mapping[str, str] = {CASES: "run.yaml", JUDGED: "judged.yaml"}
+_PIECE = 1024 * 1024
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class NewFile(NamedTuple):
+    """A file that is to be written, and where it stands until then."""
+
+    path: Path
+    staged: Path
+    bytes: int
+    sha256: str
+
+
+@dataclass(slots=True)
+class Prepared:
+    """An import that can be recorded: everything was read, and stands aside."""
+
+    importer: Importer
+    source: Source
+    options: Options
+    findings: Findings
+    cases: int = 0
+    files: list[NewFile] = field(default_factory=list)
+
+    @property
+    def import_id(self) -> UUID:
+        """The same for the same kind, options and content, whatever it is called."""
+        document = {
+            "kind": self.importer.name,
+            "options": self.told_options,
+            "sources": sorted((each.sha256, each.bytes) for each in self.source.files),
+        }
+        told = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+        return import_id(hashlib.sha256(told).digest())
+
+    @property
+    def told_options(self) -> dict[str, Any]:
+        """The options that were given."""
+        given = {
+            "columns": dict(self.options.columns),
+            "match": self.options.match,
+            "split": self.options.split,
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+class CaseImport:
+    """One import, from its source to the files. Use it as a context: what stands aside goes."""
+
+    def __init__(self, kind: str, path: Path, output: Path, name: str | None = None) -> None:
+        """Raises `InvalidInput` for an unknown kind and a path where nothing is."""
+        self._importer = importer_named(kind)
+        self._source = Source(path)
+        self._output = output
+        self._name = name_of(name or self._source_name())
+        self._aside = tempfile.TemporaryDirectory(prefix="failproof-es-import-")
+        self._trial = tempfile.TemporaryDirectory(prefix="failproof-es-import-")
+
+    def __enter__(self) -> CaseImport:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._aside.cleanup()
+        self._trial.cleanup()
+
+    def prepare(
+        self, options: Options, models: Sequence[dict[str, Any]], *, force: bool
+    ) -> Prepared:
+        """Read all of the source and write the files aside. Raises `InvalidInput`.
+
+        `models` are asked in place of those that the source names. `force`: files that are there
+        are replaced.
+        """
+        self._require_options(options)
+        prepared = Prepared(self._importer, self._source, options, Findings())
+        aside = Path(self._aside.name)
+        if isinstance(self._importer, SuiteImporter):
+            self._copy(self._importer, prepared, models, aside)
+        else:
+            self._map(prepared, models, aside)
+        self._source.require_unchanged()
+        for staged in sorted(each for each in aside.rglob("*") if each.is_file()):
+            at = self._output / staged.relative_to(aside)
+            prepared.files.append(NewFile(at, staged, *_digested(staged)))
+        there = [each.path for each in prepared.files if each.path.exists()]
+        if there and not force:
+            remedy = "choose another folder, or replace it with --force"
+            raise InvalidInput([Problem("is there already", each, remedy=remedy) for each in there])
+        return prepared
+
+    def _map(self, prepared: Prepared, models: Sequence[dict[str, Any]], aside: Path) -> None:
+        cases = self._importer.cases(self._source, prepared.options, prepared.findings)
+        suites = write_suites(cases, aside, self._name, prepared.findings)
+        prepared.cases = sum(suite.cases for suite in suites)
+        if not suites:
+            raise InvalidInput(self._nothing(prepared.findings))
+        asked = list(models) or self._usable(prepared.findings)
+        for suite in suites:
+            judged = suite.file.name == JUDGED
+            name = f"{self._name}-judged" if judged and len(suites) > 1 else self._name
+            text = configuration_text(name, [suite.file.name], suite.dialect, asked, judged=judged)
+            self._configure(aside / CONFIGURATIONS[suite.file.name], text)
+
+    def _copy(
+        self,
+        importer: SuiteImporter,
+        prepared: Prepared,
+        models: Sequence[dict[str, Any]],
+        aside: Path,
+    ) -> None:
+        findings = prepared.findings
+        dialect, files, prepared.cases = importer.files(self._source, findings)
+        names = []
+        for file in files:
+            inside = self._source.path.is_dir()
+            at = file.resolve().relative_to(self._source.folder) if inside else Path(file.name)
+            names.append(str(at))
+            (aside / at).parent.mkdir(parents=True, exist_ok=True)
+            (aside / at).write_bytes(file.read_bytes())
+        if dialect.name == "benchmark" or CONFIGURATIONS[CASES] in names:
+            said = "no configuration is written: its judge has to be named, or its name is taken"
+            findings.remarks.append(said)
+            return
+        judged = dialect.name == "redteam"
+        skip = bool(findings.not_mapped.count)
+        text = configuration_text(self._name, names, dialect.name, models, judged=judged, skip=skip)
+        self._configure(aside / CONFIGURATIONS[CASES], text)
+
+    def _usable(self, findings: Findings) -> list[dict[str, Any]]:
+        """The models that the source names, but for those whose settings are none here."""
+        usable = []
+        for model in findings.models:
+            text = configuration_text(self._name, [CASES], DIALECTS[CASES], [model], judged=False)
+            trial = Path(self._trial.name) / CONFIGURATIONS[CASES]
+            try:
+                self._configure(trial, text)
+            except InvalidInput:
+                named = f"{model['provider']}:{model['model']}"
+                place = Place(str(self._source.path), None, named)
+                findings.note(place, "the model's settings are not valid here: it is left out")
+            else:
+                usable.append(model)
+        return usable
+
+    def _configure(self, path: Path, text: str) -> None:
+        """Write a configuration. Raises `InvalidInput`: what was named for it may be no model."""
+        path.write_text(text, encoding="utf-8")
+        try:
+            load_configuration(path)
+        except InvalidInput as error:
+            place = self._output / path.name
+            raise InvalidInput([replace(each, path=place) for each in error.problems]) from None
+
+    def _nothing(self, findings: Findings) -> list[Problem]:
+        """Why there is no case."""
+        listed = [
+            Problem(each.reason, Path(each.place.path), each.place.line, each.place.field)
+            for each in findings.not_mapped.listed[:20]
+        ]
+        return [Problem("holds nothing that becomes a case", self._source.path), *listed]
+
+    def _require_options(self, options: Options) -> None:
+        given = {"columns": options.columns, "match": options.match, "split": options.split}
+        wrong = [
+            Problem(f"--{name.removesuffix('s')}: the kind {self._importer.name!r} takes none")
+            for name, value in given.items()
+            if value and name not in self._importer.takes
+        ]
+        if wrong:
+            raise InvalidInput(wrong)
+
+    def _source_name(self) -> str:
+        if self._source.path.is_dir() or not self._source.name.startswith("promptfooconfig"):
+            return self._source.name
+        return self._source.folder.name
+
+
+def record_and_write(store: Store, prepared: Prepared) -> None:
+    """Record the import, then put each file in its place. Raises `InvalidInput`, `ReadOnlyLog`."""
+    record_operations(store, prepared.import_id, [(CasesImported, _told(prepared))])
+    for file in prepared.files:
+        try:
+            atomic_write(file.path, _pieces(file.staged))
+        except OSError as error:
+            said = f"cannot be written: {describe_write_error(file.path, error)}"
+            remedy = "the import is on record, its files are not all in place: run it again"
+            raise InvalidInput([Problem(said, file.path, remedy=remedy)]) from None
+
+
+def _told(prepared: Prepared) -> dict[str, Any]:
+    not_mapped = prepared.findings.not_mapped
+    package = IMPORTERS.package_of(prepared.importer.name)
+    return {
+        "kind": prepared.importer.name,
+        "path": str(prepared.source.path),
+        "options": prepared.told_options,
+        "sources": [_file(each) for each in prepared.source.files],
+        "written": [
+            {"path": str(each.path), "bytes": each.bytes, "sha256": each.sha256}
+            for each in prepared.files
+        ],
+        "records": prepared.findings.read,
+        "cases": prepared.cases,
+        "not_mapped": [
+            {**each.place._asdict(), "reason": each.reason} for each in not_mapped.listed
+        ],
+        "not_mapped_count": not_mapped.count,
+        "more_not_mapped": dict(not_mapped.more),
+        "code_version": code_version(),
+        "package": None if package is None else " ".join(package),
+    }
+
+
+def _file(file: SourceFile) -> dict[str, Any]:
+    return file._asdict()
+
+
+def name_of(text: str) -> str:
+    """The text as the name of a run."""
+    return _NOT_IN_A_NAME.sub("-", text).strip("-._") or "imported"
+
+
+def _digested(path: Path) -> tuple[int, str]:
+    size, digest = 0, hashlib.sha256()
+    for piece in _pieces(path):
+        size += len(piece)
+        digest.update(piece)
+    return size, digest.hexdigest()
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece

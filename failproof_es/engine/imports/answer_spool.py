@@ -1,0 +1,58 @@
+"""Imported answers between reading and recording: in a temporary file, found by what they answer.
+
+A source is read once, whole, before anything is recorded. Memory does not grow with the answers'
+texts.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+_IN_MEMORY = 2**22
+
+AnswerKey = tuple[UUID, str, int]
+"""The prompt, the key of the model, the repetition."""
+
+
+class AnswerSpool:
+    """The fields of `AnswerImported`, by the evaluation that they belong to."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `close`
+        self._places: dict[AnswerKey, tuple[int, int]] = {}
+        self._end = 0
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, key: AnswerKey) -> bool:
+        return key in self._places
+
+    def add(self, key: AnswerKey, fields: dict[str, Any]) -> None:
+        """Keep one answer. Raises `OSError` where the temporary folder is full."""
+        written = orjson.dumps(fields)
+        self._file.seek(self._end)
+        self._file.write(written)
+        self._places[key] = self._end, len(written)
+        self._end += len(written)
+
+    def get(self, key: AnswerKey) -> dict[str, Any] | None:
+        """The answer to this evaluation; `None` where there is none."""
+        place = self._places.get(key)
+        if place is None:
+            return None
+        self._file.seek(place[0])
+        fields: dict[str, Any] = orjson.loads(self._file.read(place[1]))
+        return fields
+
+    def close(self) -> None:
+        """Give back what is on disk."""
+        with suppress(OSError):  # what is buffered may not fit; nobody reads it any more
+            self._file.close()
+
+    __del__ = close

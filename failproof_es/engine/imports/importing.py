@@ -1,0 +1,348 @@
+"""Records a run of another tool: its plan, its answers, what follows from them, its end.
+
+Everything is read before anything is recorded. What is killed in between is completed by importing
+the same source again: the run's id follows from the source's digest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from uuid import UUID, uuid4
+
+from failproof_es.configuration.schema import Gates
+from failproof_es.core.case import run_id as run_id_of
+from failproof_es.core.evaluation import Done, Evaluation, next_action
+from failproof_es.core.evolution import evolve
+from failproof_es.core.run import Run, chunked, fold_run
+from failproof_es.core.tally import Tally
+from failproof_es.dialects import dialect_named
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.drive.local_actions import derive_event
+from failproof_es.engine.drive.retrying_reader import RetryingReader
+from failproof_es.engine.drive.run_stream import Observe, RunStream
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.engine.finish.finalize import scan, seal
+from failproof_es.engine.finish.live_checks import LiveChecks
+from failproof_es.engine.history import (
+    RecordedEvaluation,
+    iterate_evaluations,
+    read_chunk,
+    read_run,
+    read_unfinished,
+)
+from failproof_es.engine.identity import (
+    code_version,
+    current_host,
+    current_user,
+    process_label,
+    versions_of_ours,
+)
+from failproof_es.engine.imports.gathering import Gathered, gather
+from failproof_es.engine.planning.planner import store_documents
+from failproof_es.events import (
+    AnswerImported,
+    CasesPlanned,
+    EvaluationEvent,
+    ModelSnapshot,
+    PricesRecorded,
+    RunCompleted,
+    RunImported,
+    RunResumed,
+    RunStarted,
+    SuiteSnapshot,
+)
+from failproof_es.problems import InvalidInput
+from failproof_es.recorded_runs.records import RecordedRun
+from failproof_es.store.reading.archives import require_attached
+from failproof_es.store.reading.reader import Connection, iterate_stream
+from failproof_es.store.store import Store
+from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
+from failproof_es.store.writing.journal import Journal
+from failproof_es.store.writing.lease import Lease
+
+DIALECT = "checks"
+"""The dialect of every imported case."""
+_AT_ONCE = 50
+"""Evaluations that are recorded together."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """What an import came to."""
+
+    run: Outcome
+    imported: RunImported
+    already: bool
+    """Whether it was on record, complete, before: then nothing was recorded."""
+
+
+async def import_run(
+    source: RecordedRun,
+    store: Store,
+    *,
+    again: bool = False,
+    observe: Observe = lambda event: None,
+) -> ImportOutcome:
+    """Import a run that another tool recorded, or complete an import that was interrupted.
+
+    A source that is on record already is not imported again, unless `again`. Raises
+    `InvalidInput` before anything is recorded where the source cannot be read or holds no answer,
+    and where another version began to import it and planned otherwise; `RunBusy` while another
+    process imports it.
+    """
+    run_id = uuid4() if again else imported_id(source.kind, source.source_sha256)
+    before = await asyncio.to_thread(_read, store, run_id)
+    if before is not None and before.sealed:
+        return _outcome(before, already=True)
+    gathered = await asyncio.to_thread(gather, source)
+    try:
+        with Lease(store.url, run_id, process_label()) as lease:
+            await asyncio.to_thread(lease.acquire)
+            before = await asyncio.to_thread(_read, store, run_id)
+            if before is None:
+                observe(await asyncio.to_thread(_begin, store, run_id, gathered))
+            else:
+                await asyncio.to_thread(_require_same_plan, store, before, gathered)
+            importing = _Importing(store, lease, gathered, observe)
+            run = await importing.carry_on(resumed=before is not None)
+        return _outcome(run, already=False)
+    finally:
+        gathered.close()
+
+
+def imported_id(kind: str, source_sha256: str) -> UUID:
+    """The run of this source: the same on every machine, so that it is imported once."""
+    return run_id_of(f"import\n{kind}\n{source_sha256}")
+
+
+def _outcome(run: Run, *, already: bool) -> ImportOutcome:
+    assert run.imported is not None
+    return ImportOutcome(Outcome.of(run, interrupted=False), run.imported, already)
+
+
+def _read(store: Store, run_id: UUID) -> Run | None:
+    """The run as far as it is on record; `None` where it is not."""
+    with store.connect() as connection:
+        require_attached(connection, run_id)
+        run = fold_run(row.event() for row in iterate_stream(connection, run_id))
+    return run if run.version else None
+
+
+# -- the plan ----------------------------------------------------------------------------------
+
+
+def _begin(store: Store, run_id: UUID, gathered: Gathered) -> RunStarted:
+    """Record the run with its number and its whole plan, in one transaction."""
+    store_documents(store, gathered.cases.spool)
+    source, asked = gathered.source, gathered.cases.asked
+    models = tuple(
+        ModelSnapshot(
+            key=name,
+            provider="imported",
+            model=name,
+            parameters=dict(source.parameters.get(name, {})),
+        )
+        for name in gathered.models
+    )
+    configuration = _configuration(source, gathered, models)
+    draft = RunStarted(
+        originator_id=run_id,
+        originator_version=1,
+        run_id=run_id,
+        timestamp=datetime.now(UTC),
+        name=source.name,
+        run_number=0,
+        attempt=None,
+        experiment=asked.experiment(configuration, models, ()),
+        configuration=configuration,
+        configuration_digest=source.source_sha256,
+        models=models,
+        suites=tuple(
+            SuiteSnapshot(
+                path=each.name,
+                sha256=each.sha256,
+                dialect=DIALECT,
+                cases=len(asked) if len(source.files) == 1 else 0,
+            )
+            for each in source.files
+        ),
+        dialect=DIALECT,
+        planned_cases=len(asked),
+        planned_evaluations=gathered.planned,
+        code_version=code_version(),
+        packages=versions_of_ours(),
+        who=current_user(),
+        where=current_host(),
+    )
+    planned = to_events(_planned(EventHeader.of_run(run_id), gathered), {run_id: 1})
+    return store.begin_run(draft, planned, asked.plan)
+
+
+def _configuration(
+    source: RecordedRun, gathered: Gathered, models: Sequence[ModelSnapshot]
+) -> dict[str, Any]:
+    """What stands in the place of a configuration: what was imported, and its shape."""
+    return {
+        "test_run": {"name": source.name},
+        "prompts": {"path": [each.name for each in source.files], "dialect": DIALECT},
+        "models": [
+            {"key": each.key, "provider": each.provider, "model": each.model} for each in models
+        ],
+        "execution": {"repetitions": gathered.repetitions, "retry_attempts": 0},
+        "imported": {
+            "kind": source.kind,
+            "tool": source.tool,
+            "tool_version": source.tool_version,
+            "source_sha256": source.source_sha256,
+        },
+    }
+
+
+def _planned(header: EventHeader, gathered: Gathered) -> Iterator[Draft]:
+    asked, source = gathered.cases.asked, gathered.source
+    questions = chunked(asked.questions())
+    for chunk, digests in enumerate(chunked(asked.digests())):
+        yield Draft(CasesPlanned, header, chunk=chunk, digests=digests, questions=next(questions))
+    yield Draft(PricesRecorded, header, models=())
+    yield Draft(
+        RunImported,
+        header,
+        kind=source.kind,
+        tool=source.tool,
+        tool_version=source.tool_version,
+        source_sha256=source.source_sha256,
+        files=source.files,
+        began_at=source.began_at,
+        ended_at=source.ended_at,
+        answers=len(gathered.answers),
+        absent=gathered.planned - len(gathered.answers),
+        unmapped=source.remainder.all(),
+        claims=dict(source.claims),
+        who=current_user(),
+        where=current_host(),
+        code_version=code_version(),
+    )
+
+
+def _require_same_plan(store: Store, run: Run, gathered: Gathered) -> None:
+    """Raise `InvalidInput` unless what was begun is what is read of the source now."""
+    started = run.started
+    with store.connect() as connection:
+        chunks = (read_chunk(connection, started.originator_id, each) for each in range(run.chunks))
+        digests = [digest for chunk in chunks for digest in chunk]
+    same = (
+        digests == list(gathered.cases.asked.digests())
+        and [each.key for each in started.models] == gathered.models
+        and started.planned_evaluations == gathered.planned
+    )
+    if not same:
+        raise InvalidInput.because(
+            f"run {started.run_number} is an import of this source that was not completed, by "
+            f"version {started.code_version}, which read it otherwise",
+            remedy="complete it with that version, or import the source anew with --again",
+        )
+
+
+# -- the answers -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Importing:
+    store: Store
+    lease: Lease
+    gathered: Gathered
+    observe: Observe
+
+    async def carry_on(self, *, resumed: bool) -> Run:
+        """Record every answer that is not on record yet, and end the run."""
+        reader = RetryingReader(self.store)
+        run = await reader.read(read_run, self.lease.run_id)
+        checks = LiveChecks(run, scores=False)
+        journal = Journal(
+            self.store.log,
+            lease=self.lease,
+            outage=self.store.outage,
+            on_commit=checks.committed,
+        )
+        stream = RunStream(run, journal, self.observe)
+        try:
+            reading = None
+            if not run.ended:
+                if resumed:
+                    await stream.record(
+                        RunResumed,
+                        who=current_user(),
+                        where=current_host(),
+                        code_version=code_version(),
+                        packages=versions_of_ours(),
+                    )
+                tally = await self._record_all(run, reader, journal, checks)
+                reading = await scan(stream, reader, Gates(), checks)
+                # A run of somebody else's is held to no gate of ours.
+                await stream.record(RunCompleted, counts=tally.counts(), gates={})
+            if stream.run.ended:
+                await seal(stream, reader, reading)
+        finally:
+            await journal.close()
+        return stream.run
+
+    async def _record_all(
+        self, run: Run, reader: RetryingReader, journal: Journal, checks: LiveChecks
+    ) -> Tally:
+        dialect = dialect_named(run.started.dialect)
+        tally = Tally(run.started.planned_evaluations)
+        models = [each.key for each in run.started.models]
+        chunk = 0
+        while chunk < run.chunks:
+            left = await reader.read(read_unfinished, run, chunk, models)
+            chunk = left.next_chunk
+            tally.scored += left.scored
+            tally.abandoned += left.abandoned
+            for first in range(0, len(left.keys), _AT_ONCE):
+                keys = left.keys[first : first + _AT_ONCE]
+                window = await reader.read(_evaluations, keys)
+                record = partial(self._record, journal, dialect, checks)
+                for evaluation in await asyncio.gather(*map(record, window)):
+                    tally.add(evaluation)
+        return tally
+
+    async def _record(
+        self,
+        journal: Journal,
+        dialect: Dialect,
+        checks: LiveChecks,
+        recorded: RecordedEvaluation,
+    ) -> Evaluation:
+        """Record one answer with all that follows from it, in one transaction."""
+        state = recorded.state()
+        header = EventHeader.of_evaluation(recorded.key)
+        events: list[EvaluationEvent] = []
+        checks.begin(recorded)
+        if not state.version:
+            key = recorded.key
+            fields = self.gathered.fields_of(key.prompt_id, key.model_key, key.repetition)
+            imported = Draft(AnswerImported, header, **fields).after(0)
+            assert isinstance(imported, AnswerImported)
+            events.append(imported)
+            state = evolve(state, imported)
+        while True:
+            action = next_action(state, recorded.case, dialect, retry_attempts=0)
+            if isinstance(action, Done):
+                break
+            event = derive_event(dialect, header, state, recorded.case, action)  # type: ignore[arg-type]
+            events.append(event)
+            state = evolve(state, event)
+        await journal.append(*events)
+        checks.end(recorded, finished=True)
+        for each in events:
+            self.observe(each)
+        return state
+
+
+def _evaluations(connection: Connection, keys: Sequence[Any]) -> list[RecordedEvaluation]:
+    return list(iterate_evaluations(connection, keys))

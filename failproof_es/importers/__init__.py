@@ -1,0 +1,1 @@
+"""Importers: each reads the cases of another tool's files, and says what it can't take over."""

@@ -1,0 +1,216 @@
+"""Importers of records: CSV, Parquet, Hugging Face data sets, Inspect's and OpenAI's samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from failproof_es.dialects.kit.json_lines import Defect, parse_object
+from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
+from failproof_es.importers.records import ColumnMap, Unusable, case_of, mapping_of
+from failproof_es.importers.rows import (
+    Rows,
+    read_arrow,
+    read_csv,
+    read_json,
+    read_json_lines,
+    read_parquet,
+)
+from failproof_es.importers.source import OutsideSource, Source
+from failproof_es.problems import InvalidInput, Problem
+
+Reader = Callable[[Source, Path], Rows]
+READERS: Mapping[str, Reader] = {
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".json": read_json,
+    ".parquet": read_parquet,
+    ".arrow": read_arrow,
+}
+_SHARD = re.compile(r"^(?P<split>.+?)-\d{5}-of-\d{5}$")
+_NOT_MAPPED = "the column is not mapped"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordImporter:
+    """An importer of files of records. `defaults` say which field holds what in this kind."""
+
+    name: str
+    says: str
+    suffixes: tuple[str, ...]
+    defaults: Mapping[str, str]
+    match: str
+    blocking: frozenset[str] = frozenset()
+    takes: frozenset[str] = frozenset({"columns", "match"})
+
+    def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
+        """See `Importer.cases`."""
+        return self._cases(source, _files(source, self.suffixes), options, findings)
+
+    def _cases(
+        self, source: Source, files: Sequence[Path], options: Options, findings: Findings
+    ) -> Iterator[ImportedCase]:
+        told: set[str] = set()
+        number = 0
+        for path in files:
+            rows = READERS[path.suffix.lower()](source, path)
+            if not rows.names:
+                raise InvalidInput([Problem("is empty: it holds no record", path)])
+            mapping = mapping_of(rows.names, options, self.defaults, self.match, self.blocking)
+            for name in mapping.unmapped(rows.names):
+                if name not in told:
+                    told.add(name)
+                    findings.note(Place(source.shown(path), None, name), _NOT_MAPPED)
+            _remark(mapping, findings)
+            for place, record in rows.rows:
+                number += 1
+                findings.read += 1
+                try:
+                    yield case_of(record, mapping, place, number, findings)
+                except Unusable as error:
+                    field = place.field if error.field is None else error.field
+                    at = place._replace(field=field)
+                    findings.note(at, f"the case is not written: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class HuggingFaceImporter(RecordImporter):
+    """A data set on disk: a folder of `save_to_disk`, or one of Parquet files with a README."""
+
+    takes: frozenset[str] = frozenset({"columns", "match", "split"})
+
+    def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
+        """See `Importer.cases`."""
+        files = _split_files(source, options.split)
+        return self._cases(source, files, options, findings)
+
+
+def _files(source: Source, suffixes: Sequence[str]) -> list[Path]:
+    files = source.all_files(*suffixes)
+    if not files:
+        said = f"holds no file that ends in {', '.join(suffixes)}"
+        raise InvalidInput([Problem(said, source.path)])
+    if not source.path.is_dir() and source.path.suffix.lower() not in suffixes:
+        said = f"does not end in {' or '.join(suffixes)}"
+        raise InvalidInput(
+            [Problem(said, source.path, remedy="name it so, or choose another kind")]
+        )
+    return files
+
+
+def _split_files(source: Source, chosen: str | None) -> list[Path]:
+    """The files of one split. Raises `InvalidInput` where it is not said which one."""
+    if not source.path.is_dir():
+        raise InvalidInput([Problem("is no folder", source.path, remedy="name the data set's")])
+    splits: dict[str, list[Path]] = {}
+    for path in source.all_files(".parquet", ".arrow"):
+        splits.setdefault(_split_of(source, path), []).append(path)
+    if not splits:
+        said = "holds neither Arrow nor Parquet files"
+        raise InvalidInput([Problem(said, source.path, remedy="name a folder of `save_to_disk`")])
+    for folder in {path.parent for files in splits.values() for path in files}:
+        _check_state(source, folder)
+    if chosen is None and len(splits) == 1:
+        return next(iter(splits.values()))
+    if chosen in splits:
+        return splits[chosen]
+    said = "has several splits" if chosen is None else f"has no split {chosen!r}"
+    known = ", ".join(splits)
+    raise InvalidInput([Problem(said, source.path, remedy=f"--split NAME; there are: {known}")])
+
+
+def _split_of(source: Source, path: Path) -> str:
+    """The name of the split: of its folder and the shards' common name, as far as they say."""
+    folders = list(path.parent.resolve().relative_to(source.folder).parts)
+    shard = _SHARD.match(path.stem)
+    named = shard["split"] if shard else path.stem
+    parts = [each for each in folders if each != "data"]
+    return "/".join([*parts, *([] if named == "data" else [named])]) or source.name
+
+
+def _check_state(source: Source, folder: Path) -> None:
+    """Check what `save_to_disk` says of a folder: its files are there, all of them."""
+    state = folder / "state.json"
+    if not state.is_file():
+        return
+    try:
+        document = parse_object(source.text(state).encode(), "file")
+    except Defect as defect:
+        raise InvalidInput([Problem(defect.message, state, defect.line)]) from None
+    listed = document.get("_data_files")
+    for each in listed if isinstance(listed, list) else []:
+        named = each.get("filename") if isinstance(each, dict) else None
+        if not isinstance(named, str):
+            raise InvalidInput([Problem("names no file", state, field="_data_files")])
+        try:
+            source.within(named, folder)
+        except OutsideSource as error:
+            raise InvalidInput([Problem(f"{named[:100]}: {error}", state)]) from None
+
+
+def _remark(mapping: ColumnMap, findings: Findings) -> None:
+    if "expected" not in mapping.columns:
+        said = "no column holds the expected answer: any answer passes (--column expected=COLUMN)"
+    elif "choices" in mapping.columns:
+        said = "choices are listed with letters, and the answer has to name one of them"
+    else:
+        said = f"an answer passes by --match {mapping.match}"
+    if said not in findings.remarks:
+        findings.remarks.append(said)
+
+
+_PLAIN = {
+    "prompt": "prompt",
+    "expected": "expected",
+    "id": "id",
+    "system": "system",
+    "choices": "choices",
+    "tags": "tags",
+    "suite": "suite",
+}
+CSV = RecordImporter(
+    "csv",
+    "A table with a heading, as CSV or TSV, with a column map.",
+    (".csv", ".tsv"),
+    _PLAIN,
+    "contains",
+)
+PARQUET = RecordImporter(
+    "parquet",
+    "A table as Parquet, with a column map.",
+    (".parquet",),
+    _PLAIN,
+    "contains",
+)
+HUGGING_FACE = HuggingFaceImporter(
+    "hf",
+    "A Hugging Face data set on disk: a folder of `save_to_disk`, or of Parquet files.",
+    (),
+    _PLAIN,
+    "contains",
+)
+INSPECT = RecordImporter(
+    "inspect",
+    "The data set of an Inspect task: its samples as JSON, JSON Lines or CSV.",
+    (".json", ".jsonl", ".csv"),
+    {
+        "prompt": "input",
+        "expected": "target",
+        "id": "id",
+        "choices": "choices",
+        "metadata": "metadata",
+    },
+    "icontains",
+    frozenset({"files", "sandbox", "setup"}),
+)
+OPENAI_EVALS = RecordImporter(
+    "openai-evals",
+    "Samples of OpenAI's evals, as JSON Lines: messages and the ideal answer.",
+    (".jsonl",),
+    {"prompt": "input", "expected": "ideal", "id": "id"},
+    "begins",
+)

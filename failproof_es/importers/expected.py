@@ -1,0 +1,82 @@
+"""What an answer has to be, as one `expected_response` of the dialect `failproof`. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import regex
+
+from failproof_es.dialects.failproof.expectation import MAX_PATTERN_CHARACTERS, defect
+from failproof_es.importers.protocol import Check
+
+_LONGEST_SAID = 120
+_ANYWHERE = "(?s:.*?)"
+_REFERENCE = re.compile(r"\\(?:[1-9]|k<|g<)|\(\?P[=>]")
+
+
+class NotExpressible(Exception):
+    """The checks together have no pattern. `str` says why."""
+
+
+def expected_response(checks: Sequence[Check]) -> str | None:
+    """A text or a pattern that exactly those answers meet that meet all checks.
+
+    `None` without checks. A single text that is to be contained is itself. Raises
+    `NotExpressible`.
+    """
+    if not checks:
+        return None
+    for check in checks:
+        if not check.texts or not all(check.texts):
+            raise NotExpressible("a text that is looked for is empty, or the list of them is")
+    pattern = _pattern(checks)
+    as_it_stands = _is_text(checks) and pattern == checks[0].texts[0]
+    if len(pattern) > MAX_PATTERN_CHARACTERS and not as_it_stands:
+        raise NotExpressible(f"its pattern is longer than {MAX_PATTERN_CHARACTERS:,} characters")
+    if (found := defect(pattern)) is not None:
+        raise NotExpressible(f"its pattern {found.message[:_LONGEST_SAID]}")
+    return pattern
+
+
+def _is_text(checks: Sequence[Check]) -> bool:
+    """Whether there is one text that is to be contained, and nothing else."""
+    [check, *others] = checks
+    plain = check.kind == "contains" and not check.negated and not check.ignore_case
+    return not others and plain and len(check.texts) == 1
+
+
+def _pattern(checks: Sequence[Check]) -> str:
+    """Raises `NotExpressible`."""
+    if _is_text(checks):
+        [text] = checks[0].texts
+        return text if len(text) > MAX_PATTERN_CHARACTERS else escaped(text)
+    if len(checks) == 1 and not checks[0].negated and len(checks[0].texts) == 1:
+        [text] = checks[0].texts
+        if checks[0].kind == "regex" and not checks[0].ignore_case:
+            return text
+    expressions = [text for check in checks if check.kind == "regex" for text in check.texts]
+    if len(expressions) > 1 and any(map(_REFERENCE.search, expressions)):
+        raise NotExpressible("one of several expressions refers to its groups by number")
+    return rf"\A{''.join(map(_looked_for, checks))}(?s:.+)"
+
+
+def escaped(text: str) -> str:
+    """The text as a pattern that finds it. A text without signs of patterns is itself."""
+    return str(regex.escape(text, special_only=True))
+
+
+def _looked_for(check: Check) -> str:
+    texts = check.texts if check.kind == "regex" else [escaped(text) for text in check.texts]
+    one_of = "|".join(f"(?:{text})" for text in texts)
+    group = f"(?i:{one_of})" if check.ignore_case else f"(?:{one_of})"
+    match check.kind:
+        case "equals":
+            found = rf"{group}\Z"
+        case "begins":
+            found = group
+        case "ends":
+            found = rf"{_ANYWHERE}{group}\Z"
+        case _:
+            found = f"{_ANYWHERE}{group}"
+    return f"(?!{found})" if check.negated else f"(?={found})"

@@ -1,0 +1,50 @@
+"""The importer of what this project's dialects read: the files are taken as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.registry import recognise
+from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
+from failproof_es.importers.source import Source
+from failproof_es.problems import InvalidInput, Problems
+
+
+class SuiteImporter:
+    """Files of a dialect, unchanged: they are read by the dialect, and copied."""
+
+    name = "suite"
+    says = "Case files of the five specifications, as they are: read by their dialect, and copied."
+    takes: frozenset[str] = frozenset()
+
+    def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
+        """Nothing: see `files`."""
+        raise InvalidInput.because("case files are copied, not mapped")
+
+    def files(self, source: Source, findings: Findings) -> tuple[Dialect, list[Path], int]:
+        """The dialect, its files and how many cases of them can be asked.
+
+        A defective case stays in its file, and is told. Raises `InvalidInput` where nothing can be
+        asked.
+        """
+        dialect, files = recognise(str(source.path))
+        problems = Problems()
+        for file in files:
+            if source.path.is_dir() and not file.resolve().is_relative_to(source.folder):
+                problems.error("is a link out of the folder", path=file)
+            else:
+                source.check(file)
+        problems.raise_errors()
+        count = sum(1 for _ in dialect.load(list(files), problems))
+        if not count:
+            problems.raise_errors()
+        for each in problems.errors:
+            shown = source.shown(each.path) if each.path is not None else str(source.path)
+            findings.note(Place(shown, each.line, each.field), f"defective: {each.message}")
+        findings.read = count
+        return dialect, list(files), count
+
+
+SUITE = SuiteImporter()

@@ -1,0 +1,109 @@
+"""Reads the files of a promptfoo configuration: YAML, JSON, CSV, text. Code is not read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, parse_yaml
+from failproof_es.importers.protocol import Place
+from failproof_es.importers.rows import read_csv, read_json_lines
+from failproof_es.importers.source import MAX_TEXT_BYTES, OutsideSource, Source
+from failproof_es.problems import InvalidInput, Problem, Problems
+
+NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
+_FILE = "file://"
+_CODE = frozenset({".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".py", ".rb", ".go", ".sh"})
+_DATA = frozenset({".yaml", ".yml", ".json"})
+TEXT = frozenset({".txt", ".md", ".j2", ".jinja", ".njk", ".html", ".xml"})
+
+
+class NotRead(Exception):
+    """A reference is not followed. `str` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A value of a file, and where it stands there."""
+
+    value: Any
+    path: Path
+    shown: str
+    tree: YamlTree | None = None
+    at: Location = ()
+    line: int | None = None
+
+    def place(self, *steps: str | int) -> Place:
+        """Where a part of it stands."""
+        location = (*self.at, *steps)
+        line = self.line if self.tree is None else self.tree.line_of(location)
+        return Place(self.shown, line, dotted(location) or None)
+
+    def part(self, *steps: str | int, value: Any) -> Document:
+        """A part of it, with its value."""
+        at = (*self.at, *steps)
+        return Document(value, self.path, self.shown, self.tree, at, self.line)
+
+
+def read_configuration(source: Source) -> Document:
+    """The configuration that the source is, or that its folder holds. Raises `InvalidInput`."""
+    path = source.path
+    if path.is_dir():
+        path = next((path / name for name in NAMES if (path / name).is_file()), path)
+        if path.is_dir():
+            remedy = f"name the file; its folder would hold one of {', '.join(NAMES)}"
+            raise InvalidInput([Problem("holds no configuration", path, remedy=remedy)])
+    if path.suffix.lower() in _CODE:
+        remedy = "write the configuration as YAML: `promptfoo` itself shows it resolved"
+        raise InvalidInput([Problem("is code, which is not run", path, remedy=remedy)])
+    document = _read_data(source, path)
+    if not isinstance(document.value, dict):
+        raise InvalidInput([Problem("is no promptfoo configuration: it is not a mapping", path)])
+    return document
+
+
+def is_reference(value: Any) -> bool:
+    """Whether it names a file."""
+    return isinstance(value, str) and value.startswith(_FILE)
+
+
+def referred(source: Source, value: str, base: Path) -> list[Path]:
+    """The files that a reference names, one or, with `*`, several. Raises `NotRead`."""
+    named = value.removeprefix(_FILE)
+    stem, _, function = named.rpartition(":")
+    suffix = Path(stem if stem and "/" not in function else named).suffix.lower()
+    if suffix in _CODE:
+        raise NotRead("is code: it is not run")
+    try:
+        if "*" in named:
+            return source.matching(named, base)
+        return [source.within(named, base)]
+    except OutsideSource as error:
+        raise NotRead(str(error)) from None
+
+
+def read_text(source: Source, path: Path) -> str:
+    """The text of a file."""
+    return source.text(path).replace("\r\n", "\n")
+
+
+def read_data(source: Source, path: Path) -> list[Document]:
+    """What a file of data holds: each row of a table, or its one value. Raises `NotRead`."""
+    suffix = path.suffix.lower()
+    if suffix in _DATA:
+        return [_read_data(source, path)]
+    if suffix in (".csv", ".jsonl"):
+        source.check(path, MAX_TEXT_BYTES)
+        rows = (read_csv if suffix == ".csv" else read_json_lines)(source, path)
+        return [Document(record, path, place.path, line=place.line) for place, record in rows.rows]
+    raise NotRead("a file of this kind is not read")
+
+
+def _read_data(source: Source, path: Path) -> Document:
+    shown = source.shown(path)
+    problems = Problems()
+    tree = parse_yaml(Path(shown), source.text(path), problems)
+    problems.raise_errors()
+    assert tree is not None
+    return Document(tree.value, path, shown, tree)

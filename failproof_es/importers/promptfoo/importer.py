@@ -1,0 +1,132 @@
+"""The importer of promptfoo's configurations: a case for each prompt, test and combination."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from failproof_es.importers.promptfoo import assertions
+from failproof_es.importers.promptfoo.assertions import Expected
+from failproof_es.importers.promptfoo.documents import read_configuration
+from failproof_es.importers.promptfoo.models import read_models
+from failproof_es.importers.promptfoo.prompts import Prompt, read_prompts
+from failproof_es.importers.promptfoo.templates import fill
+from failproof_es.importers.promptfoo.tests import MAX_COMBINATIONS, Test, read_tests
+from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
+from failproof_es.importers.records import Unusable
+from failproof_es.importers.source import Source
+from failproof_es.problems import InvalidInput, Problem
+
+_READ = frozenset({"prompts", "tests", "defaultTest", "scenarios", "providers", "targets"})
+_SAYS_NOTHING = frozenset({"description", "$schema"})
+_LONGEST_TAG = 100
+PARTLY = "partly-imported"
+"""The tag of a case of which an assertion was not taken over: it passes more easily here."""
+
+
+class PromptfooImporter:
+    """See `importers.protocol.Importer`."""
+
+    name = "promptfoo"
+    says = "A promptfoo configuration: prompts x tests x assertions, as far as they map."
+    takes: frozenset[str] = frozenset()
+
+    def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
+        """See `Importer.cases`."""
+        configuration = read_configuration(source)
+        for key in configuration.value:
+            if key not in _READ | _SAYS_NOTHING:
+                findings.note(configuration.place(str(key)), "the key is not taken over")
+        findings.models += read_models(configuration, findings)
+        prompts = read_prompts(source, configuration, findings)
+        if not prompts:
+            said = "no prompt can be taken over"
+            raise InvalidInput([Problem(said, configuration.path, field="prompts")])
+        told: set[tuple[Place, str]] = set()
+        for number, test in enumerate(read_tests(source, configuration, findings), 1):
+            findings.read += 1
+            yield from _cases_of(test, number, prompts, findings, told)
+
+
+def _cases_of(
+    test: Test,
+    number: int,
+    prompts: list[Prompt],
+    findings: Findings,
+    told: set[tuple[Place, str]],
+) -> Iterator[ImportedCase]:
+    asked = [each for each in prompts if test.prompts is None or each.label in test.prompts]
+    said = test.broken or (None if asked else "it names no prompt that was taken over")
+    if said is None and test.too_many():
+        said = f"its variables have more than {MAX_COMBINATIONS:,} combinations"
+    if said is not None:
+        findings.note(test.place, f"the case is not written: {said}")
+        return
+    for combination, variables in enumerate(test.combinations(), 1):
+        expected = _expected(test, variables, findings, told)
+        if expected is None:
+            continue
+        several = any(isinstance(each, list) for each in test.variables.values())
+        for index, prompt in enumerate(prompts, 1):
+            if prompt not in asked:
+                continue
+            case_id = f"test-{number}"
+            case_id += f"-vars-{combination}" if several else ""
+            case_id += f"-prompt-{index}" if len(prompts) > 1 else ""
+            try:
+                prefix, suffix = (str(test.options.get(each, "")) for each in ("prefix", "suffix"))
+                turns = prompt.turns(variables, prefix, suffix, findings)
+            except (Unusable, ValueError) as error:
+                place = test.place if isinstance(error, ValueError) else prompt.place
+                findings.note(place, f"the case is not written: {error}")
+                continue
+            yield ImportedCase(
+                case_id,
+                turns,
+                test.place,
+                tuple(expected.checks),
+                tuple(expected.criteria),
+                tuple(expected.refused),
+                _tags(test, expected, prompt if len(prompts) > 1 else None),
+            )
+
+
+def _expected(
+    test: Test, variables: Mapping[str, Any], findings: Findings, told: set[tuple[Place, str]]
+) -> Expected | None:
+    """What the test's assertions come to; `None` where none of them maps."""
+    expected = Expected()
+
+    def filled(text: str) -> str:
+        return fill(text, variables)
+
+    for place, assertion in test.assertions:
+        lost = len(expected.lost)
+        if assertion is None:  # told already
+            expected.undecided += 1
+            continue
+        assertions.add(expected, assertion, filled)
+        for field, said in expected.lost[lost:]:
+            at = place._replace(field=f"{place.field}.{field}" if field else place.field)
+            if (at, said) not in told:  # once for all tests that it is in
+                told.add((at, said))
+                findings.note(at, said)
+    if expected.undecided and not expected.anything:
+        findings.note(test.place, "the case is not written: none of its assertions maps")
+        return None
+    return expected
+
+
+def _tags(test: Test, expected: Expected, prompt: Prompt | None) -> tuple[str, ...]:
+    tags = [PARTLY] if expected.undecided else []
+    if prompt is not None:
+        tags.append(f"prompt:{prompt.label}")
+    if test.description and len(test.description) <= _LONGEST_TAG:
+        tags.append(test.description)
+    for name, value in test.metadata.items():
+        if isinstance(value, str | int | float) and len(tag := f"{name}:{value}") <= _LONGEST_TAG:
+            tags.append(tag)
+    return tuple(dict.fromkeys(tags))
+
+
+PROMPTFOO = PromptfooImporter()

@@ -1,0 +1,136 @@
+"""promptfoo's prompts: texts and conversations, in the configuration and in files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from failproof_es.configuration.yaml_tree import parse_yaml
+from failproof_es.core.case import Turn
+from failproof_es.importers.promptfoo.documents import (
+    TEXT,
+    Document,
+    NotRead,
+    is_reference,
+    read_data,
+    read_text,
+    referred,
+)
+from failproof_es.importers.promptfoo.templates import fill
+from failproof_es.importers.protocol import Findings, Place
+from failproof_es.importers.records import MAX_TEXT, Unusable, messages_of
+from failproof_es.importers.source import Source
+from failproof_es.problems import Problems
+
+_BETWEEN = re.compile(r"\n---[ \t]*\n")
+_NAMES_A_FILE = re.compile(r"[\w./ *-]+\.(?:txt|md|j2|json|jsonl|yaml|yml|csv)\Z")
+_KEYS = frozenset({"id", "label", "raw", "description"})
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt: a text, or messages as JSON values."""
+
+    label: str
+    content: Any
+    place: Place
+
+    def turns(
+        self, variables: Mapping[str, Any], prefix: str, suffix: str, findings: Findings
+    ) -> tuple[Turn, ...]:
+        """What is asked with these variables. Raises `ValueError` and `Unusable`."""
+        if isinstance(self.content, str):
+            text = f"{prefix}{self.content}{suffix}"
+            if len(text) > MAX_TEXT:
+                raise Unusable(f"the prompt is longer than {MAX_TEXT:,} characters")
+            text = fill(text, variables)
+            if not text.strip():
+                raise Unusable("the prompt is empty")
+            return (Turn(role="user", content=text),)
+        if prefix or suffix:
+            raise Unusable("a conversation takes no prefix or suffix")
+        turns = messages_of(self.content, self.place, findings)
+        return tuple(Turn(role=each.role, content=fill(each.content, variables)) for each in turns)
+
+
+def read_prompts(source: Source, configuration: Document, findings: Findings) -> list[Prompt]:
+    """Every prompt of the configuration; what is none goes to `findings`."""
+    given = configuration.value.get("prompts")
+    entries = given if isinstance(given, list) else [] if given is None else [given]
+    found: list[Prompt] = []
+    for index, entry in enumerate(entries):
+        steps: tuple[str | int, ...] = ("prompts", index) if entries is given else ("prompts",)
+        document = configuration.part(*steps, value=entry)
+        try:
+            found += _prompts(source, document, findings)
+        except (NotRead, ValueError) as error:
+            findings.note(document.place(), f"the prompt {error}")
+    return found
+
+
+def _prompts(source: Source, document: Document, findings: Findings) -> Iterator[Prompt]:
+    entry, label = document.value, None
+    if isinstance(entry, dict):
+        for key in entry.keys() - _KEYS:
+            findings.note(document.place(key), "the key of a prompt is not known here")
+        label = entry.get("label")
+        entry = entry.get("raw", entry.get("id"))
+    if not isinstance(entry, str):
+        raise NotRead("is no text")
+    base = document.path.parent
+    if is_reference(entry) or (_NAMES_A_FILE.match(entry) and "\n" not in entry):
+        for path in referred(source, entry, base):
+            yield from _of_file(source, path, label)
+    elif re.match(r"(?:exec|python|https?|langfuse|portkey|helicone)://|\w+:\w+://", entry):
+        raise NotRead("is fetched or run, which is not done")
+    else:
+        yield _prompt(label or entry, entry, document.place())
+
+
+def _of_file(source: Source, path: Path, label: str | None) -> Iterator[Prompt]:
+    suffix = path.suffix.lower()
+    place = Place(source.shown(path), 1)
+    if suffix in (".csv", ".jsonl"):
+        for row in read_data(source, path):
+            value = row.value
+            if suffix == ".csv":
+                value = value.get("prompt", next(iter(value.values()), ""))
+                yield _prompt(label or value, value, row.place())
+            else:
+                yield Prompt(label or path.stem, [value], row.place())
+        return
+    if suffix not in TEXT | {".json", ".yaml", ".yml"}:
+        raise NotRead("is in a file of a kind that is not read")
+    text = read_text(source, path)
+    parts = _BETWEEN.split(text) if suffix == ".txt" else [text]
+    for part in parts:
+        if part.strip():
+            yield _prompt(label or (path.stem if len(parts) == 1 else part), part.strip(), place)
+
+
+def _prompt(label: Any, text: str, place: Place) -> Prompt:
+    said = " ".join(str(label).split())[:60]
+    messages = _messages(text, place)
+    return Prompt(said, text if messages is None else messages, place)
+
+
+def _messages(text: str, place: Place) -> list[Any] | None:
+    """The messages that a text writes as JSON or YAML; `None` where it is a text."""
+    begun = text.lstrip()
+    value: Any = None
+    if begun.startswith("["):
+        try:
+            value = json.loads(begun)
+        except (ValueError, RecursionError):
+            return None
+    elif re.match(r"-\s+role\s*:", begun):
+        tree = parse_yaml(Path(place.path), text, Problems())
+        if tree is None:
+            raise ValueError("looks like a conversation in YAML, and is not YAML")
+        value = tree.value
+    roles = isinstance(value, list) and all(isinstance(e, dict) and "role" in e for e in value)
+    return value if roles and value else None

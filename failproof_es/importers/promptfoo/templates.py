@@ -1,0 +1,42 @@
+"""promptfoo's templates, as far as they only put variables into a text. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from failproof_es.importers.promptfoo.assertions import plain_text
+
+_PLACE = re.compile(r"\{\{-?[ \t\n]*([A-Za-z_]\w*(?:\.\w+)*)[ \t\n]*-?\}\}")
+_ANY = re.compile(r"\{\{|\{%|\{#")
+
+
+def fill(text: str, variables: Mapping[str, Any]) -> str:
+    """The text with its variables filled in. Raises `ValueError` for any other template."""
+    if "{" not in text:
+        return text
+
+    def value(match: re.Match[str]) -> str:
+        return _value(match[1], variables)
+
+    if _ANY.search(_PLACE.sub("", text)):
+        raise ValueError("a template has logic or filters, which are not run")
+    return _PLACE.sub(value, text)
+
+
+def _value(path: str, variables: Mapping[str, Any]) -> str:
+    first, *rest = path.split(".")
+    if first == "env":
+        raise ValueError("a template names an environment variable, which is not read")
+    if first not in variables:
+        raise ValueError("a template names a variable that has no value")
+    value = variables[first]
+    for name in rest:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping | list):
+        raise ValueError("a template writes a list or an object")
+    said = plain_text(value)
+    if _ANY.search(said):
+        raise ValueError("a variable's value is a template itself")
+    return said

@@ -1,0 +1,262 @@
+"""promptfoo's tests: variables and assertions, in the configuration, in files, by scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+from failproof_es.importers.promptfoo import assertions
+from failproof_es.importers.promptfoo.documents import (
+    TEXT,
+    Document,
+    NotRead,
+    is_reference,
+    read_data,
+    read_text,
+    referred,
+)
+from failproof_es.importers.protocol import Findings, Place
+from failproof_es.importers.source import Source
+
+MAX_COMBINATIONS = 100_000
+"""Of the variables of one test that are lists."""
+_KEYS = frozenset({"vars", "assert", "options", "description", "metadata", "prompts"})
+_OPTIONS = frozenset({"prefix", "suffix", "disableVarExpansion"})
+_NOT_HERE = {
+    "threshold": "a threshold has no counterpart: all assertions of a case must hold",
+    "provider": "a case is asked of every model of the configuration",
+    "providers": "a case is asked of every model of the configuration",
+    "assertScoringFunction": "code is not run",
+    "transform": "code is not run",
+    "transformVars": "code is not run",
+    "postprocess": "code is not run",
+    "providerOutput": "a recorded answer is no case",
+}
+
+
+@dataclass(slots=True)
+class Test:
+    """A test with what defaults and scenarios add to it."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of the name
+
+    place: Place
+    variables: dict[str, Any] = field(default_factory=dict)
+    assertions: list[tuple[Place, Any]] = field(default_factory=list)
+    description: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    prompts: list[str] | None = None
+    broken: str | None = None
+    """Why it cannot be asked."""
+
+    def too_many(self) -> bool:
+        """Whether its lists have more combinations than are looked at."""
+        lists = (len(value) for value in self.variables.values() if isinstance(value, list))
+        return not self.options.get("disableVarExpansion") and prod(lists) > MAX_COMBINATIONS
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """The variables, once for each combination of those that are lists."""
+        if self.options.get("disableVarExpansion"):
+            yield dict(self.variables)
+            return
+        listed = {name: v for name, v in self.variables.items() if isinstance(v, list)}
+        for chosen in product(*listed.values()):
+            yield {**self.variables, **dict(zip(listed, chosen, strict=True))}
+
+
+def read_tests(source: Source, configuration: Document, findings: Findings) -> Iterator[Test]:
+    """Every test, the default one's parts included; what is none goes to `findings`."""
+    reader = _Reader(source, findings)
+    value = configuration.value
+    default = Test(configuration.place("defaultTest"))
+    for document in reader.documents(configuration, ("defaultTest",), value.get("defaultTest")):
+        reader.merge(default, document)
+    scenarios = value.get("scenarios")
+    if "tests" in value or not scenarios:
+        given = value.get("tests")
+        for document in reader.documents(configuration, ("tests",), given):
+            yield reader.test(default, document)
+        if given is None:
+            yield _copy(default, configuration.place())
+    for scenario in reader.documents(configuration, ("scenarios",), scenarios):
+        yield from reader.of_scenario(default, scenario)
+
+
+@dataclass(slots=True)
+class _Reader:
+    source: Source
+    findings: Findings
+
+    def documents(
+        self, parent: Document, steps: tuple[str | int, ...], value: Any
+    ) -> Iterator[Document]:
+        """The mappings that a value holds or names, files and lists of them included."""
+        document = parent.part(*steps, value=value)
+        if value is None:
+            return
+        if isinstance(value, list):
+            for index, each in enumerate(value):
+                yield from self.documents(parent, (*steps, index), each)
+        elif isinstance(value, dict) and is_reference(value.get("path")):
+            yield from self.documents(parent, (*steps, "path"), value["path"])
+        elif isinstance(value, dict):
+            yield document
+        elif isinstance(value, str):
+            yield from self._named(document, value)
+        else:
+            self.findings.note(document.place(), "is neither a mapping nor a file")
+
+    def _named(self, document: Document, value: str) -> Iterator[Document]:
+        if "://" in value and not is_reference(value):
+            self.findings.note(document.place(), "is fetched or run, which is not done")
+            return
+        try:
+            for path in referred(self.source, value, document.path.parent):
+                for each in read_data(self.source, path):
+                    if isinstance(each.value, list):
+                        for n, entry in enumerate(each.value):
+                            if isinstance(entry, dict):
+                                yield each.part(n, value=entry)
+                            else:
+                                self.findings.note(each.place(n), "is not a mapping")
+                    elif isinstance(each.value, dict):
+                        yield _of_row(each) if each.tree is None else each
+                    else:
+                        self.findings.note(each.place(), "is not a mapping")
+        except NotRead as error:
+            self.findings.note(document.place(), f"the file {error}")
+
+    def test(self, default: Test, document: Document) -> Test:
+        """A test, on top of the default one."""
+        made = _copy(default, document.place())
+        self.merge(made, document)
+        return made
+
+    def of_scenario(self, default: Test, scenario: Document) -> Iterator[Test]:
+        """Each test of a scenario with each of its configurations."""
+        value = scenario.value
+        for key in value.keys() - {"config", "tests", "description"}:
+            self.findings.note(scenario.place(key), "the key of a scenario is not known here")
+        tests = list(self.documents(scenario, ("tests",), value.get("tests")))
+        for config in self.documents(scenario, ("config",), value.get("config")):
+            base = self.test(default, config)
+            for document in tests:
+                yield self.test(base, document)
+
+    def merge(self, test: Test, document: Document) -> None:
+        """Add what a document says to the test."""
+        value, note = document.value, self.findings.note
+        for key in value:
+            if key not in _KEYS:
+                said = _NOT_HERE.get(key, "the key of a test is not known here")
+                note(document.place(str(key)), said)
+        test.variables.update(self._variables(test, document))
+        asserted = value.get("assert")
+        for n, each in enumerate(asserted if isinstance(asserted, list) else []):
+            if isinstance(each, dict) and each.get("type") == "assert-set":
+                note(document.place("assert", n), "a set of assertions has no counterpart")
+                test.assertions.append((document.place("assert", n), None))
+                continue
+            test.assertions.append((document.place("assert", n), self._valued(document, n, each)))
+        if asserted is not None and not isinstance(asserted, list):
+            note(document.place("assert"), "is not a list of assertions")
+        options = value.get("options")
+        for key in options if isinstance(options, dict) else ():
+            if key in _OPTIONS:
+                test.options[key] = options[key]
+            else:
+                said = _NOT_HERE.get(key, "the option of a test has no counterpart")
+                note(document.place("options", key), said)
+        if isinstance(value.get("metadata"), dict):
+            test.metadata.update(value["metadata"])
+        if isinstance(value.get("description"), str):
+            test.description = value["description"]
+        if "prompts" in value:
+            named = value["prompts"]
+            names = named if isinstance(named, list) else [named]
+            test.prompts = [str(each) for each in names]
+
+    def _variables(self, test: Test, document: Document) -> dict[str, Any]:
+        given = document.value.get("vars")
+        if is_reference(given):
+            found: dict[str, Any] = {}
+            for each in self.documents(document, ("vars",), given):
+                found.update(each.value)
+            given = found
+        if given is None:
+            return {}
+        if not isinstance(given, dict):
+            self.findings.note(document.place("vars"), "is not a mapping")
+            return {}
+        return {str(name): self._value(test, document, name, v) for name, v in given.items()}
+
+    def _value(self, test: Test, document: Document, name: str, value: Any) -> Any:
+        if not is_reference(value):
+            return value
+        try:
+            [path] = referred(self.source, value, document.path.parent)
+            if path.suffix.lower() in TEXT:
+                return read_text(self.source, path)
+            [data] = read_data(self.source, path)
+            return data.value
+        except (NotRead, ValueError) as error:
+            said = str(error) if isinstance(error, NotRead) else "names several files"
+            self.findings.note(document.place("vars", name), f"the file {said}")
+            test.broken = "a variable's file is not read"
+            return None
+
+    def _valued(self, document: Document, n: int, assertion: Any) -> Any:
+        """An assertion, its value read from the file that it names."""
+        if not isinstance(assertion, Mapping) or not is_reference(assertion.get("value")):
+            return assertion
+        try:
+            [path] = referred(self.source, assertion["value"], document.path.parent)
+            if path.suffix.lower() in TEXT:
+                return {**assertion, "value": read_text(self.source, path).strip()}
+            [data] = read_data(self.source, path)
+            return {**assertion, "value": data.value}
+        except (NotRead, ValueError) as error:
+            said = str(error) if isinstance(error, NotRead) else "names several files"
+            self.findings.note(document.place("assert", n, "value"), f"the file {said}")
+            return None
+
+
+def _copy(test: Test, place: Place) -> Test:
+    return Test(
+        place,
+        dict(test.variables),
+        list(test.assertions),
+        test.description,
+        dict(test.options),
+        dict(test.metadata),
+        test.prompts,
+        test.broken,
+    )
+
+
+def _of_row(row: Document) -> Document:
+    """A row of a table as a test: columns are variables, those with `__` say the rest."""
+    if "vars" in row.value or "assert" in row.value:
+        return row
+    made: dict[str, Any] = {"vars": {}, "assert": [], "options": {}, "metadata": {}}
+    for name, text in row.value.items():
+        plain = name.strip()
+        if plain.startswith("__expected"):
+            if str(text).strip():
+                made["assert"].append(assertions.of_text(str(text).strip()))
+        elif plain in ("__prefix", "__suffix"):
+            made["options"][plain[2:]] = text
+        elif plain == "__description":
+            made["description"] = text
+        elif plain.startswith("__metadata:"):
+            made["metadata"][plain.removeprefix("__metadata:")] = text
+        elif plain.startswith("__"):
+            if str(text).strip():
+                made[plain] = text
+        else:
+            made["vars"][plain] = text
+    return Document(made, row.path, row.shown, None, (), row.line)

@@ -1,0 +1,293 @@
+"""Maps a record of a table or a data set to a case: whatever it was read from. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+
+from failproof_es.core.case import Role, Turn
+from failproof_es.dialects.kit.foreign_names import known_name
+from failproof_es.importers.protocol import Check, CheckKind, Findings, ImportedCase, Options, Place
+from failproof_es.problems import Problems
+
+ROLES = ("prompt", "expected", "id", "system", "choices", "tags", "suite", "metadata")
+"""What a column can hold."""
+MATCHES: Mapping[str, tuple[CheckKind, bool] | None] = {
+    "contains": ("contains", False),
+    "icontains": ("contains", True),
+    "equals": ("equals", False),
+    "iequals": ("equals", True),
+    "begins": ("begins", False),
+    "ends": ("ends", False),
+    "regex": ("regex", False),
+    "judge": None,
+}
+"""How an answer is compared with what is expected; `judge`: by judges or people."""
+MAX_TEXT = 1_000_000
+"""A text of a case, in characters."""
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LONGEST_TAG = 100
+_CHOOSE = "Choose one option. End with a line that says `ANSWER:` and the option's letter alone."
+_CHOSEN = r"(?is)\bANSWER\W{{0,10}}{letter}\b(?!.*\bANSWER\W{{0,10}}\w)"
+_FIELDS_OF_MESSAGE = frozenset({"role", "content", "id"})
+"""An `id` is a label that nobody sends."""
+
+
+class Unusable(Exception):
+    """A record is no case. `str` says why, in words that many records may share."""
+
+    def __init__(self, reason: str, field: str | None = None) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMap:
+    """Which column, or dotted path in one, holds what."""
+
+    columns: Mapping[str, str]
+    match: str
+    blocking: frozenset[str] = frozenset()
+    """Fields whose content a case cannot have: a record with one is no case."""
+
+    def unmapped(self, names: Sequence[str]) -> list[str]:
+        """The fields of a record that nothing is made of."""
+        used = {path.partition(".")[0] for path in self.columns.values()}
+        return [each for each in names if each not in used | self.blocking]
+
+
+def mapping_of(
+    names: Sequence[str],
+    options: Options,
+    defaults: Mapping[str, str],
+    match: str,
+    blocking: frozenset[str] = frozenset(),
+) -> ColumnMap:
+    """The mapping for records with these fields. Raises `InvalidInput` with every mistake."""
+    problems = Problems()
+    columns = {role: column for role, column in defaults.items() if column in names}
+    for role, column in options.columns.items():
+        if role not in ROLES:
+            problems.error(
+                f"--column: there is no {role!r} in a case",
+                remedy=f"there are: {', '.join(ROLES)}",
+            )
+        elif column not in names and column.partition(".")[0] not in names:
+            problems.error(
+                f"--column {role}={column}: there is no such column",
+                remedy=f"there are: {_listed(names)}",
+            )
+        else:
+            columns[role] = column
+    if "prompt" not in columns and not problems.errors:
+        meant = next((name for name in names if known_name(name, ["prompt"], ())), "COLUMN")
+        problems.error(
+            "no column is named that holds the prompt",
+            remedy=f"--column prompt={meant}; there are: {_listed(names)}",
+        )
+    if options.match is not None and options.match not in MATCHES:
+        known = ", ".join(MATCHES)
+        problems.error(f"--match: unknown way {options.match!r}", remedy=f"there are: {known}")
+    problems.raise_errors()
+    return ColumnMap(columns, options.match or match, blocking)
+
+
+def case_of(
+    record: Mapping[str, Any], mapping: ColumnMap, place: Place, number: int, findings: Findings
+) -> ImportedCase:
+    """The case of one record. Raises `Unusable`."""
+    for name in mapping.blocking:
+        if record.get(name):
+            raise Unusable(
+                f"`{name}` has no counterpart: a case asks a model and runs nothing", name
+            )
+    turns = _turns(record, mapping, place, findings)
+    expected = _texts(_value(record, mapping, "expected"), "expected")
+    if "expected" in mapping.columns and not any(expected):
+        raise Unusable("the expected answer is empty", mapping.columns["expected"])
+    options = _choices(_value(record, mapping, "choices"))
+    checks: tuple[Check, ...] = ()
+    criteria: tuple[str, ...] = ()
+    if options:
+        turns, checks = _multiple_choice(turns, options, record, mapping)
+    elif expected:
+        checks, criteria = expectations(expected, mapping.match)
+    given = _value(record, mapping, "id")
+    suite = _text(_value(record, mapping, "suite"), "suite")
+    return ImportedCase(
+        case_id=str(number) if given is None else _text(given, "id") or str(number),
+        turns=turns,
+        place=place,
+        checks=checks,
+        criteria=criteria,
+        tags=_tags(record, mapping, place, findings),
+        suite=suite or None,
+    )
+
+
+def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...], tuple[str, ...]]:
+    """The checks, or the criteria for a judge, of an answer that is one of `expected`."""
+    way = MATCHES[match]
+    if way is None:
+        one_of = " or: ".join(expected)
+        return (), (f"Gives this answer, or says the same in other words: {one_of}",)
+    kind, ignore_case = way
+    return (Check(kind, tuple(expected), ignore_case=ignore_case),), ()
+
+
+def messages_of(value: Any, place: Place, findings: Findings) -> tuple[Turn, ...]:
+    """A conversation of `role` and `content`, which ends with the user. Raises `Unusable`."""
+    turns = []
+    for each in value:
+        if not isinstance(each, dict) or not isinstance(each.get("role"), str):
+            raise Unusable("a message has no `role`")
+        if each["role"] not in ("system", "user", "assistant"):
+            raise Unusable("a message's role is none of system, user, assistant")
+        if each.get("tool_calls") or each.get("function_call"):
+            raise Unusable("a message calls tools")
+        for name in sorted(each.keys() - _FIELDS_OF_MESSAGE):
+            if each[name] is not None:
+                said = f"a message's `{name[:40]}` is not sent"
+                findings.note(place, said)
+        turns.append(Turn(role=cast(Role, each["role"]), content=_content(each.get("content"))))
+    if not turns or turns[-1].role != "user":
+        raise Unusable("the conversation does not end with the user")
+    return tuple(turns)
+
+
+def _content(value: Any) -> str:
+    if isinstance(value, list):
+        if not all(isinstance(part, dict) and part.get("type") == "text" for part in value):
+            raise Unusable("a message holds more than text (images, audio, files)")
+        return "\n".join(_required(part.get("text"), "a message's text") for part in value)
+    return _required(value, "a message's content")
+
+
+def _turns(
+    record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
+) -> tuple[Turn, ...]:
+    asked = _value(record, mapping, "prompt")
+    if isinstance(asked, list):
+        turns = messages_of(asked, place, findings)
+    else:
+        text = _text(asked, "prompt")
+        if not text.strip():
+            raise Unusable("the prompt is empty", mapping.columns["prompt"])
+        turns = (Turn(role="user", content=text),)
+    system = _text(_value(record, mapping, "system"), "system")
+    return (Turn(role="system", content=system), *turns) if system.strip() else turns
+
+
+def _multiple_choice(
+    turns: tuple[Turn, ...],
+    options: Sequence[str],
+    record: Mapping[str, Any],
+    mapping: ColumnMap,
+) -> tuple[tuple[Turn, ...], tuple[Check, ...]]:
+    if len(options) > len(_LETTERS):
+        raise Unusable("there are more choices than letters", mapping.columns["choices"])
+    given = _value(record, mapping, "expected")
+    if isinstance(given, list | tuple) and len(given) == 1:
+        given = given[0]
+    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(options):
+        letter = _LETTERS[given]
+    elif isinstance(given, str) and len(given) == 1 and given in _LETTERS[: len(options)]:
+        letter = given
+    elif isinstance(given, str) and options.count(given) == 1:
+        letter = _LETTERS[options.index(given)]
+    else:
+        said = "the expected answer is not the letter, the number from 0 or the text of one choice"
+        raise Unusable(said, mapping.columns.get("expected"))
+    listed = "\n".join(f"{_LETTERS[n]}) {text}" for n, text in enumerate(options))
+    asked = f"{turns[-1].content}\n\n{listed}\n\n{_CHOOSE}"
+    check = Check("regex", (_CHOSEN.format(letter=letter),))
+    return (*turns[:-1], Turn(role="user", content=asked)), (check,)
+
+
+def _tags(
+    record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
+) -> tuple[str, ...]:
+    tags = _listing(_value(record, mapping, "tags"), "tags")
+    found = _value(record, mapping, "metadata")
+    if isinstance(found, str) and found.strip():
+        found = _json(found)
+    for name, value in found.items() if isinstance(found, dict) else ():
+        tag = f"{name}:{_plain(value)}" if isinstance(value, str | int | float) else ""
+        if 0 < len(tag) <= _LONGEST_TAG:
+            tags.append(tag)
+        elif value not in (None, "", [], {}):
+            at = place._replace(field=f"{mapping.columns['metadata']}.{str(name)[:60]}")
+            findings.note(at, "only short texts and numbers become tags")
+    return tuple(dict.fromkeys(tags))
+
+
+def _value(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
+    path = mapping.columns.get(role)
+    if path is None:
+        return None
+    if path in record:
+        return record[path]
+    value: Any = record
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _choices(value: Any) -> list[str]:
+    return _listing(value, "choices")
+
+
+def _listing(value: Any, role: str) -> list[str]:
+    """A list of texts: a list, a JSON list in a text, or texts with commas between them."""
+    if isinstance(value, str):
+        if value.lstrip().startswith("["):
+            value = _json(value)
+        else:
+            return [each.strip() for each in value.split(",") if each.strip()]
+    return _texts(value, role)
+
+
+def _texts(value: Any, role: str) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, list | tuple):
+        return [text for each in value if (text := _text(each, role))]
+    text = _text(value, role)
+    return [text] if text else []
+
+
+def _text(value: Any, role: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float):
+        raise Unusable(f"the {role} is neither a text nor a number")
+    text = _plain(value)
+    if len(text) > MAX_TEXT:
+        raise Unusable(f"the {role} is longer than {MAX_TEXT:,} characters")
+    return text
+
+
+def _plain(value: str | int | float) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _required(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise Unusable(f"{what} is no text")
+    return _text(value, what)
+
+
+def _json(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        raise Unusable("a list or an object in a text is not JSON") from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [name[:60] for name in names[:30]]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -1,0 +1,43 @@
+"""The configuration that runs imported suites. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from failproof_es.configuration.written import yaml_text
+
+EMBEDDED = {"provider": "local", "model": "smollm2", "max_tokens": 200, "temperature": 0.0}
+"""The model that needs no key and no server: for who named none."""
+_PEOPLE = (
+    "# No judge is named: people decide, with `failproof-es review RUN`. To have a model judge,\n"
+    "# name it:\n# judges:\n#   - {provider: ..., model: ...}\n"
+)
+_NO_MODEL = "# No model was named: this one is embedded. Name your own instead.\n"
+
+
+def configuration_text(
+    name: str,
+    suites: Sequence[str],
+    dialect: str,
+    models: Sequence[dict[str, Any]],
+    *,
+    judged: bool,
+    skip: bool = False,
+) -> str:
+    """A configuration that asks these models, the embedded one where there are none.
+
+    `suites` are the files of the cases, which stand beside the configuration. `judged`: people or
+    judges have to decide. `skip`: defective cases are skipped, on record.
+    """
+    document = {
+        "test_run": {"name": name},
+        "models": list(models) or [EMBEDDED],
+        "prompts": {
+            "path": suites[0] if len(suites) == 1 else list(suites),
+            "dialect": dialect,
+            **({"on_invalid": "skip"} if skip else {}),
+        },
+    }
+    before = "" if models else _NO_MODEL
+    return before + yaml_text(document) + (_PEOPLE if judged else "")

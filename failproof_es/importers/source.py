@@ -1,0 +1,187 @@
+"""The source of an import: its files, read within bounds and each with its digest.
+
+Whatever a file names, `file://` references and symbolic links included, is read only where it is
+inside the source's folder. Nothing is fetched and nothing is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.support.regular_file import open_regular
+
+MAX_FILES = 1_000
+MAX_FILE_BYTES = 4 * 1024**3
+MAX_TEXT_BYTES = 16 * 1024**2
+"""A file that is held in memory whole: a configuration, a prompt."""
+MAX_ENTRIES = 10_000
+"""So many names are looked at in a folder."""
+_PIECE = 1024 * 1024
+
+
+class SourceFile(NamedTuple):
+    """A file that was read: its path as it is shown, its size, the SHA-256 of its bytes."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+class OutsideSource(Exception):
+    """A reference leads out of the source's folder, or to no file in it. `str` says which."""
+
+
+@dataclass(slots=True)
+class Source:
+    """A file or a folder to be imported, as it was named."""
+
+    path: Path
+    folder: Path = field(init=False)
+    """Everything is read in here."""
+    _read: dict[Path, SourceFile] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raises `InvalidInput` where there is nothing of that name."""
+        if not self.path.exists():
+            raise InvalidInput([Problem("does not exist", self.path, remedy="check the path")])
+        self.folder = (self.path if self.path.is_dir() else self.path.parent).resolve()
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its suffix, or of the folder."""
+        named = self.path.resolve()
+        return named.name if self.path.is_dir() else named.stem
+
+    @property
+    def files(self) -> list[SourceFile]:
+        """Every file that was read, in the order in which they were."""
+        return list(self._read.values())
+
+    def within(self, named: str, base: Path | None = None) -> Path:
+        """The file that a source's file names. Raises `OutsideSource`.
+
+        `base` is the folder that it is relative to; the source's own, unless given.
+        """
+        if "\x00" in named:
+            raise OutsideSource("is no path")
+        try:
+            found = ((base or self.folder) / named).resolve()
+            inside = found.is_relative_to(self.folder)
+            there = inside and found.is_file()
+        except (OSError, ValueError, RuntimeError):
+            raise OutsideSource("is no path") from None
+        if not inside:
+            raise OutsideSource("leads out of the folder of the source: it is not read")
+        if not there:
+            raise OutsideSource("there is no such file in the folder of the source")
+        return found
+
+    def matching(self, pattern: str, base: Path | None = None) -> list[Path]:
+        """The files that a pattern with `*` names, sorted. Raises `OutsideSource`."""
+        parts = Path(pattern).parts
+        if ".." in parts or Path(pattern).is_absolute() or "\x00" in pattern:
+            raise OutsideSource("leads out of the folder of the source: it is not read")
+        found = []
+        for number, each in enumerate((base or self.folder).glob(pattern)):
+            if number >= MAX_ENTRIES:
+                raise OutsideSource(f"matches more than {MAX_ENTRIES:,} files")
+            resolved = each.resolve()
+            if resolved.is_relative_to(self.folder) and resolved.is_file():
+                found.append(resolved)
+        if not found:
+            raise OutsideSource("there is no such file in the folder of the source")
+        return sorted(found)
+
+    def all_files(self, *suffixes: str) -> list[Path]:
+        """The files of the source with one of these suffixes, sorted; itself where it is a file.
+
+        Raises `InvalidInput` for a link that leads out, and for too many files.
+        """
+        if not self.path.is_dir():
+            return [self.path]
+        found: list[Path] = []
+        seen = 0
+        for folder, folders, names in os.walk(self.path):
+            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            for name in sorted(names):
+                seen += 1
+                if seen > MAX_ENTRIES:
+                    said = f"holds more than {MAX_ENTRIES:,} files"
+                    raise InvalidInput([Problem(said, self.path, remedy="name a folder in it")])
+                path = Path(folder) / name
+                if path.suffix.lower() in suffixes and not name.startswith("."):
+                    if not path.resolve().is_relative_to(self.folder):
+                        raise InvalidInput([Problem("is a link out of the folder", path)])
+                    found.append(path)
+        return found
+
+    def shown(self, path: Path) -> str:
+        """A file's path as the user would write it: the way to the source, then in it."""
+        resolved = path.resolve()
+        if not self.path.is_dir():
+            if resolved == self.path.resolve():
+                return str(self.path)
+            return str(self.path.parent / resolved.relative_to(self.folder))
+        return str(self.path / resolved.relative_to(self.folder))
+
+    def check(self, path: Path, most: int = MAX_FILE_BYTES) -> SourceFile:
+        """Note a file as read: its size and digest. Raises `InvalidInput` where it can't be."""
+        resolved = path.resolve()
+        if resolved not in self._read:
+            if len(self._read) >= MAX_FILES:
+                said = f"more than {MAX_FILES:,} files would be read"
+                raise InvalidInput([Problem(said, self.path, remedy="import them in parts")])
+            self._read[resolved] = self._digested(path, most)
+        return self._read[resolved]
+
+    def _digested(self, path: Path, most: int) -> SourceFile:
+        size, digest = 0, hashlib.sha256()
+        with self._opened(path) as file:
+            while piece := file.read(_PIECE):
+                size += len(piece)
+                if size > most:
+                    raise InvalidInput([Problem(f"is larger than {most:,} bytes", path)])
+                digest.update(piece)
+        return SourceFile(self.shown(path), size, digest.hexdigest())
+
+    def text(self, path: Path) -> str:
+        """All of a text file. Raises `InvalidInput` where it is too large or not UTF-8."""
+        self.check(path, MAX_TEXT_BYTES)
+        with self._opened(path) as file:
+            raw = file.read(MAX_TEXT_BYTES + 1)
+        try:
+            return raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = raw[: error.start].count(b"\n") + 1
+            remedy = "save it as UTF-8"
+            raise InvalidInput([Problem("is not UTF-8", path, line, remedy=remedy)]) from None
+
+    def _opened(self, path: Path) -> BinaryIO:
+        try:
+            return open_regular(path)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InvalidInput([Problem(f"cannot be read: {reason}", path)]) from None
+
+    def require_unchanged(self) -> None:
+        """Raises `InvalidInput` where a file is not what it was when it was first read."""
+        changed = [
+            Problem("changed while it was read", Path(was.path), remedy="import it again")
+            for path, was in self._read.items()
+            if self._digested(path, MAX_FILE_BYTES) != was
+        ]
+        if changed:
+            raise InvalidInput(changed)
+
+    def lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
+        """The lines of a file, numbered from 1, without a byte order mark."""
+        self.check(path)
+        with self._opened(path) as file:
+            for number, line in enumerate(file, 1):
+                yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line

@@ -1,0 +1,159 @@
+"""Writes imported cases as suites: what programs decide, and what judges or people decide.
+
+Two files, one for each dialect: `cases.jsonl` in the dialect `failproof` and `judged.jsonl` in
+`redteam`. A case that has both kinds of expectations is in both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from failproof_es.dialects.kit.taken_ids import SeenIds
+from failproof_es.dialects.registry import dialect_named
+from failproof_es.importers.expected import NotExpressible, expected_response
+from failproof_es.importers.protocol import Findings, ImportedCase
+from failproof_es.problems import InvalidInput, Problem, Problems
+
+CASES, JUDGED = "cases.jsonl", "judged.jsonl"
+DIALECTS = {CASES: "failproof", JUDGED: "redteam"}
+MAX_CASES = 1_000_000
+MAX_BYTES = 4 * 1024**3
+"""So much is written of one import."""
+_MOST_ERRORS = 100
+_VARIABLE = re.compile(r"\{\{[ \t]*[^\W\d][\w.-]*[ \t]*\}\}")
+_TITLE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSuite:
+    """A suite that was written, and how many cases it has."""
+
+    file: Path
+    dialect: str
+    cases: int
+
+
+def write_suites(
+    cases: Iterator[ImportedCase], folder: Path, name: str, findings: Findings
+) -> list[WrittenSuite]:
+    """Write the cases into `folder`, which is empty; a suite without cases is not written.
+
+    Raises `InvalidInput` for ids that are taken, for too many cases and for none.
+    """
+    counts = dict.fromkeys(DIALECTS, 0)
+    problems, written = Problems(), 0
+    with SeenIds() as taken, ExitStack() as stack:
+        files = {each: stack.enter_context((folder / each).open("xb")) for each in DIALECTS}
+        for number, case in enumerate(cases, 1):
+            if number > MAX_CASES:
+                said = f"holds more than {MAX_CASES:,} cases"
+                raise InvalidInput([Problem(said, remedy="import it in parts")])
+            if not _claim(case, case.suite or name, taken, problems):
+                continue
+            for file, document in _documents(case, name, findings):
+                line = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+                written += files[file].write(line)
+                if written > MAX_BYTES:
+                    said = f"becomes more than {MAX_BYTES:,} bytes of cases"
+                    raise InvalidInput([Problem(said, remedy="import it in parts")])
+                counts[file] += 1
+            if len(problems.errors) >= _MOST_ERRORS:
+                problems.error(f"stopped after {_MOST_ERRORS} problems")
+                break
+    problems.raise_errors()
+    for file, count in counts.items():
+        if not count:
+            (folder / file).unlink()
+    suites = [
+        WrittenSuite(folder / file, dialect, counts[file])
+        for file, dialect in DIALECTS.items()
+        if counts[file]
+    ]
+    for suite in suites:
+        _require_valid(suite)
+    return suites
+
+
+def _claim(case: ImportedCase, suite: str, taken: SeenIds, problems: Problems) -> bool:
+    at = Path(case.place.path)
+    first = taken.claim(suite, case.case_id, at, case.place.line or 0)
+    if first is not None:
+        problems.error(
+            f"duplicate id {case.case_id[:200]!r}, first used at {first}",
+            path=at,
+            line=case.place.line,
+            remedy="give each case its own id, or map no id: then they are numbered",
+        )
+    return first is None
+
+
+def _documents(
+    case: ImportedCase, name: str, findings: Findings
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The case as the dialects write it, with the file of each."""
+    judged = bool(case.criteria or case.refused)
+    expected = None
+    try:
+        expected = expected_response(case.checks)
+    except NotExpressible as error:
+        findings.note(case.place, f"the case is not written: {error}")
+        if not judged:
+            return
+    else:
+        if case.checks or not judged:
+            yield CASES, _failproof(case, name, expected)
+    if judged:
+        yield JUDGED, _redteam(case, name)
+
+
+def _failproof(case: ImportedCase, name: str, expected: str | None) -> dict[str, Any]:
+    text = case.turns[-1].content
+    asked: dict[str, Any] = {"prompt": text}
+    if _VARIABLE.search(text):  # the text is meant as it stands: nothing is filled in
+        asked = {"prompt": "{{prompt_text}}", "prompt_vars": {"prompt_text": text}}
+    earlier = [turn.model_dump() for turn in case.turns[:-1]]
+    return {
+        "case_id": case.case_id,
+        "suite_id": case.suite or name,
+        **asked,
+        **({} if expected is None else {"expected_response": expected}),
+        **({"tags": list(case.tags)} if case.tags else {}),
+        **({"earlier_messages": earlier} if earlier else {}),
+    }
+
+
+def _redteam(case: ImportedCase, name: str) -> dict[str, Any]:
+    title = " ".join(case.turns[-1].content.split())
+    return {
+        "id": case.case_id,
+        "title": title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…",
+        "category": case.suite or name,
+        "tags": list(case.tags),
+        "severity_expectation": "S2",
+        "turns": [turn.model_dump() for turn in case.turns],
+        "expected_behavior": {
+            "must_do": [],
+            "must_not_do": list(case.refused),
+            "pass_criteria": list(case.criteria),
+        },
+    }
+
+
+def _require_valid(suite: WrittenSuite) -> None:
+    """Have the dialect itself read what was written. Raises `InvalidInput` with every defect."""
+    problems = Problems()
+    for _ in dialect_named(suite.dialect).load([suite.file], problems):
+        pass
+    found = [
+        Problem(f"{each.message} (in case {each.line} of {suite.file.name})", field=each.field)
+        for each in problems.errors
+    ]
+    if found:
+        raise InvalidInput(found[:_MOST_ERRORS])

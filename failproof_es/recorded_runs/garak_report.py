@@ -1,0 +1,202 @@
+"""Reads reports of garak (`*.report.jsonl`): one target, the attempts of its probes.
+
+A case is an attempt's prompt, and each of its outputs is one repetition. What garak's detectors say
+is kept as garak's: no check here decides alike, so the answers are left to people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.events import ImportedError, ImportedReply
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.recorded_runs.json_files import load_json_lines
+from failproof_es.recorded_runs.json_values import Json, list_of, object_of, text_of
+from failproof_es.recorded_runs.plain import digest_of, plain_text, plain_value
+from failproof_es.recorded_runs.records import (
+    SOURCE_ERROR,
+    RecordedAnswer,
+    RecordedRun,
+    Remainder,
+)
+from failproof_es.recorded_runs.sources import digest_of_files, source_file
+
+KIND = "garak-report"
+_DONE = 2
+"""The `status` of an attempt whose outputs the detectors have looked at."""
+_HIT_FROM = 0.5
+_ROLES = ("system", "user", "assistant")
+_NOT_KEPT = {
+    "start_run setup": "it says how garak ran, and may hold keys",
+    "plugin_cache": "it describes garak's own parts",
+    "payload_init": "it describes garak's own parts",
+    "digest": "it repeats what stands in the report",
+    "config": "it says how garak ran, and may hold keys",
+}
+
+
+def read_garak_report(path: Path) -> RecordedRun:
+    """The run in a report. Raises `InvalidInput` where it is none."""
+    file = source_file(path)
+    remainder = Remainder()
+    began = ended = version = None
+    model = None
+    claims: list[Any] = []
+    attempts = 0
+    for number, entry in load_json_lines(path):
+        place = f"line {number}"
+        entry = object_of(entry)
+        match entry.get("entry_type"):
+            case "init":
+                version = text_of(entry.get("garak_version"), remainder, place)
+                began = text_of(entry.get("start_time"), remainder, place)
+            case "completion":
+                ended = text_of(entry.get("end_time"), remainder, place)
+            case "attempt":
+                attempts += 1
+            case "eval" | "probe_summary":
+                claims.append(plain_value(entry, remainder, place))
+            case kind:
+                model = model or _target(entry, remainder, place)
+                why = _NOT_KEPT.get(str(kind), "an entry of this type is not known here")
+                remainder.add(f"entries `{str(kind)[:40]}`", why, place)
+    if not attempts:
+        raise InvalidInput(
+            [
+                Problem(
+                    "is no report of garak: it holds no attempt",
+                    path=path,
+                    remedy="give the file `*.report.jsonl` that garak names at its end",
+                )
+            ]
+        )
+    if ended is None:
+        remainder.add("the end of the run", "the report has none: garak was stopped", "the end")
+    return RecordedRun(
+        kind=KIND,
+        tool="garak",
+        tool_version=version,
+        name=f"garak {model or path.stem}",
+        files=(file,),
+        paths=(path,),
+        source_sha256=digest_of_files((file,)),
+        answers=_answers(path, model or "unknown", remainder),
+        remainder=remainder,
+        began_at=began,
+        ended_at=ended,
+        claims={"entries": claims},
+    )
+
+
+def _target(setup: Json, remainder: Remainder, place: str) -> str | None:
+    """The model that was asked: garak has called it target and model."""
+    for kind, name in (
+        ("plugins.target_type", "plugins.target_name"),
+        ("plugins.model_type", "plugins.model_name"),
+    ):
+        of_type = text_of(setup.get(kind), remainder, place)
+        named = text_of(setup.get(name), remainder, place)
+        if of_type or named:
+            return "/".join(each for each in (of_type, named) if each)
+    return None
+
+
+def _answers(path: Path, model: str, remainder: Remainder) -> Iterator[RecordedAnswer]:
+    """Each attempt stands twice: as it was answered, and as it was looked at."""
+    done = {
+        str(object_of(entry).get("uuid"))
+        for _, entry in load_json_lines(path)
+        if object_of(entry).get("entry_type") == "attempt"
+        and object_of(entry).get("status") == _DONE
+    }
+    for number, entry in load_json_lines(path):
+        attempt = object_of(entry)
+        if attempt.get("entry_type") != "attempt":
+            continue
+        place = f"line {number}"
+        if attempt.get("status") != _DONE:
+            if str(attempt.get("uuid")) in done:
+                continue  # it comes again, with what the detectors said
+            remainder.add("an attempt's verdicts", "no detector has looked at it", place)
+        yield from _attempt(attempt, model, place, remainder)
+
+
+def _attempt(
+    attempt: Json, model: str, place: str, remainder: Remainder
+) -> Iterator[RecordedAnswer]:
+    probe = text_of(attempt.get("probe_classname"), remainder, place) or "unknown"
+    case = Case(
+        dialect="checks",
+        case_id=f"{probe} {attempt.get('seq')} {str(attempt.get('uuid'))[:8]}".strip(),
+        suite_id=probe,
+        turns=_turns(attempt.get("prompt"), remainder, place),
+        expectation={"checks": []},
+        category=probe.partition(".")[0],
+        document=plain_value(
+            {name: attempt.get(name) for name in ("uuid", "goal", "intent") if attempt.get(name)},
+            remainder,
+            place,
+        ),
+    )
+    detectors = object_of(attempt.get("detector_results"))
+    outputs = list_of(attempt.get("outputs"))
+    if attempt.get("reverse_translation_outputs"):
+        remainder.add("translated outputs", "the outputs as they came are kept", place)
+    if not outputs:
+        remainder.add("an attempt without an output", "it is an error of the source", place)
+    for at, output in enumerate(outputs or [None]):
+        text = _text(output, remainder, place)
+        scores = plain_value(
+            {
+                name: given[at]
+                for name, given in detectors.items()
+                if isinstance(given, list) and at < len(given)
+            },
+            remainder,
+            place,
+        )
+        said = "garak recorded no output: its generator gave none"
+        yield RecordedAnswer(
+            case=case,
+            model=model,
+            place=f"{place}, output {at + 1}",
+            sample_sha256=digest_of(plain_value(attempt, Remainder(), place)),
+            replies=() if text is None else (ImportedReply(text=text),),
+            source_scores=scores,
+            source_metadata=plain_value(object_of(attempt.get("notes")), remainder, place),
+            source_passed=_passed(scores),
+            error=None if text is not None else ImportedError(kind=SOURCE_ERROR, message=said),
+        )
+
+
+def _passed(scores: Json) -> bool | None:
+    """Whether no detector calls the output a hit; `None` where none has looked at it."""
+    given = [each for each in scores.values() if type(each) in (int, float)]
+    return all(each < _HIT_FROM for each in given) if given else None
+
+
+def _text(output: Any, remainder: Remainder, place: str) -> str | None:
+    """An output: a message with a text, and in older reports the text itself."""
+    said = output.get("text") if isinstance(output, dict) else output
+    return plain_text(said, remainder, place) if isinstance(said, str) else None
+
+
+def _turns(prompt: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
+    """The prompt: a conversation, or in older reports a message or the text itself."""
+    turns = []
+    for each in map(object_of, list_of(object_of(prompt).get("turns"))):
+        text = _text(each.get("content"), remainder, place)
+        if text is None or each.get("role") not in _ROLES:
+            said = "only text of system, user and assistant is asked here"
+            remainder.add("a turn of a prompt", said, place)
+            continue
+        turns.append(Turn(role=each["role"], content=text))
+    if turns:
+        return tuple(turns)
+    text = _text(prompt, remainder, place)
+    if text is None:
+        remainder.add("an attempt without a prompt", "its question is the empty text", place)
+    return (Turn(role="user", content=text or ""),)

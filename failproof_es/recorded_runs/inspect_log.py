@@ -1,0 +1,319 @@
+"""Reads logs of Inspect (`.eval`, or its JSON): one run of one task and one model.
+
+`inspect_program` reads the file by Inspect's own reader, in a process of its own; here its JSON
+is mapped. The question is what was sent: the messages before the first that the model generated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.events import ImportedError, ImportedReply, SourceFile, ToolCall, Usage
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.recorded_runs.inspect_process import Lines, read_lines
+from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by
+from failproof_es.recorded_runs.json_values import (
+    Json,
+    list_of,
+    object_of,
+    text_of,
+    texts_of,
+    written,
+)
+from failproof_es.recorded_runs.plain import (
+    count_of,
+    digest_of,
+    plain_text,
+    plain_value,
+    seconds_as_ms,
+)
+from failproof_es.recorded_runs.records import (
+    SOURCE_ERROR,
+    RecordedAnswer,
+    RecordedRun,
+    Remainder,
+)
+from failproof_es.recorded_runs.sources import digest_of_files, source_file
+
+KIND = "inspect-log"
+_ROLES = ("system", "user", "assistant")
+_LEFT_OUT = {
+    "events": "the conversation is kept, not the steps of the program around it",
+    "timelines": "the conversation is kept, not the steps of the program around it",
+    "store": "it is the state of the program around the model",
+    "attachments": "they stand where they are used",
+}
+_NOT_KEPT = ("sandbox", "files", "setup", "limit", "error_retries", "invalidation")
+_FINISH = {"max_tokens": "length", "model_length": "length"}
+"""Where the words differ from those of this program."""
+
+
+def read_inspect_log(path: Path) -> RecordedRun:
+    """The run in a log. Raises `InvalidInput` where Inspect is missing or cannot read it."""
+    file = source_file(path)
+    lines = read_lines(path)
+    return run_of(path, lines, files=(file,))
+
+
+def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedRun:
+    """The run that `inspect_program` writes as these lines, the header first."""
+    header = object_of(next(lines, {}).get("header"))
+    spec = object_of(header.get("eval"))
+    stats = object_of(header.get("stats"))
+    remainder = Remainder()
+    model = text_of(spec.get("model"), remainder, "eval.model") or "unknown"
+    claims = plain_value(
+        {"status": header.get("status"), "results": header.get("results")}, remainder, "results"
+    )
+    parameters = plain_value(
+        {
+            name: value
+            for name, value in object_of(spec.get("model_generate_config")).items()
+            if value is not None and name not in ("extra_headers", "extra_body")
+        },
+        remainder,
+        "eval.model_generate_config",
+    )
+    task = text_of(spec.get("task"), remainder, "eval.task") or path.stem
+    mapped = checks_of(spec.get("scorers"), remainder)
+    version = text_of(object_of(spec.get("packages")).get("inspect_ai"), remainder, "eval.packages")
+    return RecordedRun(
+        kind=KIND,
+        tool="Inspect",
+        tool_version=version,
+        name=task,
+        files=files,
+        paths=(path,),
+        source_sha256=digest_of_files(files),
+        answers=_answers(lines, partial(_answer, task, model, mapped, remainder), path),
+        remainder=remainder,
+        parameters={model: parameters},
+        began_at=text_of(stats.get("started_at") or spec.get("created"), remainder, "stats"),
+        ended_at=text_of(stats.get("completed_at"), remainder, "stats"),
+        claims=claims,
+    )
+
+
+def _answers(lines: Lines, answer: Any, path: Path) -> Iterator[RecordedAnswer]:
+    taken: set[tuple[str, int]] = set()
+    for line in lines:
+        if "sample" not in line:
+            continue
+        sample = line["sample"]
+        if not isinstance(sample, dict):
+            raise InvalidInput([Problem("a sample is no object", path=path)])
+        yield answer(sample, object_of(line.get("left_out")), taken)
+
+
+def _answer(
+    task: str,
+    model: str,
+    mapped: Any,
+    remainder: Remainder,
+    sample: Json,
+    left_out: Json,
+    taken: set[tuple[str, int]],
+) -> RecordedAnswer:
+    epoch = count_of(sample.get("epoch")) or 1
+    named = plain_text(str(sample.get("id")), remainder, "sample id")
+    place = f"sample {named}, epoch {epoch}"
+    if (named, epoch) in taken:
+        remainder.add("an id that stands twice", "counted as one more repetition", place)
+    taken.add((named, epoch))
+    for what, count in left_out.items():
+        if count and what in _LEFT_OUT:
+            remainder.add(f"{what} of a sample", _LEFT_OUT[what], place)
+    for what in _NOT_KEPT:
+        if sample.get(what):
+            remainder.add(f"{what} of a sample", "an imported answer has no place for it", place)
+    asked, answered = _split(sample, remainder, place)
+    output = object_of(sample.get("output"))
+    replies = _replies(output, answered, remainder, place)
+    error = _error(sample, output, replies, remainder, place)
+    target = texts_of(sample.get("target"), remainder, place)
+    document = {name: sample.get(name) for name in ("id", "input", "target", "choices")}
+    usage, cost = _used(sample, output, model)
+    scores = _scores(sample.get("scores"), replies, remainder, place)
+    case = Case(
+        dialect="checks",
+        case_id=named,
+        suite_id=task,
+        turns=asked,
+        expectation={"checks": mapped(target)},
+        document=plain_value(
+            {name: value for name, value in document.items() if value is not None},
+            remainder,
+            place,
+        ),
+    )
+    return RecordedAnswer(
+        case=case,
+        model=model,
+        place=place,
+        sample_sha256=digest_of(plain_value(sample, Remainder(), place)),
+        replies=replies,
+        messages=tuple(answered) if len(answered) > 1 else (),
+        answered_by=text_of(output.get("model"), remainder, place),
+        usage=usage,
+        latency_ms=seconds_as_ms(output.get("time")) if len(replies) == 1 else None,
+        asked_at=text_of(sample.get("started_at"), remainder, place),
+        source_scores=scores,
+        source_metadata=plain_value(object_of(sample.get("metadata")), remainder, place),
+        source_passed=passed_by(scores),
+        source_cost_usd=cost,
+        error=error,
+    )
+
+
+# -- the conversation --------------------------------------------------------------------------
+
+
+def _split(
+    sample: Json, remainder: Remainder, place: str
+) -> tuple[tuple[Turn, ...], list[dict[str, Any]]]:
+    """What was asked, and the messages from the first on that the model generated."""
+    messages = [each for each in list_of(sample.get("messages")) if isinstance(each, dict)]
+    generated = [
+        at
+        for at, each in enumerate(messages)
+        if each.get("role") == "assistant" and each.get("source") == "generate"
+    ]
+    assistants = [at for at, each in enumerate(messages) if each.get("role") == "assistant"]
+    first = generated[0] if generated else assistants[-1] if assistants else len(messages)
+    asked = messages[:first] if messages else _input(sample.get("input"))
+    turns = []
+    for each in asked:
+        if each.get("role") not in _ROLES or each.get("tool_calls"):
+            said = "what is asked has no place for it; the document of the case holds the input"
+            remainder.add(f"a message of role {each.get('role')} in the question", said, place)
+            continue
+        content = _said(each.get("content"), remainder, place)
+        turns.append(Turn(role=each["role"], content=content))
+    if not turns:
+        turns.append(Turn(role="user", content=""))
+        remainder.add("a sample without a message", "its question is the empty text", place)
+    answered = [plain_value(_kept(each), remainder, place) for each in messages[first:]]
+    return tuple(turns), answered
+
+
+def _kept(message: Json) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if value is not None}
+
+
+def _input(given: Any) -> list[dict[str, Any]]:
+    if isinstance(given, list):
+        return [each for each in given if isinstance(each, dict)]
+    return [{"role": "user", "content": given}]
+
+
+def _said(content: Any, remainder: Remainder, place: str) -> str:
+    """The text of a message; of parts that are no text it is said that they are missing."""
+    if isinstance(content, str):
+        return plain_text(content, remainder, place)
+    texts = []
+    for part in list_of(content):
+        kind = object_of(part).get("type")
+        if kind == "text" and isinstance(part.get("text"), str):
+            texts.append(plain_text(part["text"], remainder, place))
+        else:
+            said = "only text is asked and answered here"
+            remainder.add(f"content of type {kind} in a message", said, place)
+    return "\n".join(texts)
+
+
+def _replies(
+    output: Json, answered: list[dict[str, Any]], remainder: Remainder, place: str
+) -> tuple[ImportedReply, ...]:
+    """Each message that the model generated; the last one is what was scored."""
+    found = [
+        ImportedReply(
+            text=_said(each.get("content"), Remainder(), place),
+            tool_calls=_tool_calls(each.get("tool_calls"), remainder, place),
+        )
+        for each in answered
+        if each.get("role") == "assistant"
+    ]
+    choice = object_of(next(iter(list_of(output.get("choices"))), None))
+    if choice:
+        message = object_of(choice.get("message"))
+        last = ImportedReply(
+            text=_said(message.get("content"), remainder, place),
+            tool_calls=_tool_calls(message.get("tool_calls"), remainder, place),
+            finish_reason=_finish(choice.get("stop_reason")),
+        )
+        if found and (found[-1].text, found[-1].tool_calls) == (last.text, last.tool_calls):
+            found.pop()
+        found.append(last)
+        if len(list_of(output.get("choices"))) > 1:
+            remainder.add("further choices of an answer", "the first one was scored", place)
+    return tuple(found)
+
+
+def _tool_calls(given: Any, remainder: Remainder, place: str) -> tuple[ToolCall, ...]:
+    calls = []
+    for each in map(object_of, list_of(given)):
+        arguments = plain_value(each.get("arguments"), remainder, place)
+        text = arguments if isinstance(arguments, str) else written(arguments)
+        name = plain_text(str(each.get("function")), remainder, place)
+        calls.append(
+            ToolCall(id=text_of(each.get("id"), remainder, place), name=name, arguments=text)
+        )
+    return tuple(calls)
+
+
+def _error(
+    sample: Json,
+    output: Json,
+    replies: tuple[ImportedReply, ...],
+    remainder: Remainder,
+    place: str,
+) -> ImportedError | None:
+    said = object_of(sample.get("error")).get("message") or output.get("error")
+    if said is None and not replies:
+        said = "the sample has no answer and no error"
+    if said is None:
+        return None
+    return ImportedError(kind=SOURCE_ERROR, message=plain_text(str(said), remainder, place))
+
+
+def _scores(
+    given: Any, replies: tuple[ImportedReply, ...], remainder: Remainder, place: str
+) -> dict[str, Any]:
+    """Each score under its own name; an explanation that repeats the reply stands there only."""
+    found = {}
+    text = replies[-1].text if replies else None
+    for name, each in object_of(given).items():
+        kept = {key: value for key, value in object_of(each).items() if value not in (None, {}, [])}
+        if text and kept.get("explanation") == text:
+            del kept["explanation"]
+            remainder.add("an explanation that repeats the reply", "it stands there", place)
+        found[name] = kept
+    plain: dict[str, Any] = plain_value(found, remainder, place)
+    return plain
+
+
+def _used(sample: Json, output: Json, model: str) -> tuple[Usage, str | None]:
+    """The tokens and the cost of all calls of the sample where the log sums them, else of the
+    last one. Inspect counts what came from a cache, or went into one, beside the input."""
+    summed = object_of(object_of(sample.get("model_usage")).get(model))
+    used = summed or object_of(output.get("usage"))
+    read = count_of(used.get("input_tokens_cache_read"))
+    wrote = count_of(used.get("input_tokens_cache_write"))
+    charged = count_of(used.get("input_tokens"))
+    usage = Usage(
+        input_tokens=None if charged is None else charged + (read or 0) + (wrote or 0),
+        output_tokens=count_of(used.get("output_tokens")),
+        cached_input_tokens=read,
+        cache_write_tokens=wrote,
+        reasoning_tokens=count_of(used.get("reasoning_tokens")),
+    )
+    cost = used.get("total_cost")
+    return usage, None if cost is None else str(cost)
+
+
+def _finish(given: Any) -> str | None:
+    return _FINISH.get(given, given) if isinstance(given, str) else None

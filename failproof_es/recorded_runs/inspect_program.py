@@ -1,0 +1,63 @@
+"""A program for another Python: reads an Inspect log by Inspect's own reader, writes JSON lines.
+
+It imports nothing of this package, so that Inspect may live in an environment of its own. It runs
+as a process of its own, because a log is untrusted: what it unpacks to is bounded by `MEMORY`.
+
+    python -I inspect_program.py LOG
+
+The first line is the header, then one line for each sample, then how many there were.
+"""
+
+import json
+import sys
+
+MEMORY = 8 * 2**30
+"""Bytes of address space."""
+_LEFT_OUT = {"events", "timelines", "attachments", "store"}
+"""Fields of a sample of which only the size is told."""
+
+
+def main(path: str) -> int:
+    """Write the log to standard output. Returns the exit code; what went wrong is on stderr."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    except (ImportError, ValueError, OSError):
+        pass  # no such bound here
+    try:
+        from inspect_ai.log import read_eval_log, read_eval_log_samples
+    except ImportError as error:
+        _say(f"absent: {error}")
+        return 4
+    try:
+        header = read_eval_log(path, header_only=True)
+        _write({"header": header.model_dump(mode="json", fallback=str, exclude={"samples"})})
+        count = 0
+        samples = read_eval_log_samples(path, all_samples_required=False, resolve_attachments=True)
+        for sample in samples:
+            count += 1
+            left = {name: len(getattr(sample, name, None) or ()) for name in _LEFT_OUT}
+            document = sample.model_dump(mode="json", fallback=str, exclude=_LEFT_OUT)
+            _write({"sample": document, "left_out": left})
+        _write({"end": count})
+    except MemoryError:
+        _say(f"it needs more than {MEMORY // 2**30} GiB of memory")
+        return 3
+    except Exception as error:  # whatever a damaged log raises in there
+        lines = str(error).strip().splitlines()
+        _say(f"{type(error).__name__}: {lines[0] if lines else ''}")
+        return 3
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _write(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

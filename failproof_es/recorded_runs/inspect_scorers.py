@@ -1,0 +1,59 @@
+"""Which of Inspect's scorers our checks decide alike, and what its scores come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from failproof_es.recorded_runs.json_values import list_of, object_of
+from failproof_es.recorded_runs.records import Remainder
+
+_LOCATIONS = {"begin": "starts_with", "end": "ends_with", "any": "contains", "exact": "equals"}
+
+Checks = Callable[[Sequence[str]], list[dict[str, Any]]]
+"""The checks of a case, from its targets."""
+
+
+def checks_of(scorers: Any, remainder: Remainder) -> Checks:
+    """How targets become checks: as those of the log's scorers that decide alike here would.
+
+    What is none of them goes to `remainder`. Without any that is, there is no check.
+    """
+    made = []
+    for each in map(object_of, list_of(scorers)):
+        name = str(each.get("name")).removeprefix("inspect_ai/")
+        options = object_of(each.get("options"))
+        check = _check(name, options)
+        if check is None:
+            said = "no check here decides alike: its verdict is kept as the source's"
+            remainder.add(f"the scorer {name}", said, "eval.scorers")
+        else:
+            made.append(check)
+
+    def checks(targets: Sequence[str]) -> list[dict[str, Any]]:
+        return [{**check, "values": list(targets)} for check in made] if any(targets) else []
+
+    return checks
+
+
+def passed_by(scores: Mapping[str, Any]) -> bool | None:
+    """Whether the source's one score says correct; `None` for another one, and for several."""
+    if len(scores) != 1:
+        return None
+    value = object_of(next(iter(scores.values()))).get("value")
+    if value in ("C", "I") and isinstance(value, str):
+        return value == "C"
+    return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
+
+
+def _check(name: str, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    ignore_case = options.get("ignore_case", True)
+    if not isinstance(ignore_case, bool):
+        return None
+    case = {"ignore_case": True} if ignore_case else {}
+    if name == "includes":
+        return {"kind": "contains", **case}
+    kind = _LOCATIONS.get(str(options.get("location", "end")))
+    if name != "match" or options.get("numeric", False) is not False or kind is None:
+        return None
+    return {"kind": kind, **case, "trim": True, "ignore_punctuation": True}

@@ -1,0 +1,62 @@
+"""Reads JSON files of other tools within bounds of size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.support.regular_file import open_regular
+
+MOST_BYTES = 2**30
+"""A file of JSON is read whole: no longer one than this."""
+MOST_LINE_BYTES = 2**28
+
+
+def load_json(path: Path) -> Any:
+    """The value in a file. Raises `InvalidInput` where there is none, or it is too large."""
+    try:
+        with open_regular(path) as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if len(content) > MOST_BYTES:
+        raise InvalidInput([Problem(f"is larger than {MOST_BYTES // 2**20} MiB", path=path)])
+    return _parsed(content, path, None)
+
+
+def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """The line number and the value of each line that is not blank.
+
+    Raises `InvalidInput` at the first line that is no JSON, or longer than `MOST_LINE_BYTES`.
+    """
+    try:
+        with open_regular(path) as file:
+            number = 0
+            while raw := file.readline(MOST_LINE_BYTES + 1):
+                number += 1
+                if len(raw) > MOST_LINE_BYTES:
+                    said = f"the line is longer than {MOST_LINE_BYTES // 2**20} MiB"
+                    raise InvalidInput([Problem(said, path=path, line=number)])
+                if raw.strip():
+                    yield number, _parsed(raw, path, number)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _parsed(content: bytes, path: Path, line: int | None) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        said = "is no JSON" if line is None else "the line is no JSON"
+        remedy = "check that the file is whole: its writer may have been stopped"
+        at = line or getattr(error, "lineno", None)
+        raise InvalidInput(
+            [Problem(f"{said}: {error}"[:300], path=path, line=at, remedy=remedy)]
+        ) from None
+
+
+def _unreadable(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput([Problem(f"the file can't be read: {error.strerror or error}", path=path)])

@@ -1,0 +1,78 @@
+"""Makes values of an untrusted source ones that the log can hold, and says what was changed.
+
+The log holds JSON of UTF-8 text, finite numbers and integers of 64 bits, not too deep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from typing import Any
+
+import orjson
+
+from failproof_es.recorded_runs.records import Remainder
+
+MAX_DEPTH = 100
+_LARGEST = 2**63 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def plain_text(text: str, remainder: Remainder, where: str) -> str:
+    """The text, with U+FFFD for half a character: no UTF-8 holds one."""
+    if _SURROGATE.search(text) is None:
+        return text
+    remainder.add("half a character (a lone surrogate)", "no text holds it: it is U+FFFD", where)
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def plain_value(value: Any, remainder: Remainder, where: str, depth: int = 0) -> Any:
+    """The value as JSON. What no JSON holds becomes its text, and is said to."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return plain_text(value, remainder, where)
+        case int():
+            if -_LARGEST - 1 <= value <= _LARGEST:
+                return value
+            remainder.add("a whole number beyond 64 bits", "it is kept as text", where)
+            return f"{value:#x}"
+        case float():
+            if math.isfinite(value):
+                return value
+            remainder.add(f"the number {value}", "JSON has none: it is kept as text", where)
+            return str(value)
+        case dict() | list() | tuple() if depth >= MAX_DEPTH:
+            remainder.add("a value", f"it is nested deeper than {MAX_DEPTH} levels", where)
+            return None
+        case dict():
+            return {
+                plain_text(str(key), remainder, where): plain_value(
+                    each, remainder, where, depth + 1
+                )
+                for key, each in value.items()
+            }
+        case list() | tuple():
+            return [plain_value(each, remainder, where, depth + 1) for each in value]
+        case _:
+            remainder.add(f"a value of type {type(value).__name__}", "it is kept as text", where)
+            return plain_text(str(value), remainder, where)
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256, in hexadecimal, of a plain value as canonical JSON."""
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def count_of(value: Any) -> int | None:
+    """A count of tokens: a whole number of 64 bits from 0; `None` for anything else."""
+    return value if type(value) is int and 0 <= value <= _LARGEST else None
+
+
+def seconds_as_ms(value: Any) -> float | None:
+    """Seconds as milliseconds; `None` for what is no time."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) * 1000 if math.isfinite(value) and 0 <= value < 1e12 else None

@@ -1,0 +1,37 @@
+"""The files of a source: their sizes and digests."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from failproof_es.events import SourceFile
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.support.regular_file import open_regular
+
+_PIECE = 2**20
+
+
+def source_file(path: Path) -> SourceFile:
+    """The file's name, size and SHA-256. Raises `InvalidInput` where it cannot be read."""
+    try:
+        with open_regular(path) as stream:
+            found, size = hashlib.sha256(), 0
+            while piece := stream.read(_PIECE):
+                found.update(piece)
+                size += len(piece)
+            digest = found.hexdigest()
+    except OSError as error:
+        said = f"the file can't be read: {error.strerror or error}"
+        raise InvalidInput([Problem(said, path=path)]) from None
+    name = path.name.encode("utf-8", "backslashreplace").decode()
+    return SourceFile(name=name, sha256=digest, bytes=size)
+
+
+def digest_of_files(files: Sequence[SourceFile]) -> str:
+    """The digest of a source: that of its one file, or over those of all, in order of digest."""
+    if len(files) == 1:
+        return files[0].sha256
+    lines = "\n".join(sorted(each.sha256 for each in files))
+    return hashlib.sha256(lines.encode()).hexdigest()

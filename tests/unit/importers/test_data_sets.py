@@ -1,0 +1,242 @@
+"""Tables and data sets: real files of the tools, and files that are wrong, hostile or large."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failproof_es.core.case import Turn
+from failproof_es.importers import suites
+from failproof_es.importers.protocol import MOST_LISTED, Check
+from failproof_es.problems import InvalidInput
+from tests.unit.importers.reading import FILES, counted, read, written
+
+QA = {"prompt": "question", "expected": "answer"}
+
+
+def table(folder: Path, content: str | bytes, name: str = "q.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+# -- files that the tools made ---------------------------------------------------------------
+
+
+def test_a_data_set_of_inspect(tmp_path: Path) -> None:
+    found = read("inspect", FILES / "inspect.jsonl")
+    assert [case.case_id for case in found.cases] == ["river", "prime", "opposite"]
+    river, prime, opposite = found.cases
+    assert river.checks == (Check("contains", ("Danube",), ignore_case=True),)
+    assert river.tags == ("topic:rivers", "level:1")
+    assert "B) 23" in prime.turns[-1].content and "ANSWER:" in prime.turns[-1].content
+    assert opposite.turns == (
+        Turn(role="system", content="Answer in one word."),
+        Turn(role="user", content="What is the opposite of hot?"),
+    )
+    assert opposite.checks[0].texts == ("cold", "cool")
+    [lost] = found.lost  # a sandbox and a file: nothing is run here
+    assert lost.startswith("inspect.jsonl:4:") and "runs nothing" in lost
+    documents = written(found.cases, tmp_path / "out")["cases.jsonl"]
+    assert documents[2]["earlier_messages"] == [
+        {"role": "system", "content": "Answer in one word."}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "chosen"),
+    [("So\nANSWER: B", True), ("answer: **b**", True), ("ANSWER: A\nANSWER: B", True),
+     ("ANSWER: B or rather ANSWER: C", False), ("B", False), ("ANSWER: Both", False)],
+)  # fmt: skip
+def test_a_choice_is_what_is_named_last(answer: str, chosen: bool) -> None:
+    import regex
+
+    [check] = read("inspect", FILES / "inspect.jsonl").cases[1].checks
+    assert bool(regex.search(check.texts[0], answer)) == chosen
+
+
+def test_a_data_set_of_hugging_face_as_it_was_saved() -> None:
+    columns = {"prompt": "question", "expected": "answers.text"}
+    with pytest.raises(InvalidInput, match=r"several splits.*test, train"):
+        read("hf", FILES / "hf_saved", columns=columns)
+    found = read("hf", FILES / "hf_saved", columns=columns, split="test")
+    assert [case.checks[0].texts for case in found.cases] == [("0",), ("8",)]
+    assert found.lost == ["data-00000-of-00001.arrow::source the column is not mapped"]
+
+
+def test_a_data_set_of_hugging_face_as_parquet_and_a_table() -> None:
+    columns = {"prompt": "question", "expected": "answers.text"}
+    found = read("hf", FILES / "hf_parquet", columns=columns)
+    assert len(found.cases) == 5 and found.cases[4].turns[0].content == "What is 4 plus 4?"
+    several = read("parquet", FILES / "table.parquet").cases[1]
+    assert several.checks == (Check("contains", ("argon", "neon")),)
+
+
+def test_samples_of_openais_evals(tmp_path: Path) -> None:
+    shot = {"role": "system", "content": "2+2?", "name": "example_user"}
+    lines = [
+        {"input": [shot, {"role": "user", "content": "3+3?"}], "ideal": "6"},
+        {"input": "Capital of Norway?", "ideal": ["Oslo", "oslo"]},
+        {"input": [{"role": "assistant", "content": "Hm"}], "ideal": "6"},
+    ]
+    path = table(tmp_path, "\n".join(map(json.dumps, lines)), "samples.jsonl")
+    found = read("openai-evals", path)
+    assert [case.checks for case in found.cases] == [
+        (Check("begins", ("6",)),),
+        (Check("begins", ("Oslo", "oslo")),),
+    ]
+    assert found.lost == [
+        "samples.jsonl:1: a message's `name` is not sent",
+        "samples.jsonl:3: the case is not written: the conversation does not end with the user",
+    ]
+
+
+# -- CSV -------------------------------------------------------------------------------------
+
+
+def test_quoted_lines_a_byte_order_mark_and_windows_ends(tmp_path: Path) -> None:
+    path = table(tmp_path, '\ufeffquestion,answer\r\n"What is\n2+2?",4\r\n\r\n"a ""b""?",c\r\n')
+    found = read("csv", path, columns=QA)
+    assert [(case.turns[0].content, case.place.line) for case in found.cases] == [
+        ("What is\n2+2?", 2),
+        ('a "b"?', 5),
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 255, 256, 257])
+def test_every_row_is_a_case(tmp_path: Path, rows: int) -> None:
+    path = table(tmp_path, "prompt,expected\n" + "".join(f"q{n},a{n}\n" for n in range(rows)))
+    found = read("csv", path)
+    assert [case.case_id for case in found.cases] == [str(n + 1) for n in range(rows)]
+    assert len(written(found.cases, tmp_path / "out")["cases.jsonl"]) == rows
+
+
+def test_what_is_lost_in_65_537_rows_is_listed_or_counted(tmp_path: Path) -> None:
+    path = table(tmp_path, "prompt,expected\n" + "q,\n" * 65_537)
+    found = read("csv", path)
+    assert found.cases == [] and found.findings.read == 65_537
+    lost = found.findings.not_mapped
+    assert lost.count == counted(lost) == 65_537 and len(lost.listed) == MOST_LISTED
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is empty"),
+        ("a,a\n1,2\n", "has the column 'a' twice"),
+        ("question,answer\n1\n1,2,3\n", "has 1 cells, the heading has 2\n.*:3: has 3 cells"),
+        (b"question,answer\n\xff,1\n", "not UTF-8"),
+        ('question,answer\n"open,1\n', "q.csv:2: is not CSV"),
+        ("frage,antwort\n1,2\n", "--column prompt=question.*no such column"),
+    ],
+)
+def test_a_table_that_is_wrong_is_refused_with_its_line(
+    tmp_path: Path, content: str | bytes, said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=f"(?s){said}"):
+        read("csv", table(tmp_path, content), columns=QA)
+
+
+def test_without_a_column_map_the_prompts_column_is_suggested(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="--column prompt=question"):
+        read("csv", table(tmp_path, "question,answer\n1,2\n"))
+    with pytest.raises(InvalidInput, match="there is no 'promt' in a case"):
+        read("csv", table(tmp_path, "prompt\n1\n"), columns={"promt": "prompt"})
+
+
+def test_ids_that_are_taken_are_all_told(tmp_path: Path) -> None:
+    found = read("csv", table(tmp_path, "id,prompt\na,1\na,2\nb,3\nb,4\n"))
+    with pytest.raises(InvalidInput, match=r"(?s):3: duplicate id 'a'.*:5: duplicate id 'b'"):
+        written(found.cases, tmp_path / "out")
+
+
+def test_a_prompt_that_looks_like_a_template_is_asked_as_it_stands(tmp_path: Path) -> None:
+    found = read("csv", table(tmp_path, "prompt,expected\nWrite {{name}},a\n"))
+    [document] = written(found.cases, tmp_path / "out")["cases.jsonl"]
+    assert document["prompt_vars"] == {"prompt_text": "Write {{name}}"}
+
+
+@pytest.mark.parametrize(
+    ("given", "letter"), [("B", "B"), (1, "B"), ("two", "B"), ("D", None), (3, None), ("x", None)]
+)
+def test_the_right_choice_is_a_letter_a_number_or_its_text(
+    tmp_path: Path, given: Any, letter: str | None
+) -> None:
+    line = {"input": "Which?", "choices": ["one", "two", "three"], "target": given}
+    found = read("inspect", table(tmp_path, json.dumps(line), "s.jsonl"))
+    assert [rf"ANSWER\W{{0,10}}{letter}\b(" in case.checks[0].texts[0] for case in found.cases] == (
+        [True] if letter else []
+    )
+
+
+def test_a_list_of_json_has_the_number_of_the_record(tmp_path: Path) -> None:
+    path = table(
+        tmp_path, '[{"input": "a", "target": "b"}, {"input": "", "target": "b"}]', "s.json"
+    )
+    found = read("inspect", path)
+    assert [case.turns[0].content for case in found.cases] == ["a"]
+    assert found.lost[0].startswith("s.json::input")
+    with pytest.raises(InvalidInput, match="not a JSON list of objects"):
+        read("inspect", table(tmp_path, "[1]", "n.json"))
+
+
+def test_bounds_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = read("csv", table(tmp_path, "prompt\na\nb\nc\n"))
+    monkeypatch.setattr(suites, "MAX_CASES", 2)
+    with pytest.raises(InvalidInput, match="more than 2 cases"):
+        written(found.cases, tmp_path / "many")
+    monkeypatch.setattr(suites, "MAX_CASES", 3)
+    monkeypatch.setattr(suites, "MAX_BYTES", 100)
+    with pytest.raises(InvalidInput, match="more than 100 bytes"):
+        written(found.cases, tmp_path / "large")
+    monkeypatch.setattr(suites, "MAX_BYTES", 1000)
+    assert len(written(found.cases, tmp_path / "out")["cases.jsonl"]) == 3
+    lines = table(tmp_path, "{}\n" + "[\n" * 1000, "s.jsonl")
+    with pytest.raises(InvalidInput) as refused:
+        read("openai-evals", lines)
+    assert 1 <= len(refused.value.problems) <= 100
+
+
+# -- folders ---------------------------------------------------------------------------------
+
+
+def test_a_damaged_file_and_a_link_out_of_the_folder_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="is not Parquet"):
+        read("parquet", table(tmp_path, b"PAR1" * 20, "t.parquet"))
+    saved = tmp_path / "saved"
+    shutil.copytree(FILES / "hf_saved" / "test", saved)
+    arrow = saved / "data-00000-of-00001.arrow"
+    content = arrow.read_bytes()
+    arrow.write_bytes(content[: len(content) // 2])
+    with pytest.raises(InvalidInput, match=r"Arrow stream|damaged"):
+        read("hf", saved, columns={"prompt": "question"})
+    arrow.unlink()
+    arrow.symlink_to(FILES / "hf_saved" / "test" / arrow.name)
+    with pytest.raises(InvalidInput, match="link out of the folder"):
+        read("hf", saved, columns={"prompt": "question"})
+
+
+def test_what_a_saved_data_set_says_of_its_files_stays_in_its_folder(tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    shutil.copytree(FILES / "hf_saved" / "test", saved)
+    state = json.loads((saved / "state.json").read_text())
+    state["_data_files"] = [{"filename": "../../secret.arrow"}]
+    (saved / "state.json").write_text(json.dumps(state))
+    with pytest.raises(InvalidInput, match="leads out of the folder"):
+        read("hf", saved, columns={"prompt": "question"})
+
+
+def test_a_folder_is_read_in_order_and_a_pipe_is_not(tmp_path: Path) -> None:
+    import os
+
+    (tmp_path / "b").mkdir()
+    table(tmp_path / "b", "prompt\nsecond\n")
+    table(tmp_path, "prompt\nfirst\n", "a.csv")
+    assert {case.turns[0].content for case in read("csv", tmp_path).cases} == {"first", "second"}
+    os.mkfifo(tmp_path / "p.csv")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read("csv", tmp_path / "p.csv")

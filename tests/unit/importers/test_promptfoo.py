@@ -1,0 +1,279 @@
+"""promptfoo's configurations: what maps, what does not, and what is never read or run."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from failproof_es.importers.protocol import Check
+from failproof_es.problems import InvalidInput
+from tests.unit.importers.reading import FILES, Read, read, written
+
+ASK = "prompts: ['{{q}}']\n"
+
+
+def importing(folder: Path, configuration: str, **files: str) -> Read:
+    (folder / "promptfooconfig.yaml").write_text(configuration)
+    for name, content in files.items():
+        (folder / name.replace("__", ".")).write_text(content)
+    return read("promptfoo", folder)
+
+
+def asserting(folder: Path, assertion: str) -> Read:
+    return importing(folder, f"{ASK}tests: [{{vars: {{q: a, x: y}}, assert: [{assertion}]}}]\n")
+
+
+@pytest.mark.parametrize(
+    ("assertion", "check"),
+    [
+        ("{type: equals, value: Oslo}", Check("equals", ("Oslo",))),
+        ("{type: equals, value: 4.0}", Check("equals", ("4",))),
+        ("{type: contains, value: 'in {{x}}'}", Check("contains", ("in y",))),
+        ("{type: not-contains, value: Oslo}", Check("contains", ("Oslo",), negated=True)),
+        ("{type: icontains, value: Oslo}", Check("contains", ("Oslo",), ignore_case=True)),
+        ("{type: contains-any, value: [a, b]}", Check("contains", ("a", "b"))),
+        ("{type: icontains-any, value: 'a, b'}", Check("contains", ("a", "b"), ignore_case=True)),
+        ("{type: starts-with, value: Yes}", Check("begins", ("Yes",))),
+        ("{type: regex, value: '\\d+'}", Check("regex", (r"\d+",))),
+        ("{type: not-regex, value: '\\d+'}", Check("regex", (r"\d+",), negated=True)),
+    ],
+)
+def test_an_assertion_that_a_program_decides_is_a_check(
+    tmp_path: Path, assertion: str, check: Check
+) -> None:
+    found = asserting(tmp_path, assertion)
+    assert [case.checks for case in found.cases] == [(check,)] and found.lost == []
+
+
+def test_all_of_several_texts_are_a_check_each(tmp_path: Path) -> None:
+    [case] = asserting(tmp_path, "{type: icontains-all, value: [a, b]}").cases
+    assert [(check.texts, check.ignore_case) for check in case.checks] == [
+        (("a",), True),
+        (("b",), True),
+    ]
+
+
+def test_what_a_model_grades_is_for_judges_and_people(tmp_path: Path) -> None:
+    found = asserting(
+        tmp_path,
+        "{type: llm-rubric, value: 'is {{x}}'}, {type: not-llm-rubric, value: is rude}, "
+        "{type: contains, value: b}",
+    )
+    suites = written(found.cases, tmp_path / "out")
+    assert suites["judged.jsonl"][0]["expected_behavior"] == {
+        "must_do": [],
+        "must_not_do": ["is rude"],
+        "pass_criteria": ["is y"],
+    }
+    assert suites["cases.jsonl"][0]["expected_response"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "said"),
+    [
+        ("{type: javascript, value: 'output.length'}", "`javascript` is code: it is not run"),
+        ("{type: python, value: 'file://x.py'}", "is code: it is not run"),
+        ("{type: cost, threshold: 1}", "`cost` has no counterpart"),
+        ("{type: 'é\x1b[2J', value: x}".replace("\x1b", "\\e"), "a type that is no name"),
+        ("{type: contains, value: {a: b}}", "neither a text nor a list"),
+        ("{type: contains}", "has no text"),
+        ("{type: contains, value: '{% if x %}'}", "logic or filters"),
+        ("{type: contains, value: '{{env.HOME}}'}", "environment variable"),
+        ("{value: x}", "no `type`"),
+        ("7", "no `type`"),
+    ],
+)
+def test_a_test_of_which_no_assertion_maps_is_no_case(
+    tmp_path: Path, assertion: str, said: str
+) -> None:
+    found = asserting(tmp_path, assertion)
+    assert found.cases == []
+    assert said in found.lost[0] and found.lost[0].startswith("promptfooconfig.yaml:2:tests[0]")
+    assert "none of its assertions maps" in found.lost[-1]
+
+
+def test_a_case_that_passes_more_easily_here_says_so(tmp_path: Path) -> None:
+    found = asserting(tmp_path, "{type: contains, value: b, weight: 2}, {type: cost}")
+    [case] = found.cases
+    assert case.tags == ("partly-imported",)
+    assert [line.split(" ", 1)[0] for line in found.lost] == [
+        "promptfooconfig.yaml:2:tests[0].assert[0].weight",
+        "promptfooconfig.yaml:2:tests[0].assert[1]",
+    ]
+
+
+def test_prompts_times_tests_times_lists(tmp_path: Path) -> None:
+    found = importing(
+        tmp_path,
+        "prompts: ['A {{q}}', 'file://b.txt']\n"
+        "tests: [{vars: {q: [x, y], r: [1, 2]}}, {vars: {q: z}, prompts: ['A {{q}}']}]\n",
+        b__txt="B {{ q }}\n---\nC {{q}}\n",
+    )
+    ids = [case.case_id for case in found.cases]
+    assert len(ids) == len(set(ids)) == 4 * 3 + 1
+    assert ids[0] == "test-1-vars-1-prompt-1" and ids[-1] == "test-2-prompt-1"
+    assert [case.turns[0].content for case in found.cases[:3]] == ["A x", "B x", "C x"]
+
+
+def test_lists_whose_combinations_nobody_could_ask_are_no_cases(tmp_path: Path) -> None:
+    lists = ", ".join(f"v{n}: [1, 2]" for n in range(60))
+    found = importing(tmp_path, f"prompts: [hi]\ntests: [{{vars: {{{lists}}}}}, {{}}]\n")
+    assert len(found.cases) == 1 and "more than 100,000 combinations" in found.lost[0]
+
+
+def test_a_conversation_defaults_and_scenarios(tmp_path: Path) -> None:
+    found = importing(
+        tmp_path,
+        "prompts: ['file://chat.json']\n"
+        "defaultTest: {vars: {tone: kind}, assert: [{type: not-contains, value: damn}]}\n"
+        "scenarios:\n"
+        "  - config: [{vars: {q: a}}, {vars: {q: b}}]\n"
+        "    tests: [{description: first, vars: {}}, {vars: {tone: curt}}]\n",
+        chat__json='[{"role": "system", "content": "Be {{tone}}"},'
+        '{"role": "user", "content": "{{q}}"}]',
+    )
+    asked = [tuple(turn.content for turn in case.turns) for case in found.cases]
+    assert asked == [("Be kind", "a"), ("Be curt", "a"), ("Be kind", "b"), ("Be curt", "b")]
+    assert all(case.checks[0].negated for case in found.cases) and "first" in found.cases[0].tags
+
+
+def test_tests_in_tables_and_files(tmp_path: Path) -> None:
+    found = importing(
+        tmp_path,
+        f"{ASK}tests: ['file://t.csv', 'file://more*.yaml']\n",
+        t__csv='q,__expected,__expected2,__metric\n1,contains: a,"not-equals: b",m\n'
+        "2,Oslo,,\n3,similar(0.8): x,,\n",
+        more1__yaml="- vars: {q: 4}\n",
+    )
+    assert [case.turns[0].content for case in found.cases] == ["1", "2", "4"]
+    assert found.cases[0].checks == (
+        Check("contains", ("a",)),
+        Check("equals", ("b",), negated=True),
+    )
+    assert found.cases[1].checks == (Check("equals", ("Oslo",)),)
+    assert [line.split(" ", 1)[0] for line in found.lost] == [
+        "t.csv:2:__metric", "t.csv:4:assert[0]", "t.csv:4:",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("file://../secret.txt", "leads out of the folder"),
+        ("file:///etc/passwd", "leads out of the folder"),
+        ("file://link.txt", "leads out of the folder"),
+        ("file://missing.txt", "no such file"),
+        ("file://tests.py", "is code: it is not run"),
+        ("file://tests.js:make", "is code: it is not run"),
+        ("file://../*.txt", "leads out of the folder"),
+        ("https://example.com/tests.csv", "fetched or run"),
+        ("huggingface://datasets/x", "fetched or run"),
+    ],
+)
+def test_nothing_is_read_out_of_the_folder_fetched_or_run(
+    tmp_path: Path, reference: str, said: str
+) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    inside = tmp_path / "in"
+    inside.mkdir()
+    (inside / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (inside / "tests.py").write_text("raise SystemExit('run')")
+    found = importing(
+        inside, f"{ASK}tests: ['{reference}', {{vars: {{q: '{reference}'}}}}, {{vars: {{q: a}}}}]\n"
+    )
+    assert said in found.lost[0]
+    kept = [case.turns[0].content for case in found.cases]
+    assert kept[-1] == "a" and "secret" not in kept
+
+
+@pytest.mark.parametrize(
+    "prompt", ["{{q | upper}}", "{% for x in q %}a{% endfor %}", "{{missing}}", "{{q}} {# c #}"]
+)
+def test_a_template_that_is_more_than_variables_is_no_case(tmp_path: Path, prompt: str) -> None:
+    found = importing(tmp_path, f"prompts: ['{prompt}', ok]\ntests: [{{vars: {{q: a}}}}]\n")
+    assert [case.turns[0].content for case in found.cases] == ["ok"]
+    assert "the case is not written: a template" in found.lost[0]
+
+
+def test_a_variable_that_is_a_template_is_no_case_and_one_with_braces_stays(tmp_path: Path) -> None:
+    found = importing(
+        tmp_path, f"{ASK}tests: [{{vars: {{q: '{{{{x}}}}'}}}}, {{vars: {{q: '{{x}}'}}}}]"
+    )
+    assert [case.turns[0].content for case in found.cases] == ["{x}"]
+
+
+def test_models_come_over_and_keys_never_do(tmp_path: Path) -> None:
+    found = importing(
+        tmp_path,
+        "prompts: [hi]\nproviders:\n"
+        "  - openai:chat:gpt-4o-mini\n"
+        "  - {id: 'anthropic:messages:claude-x', config: {apiKey: sk-SECRET, temperature: 0.5}}\n"
+        "  - {'ollama:chat:llama3.2:1b': {config: {seed: 7, top_p: 0.9}}}\n"
+        "  - 'openai:responses:gpt-5'\n  - exec:./x.sh\n  - file://p.py\n  - {}\n",
+    )
+    assert [(each["provider"], each["model"]) for each in found.findings.models] == [
+        ("openai", "gpt-4o-mini"), ("anthropic", "claude-x"), ("ollama", "llama3.2:1b"),
+        ("openai-responses", "gpt-5"),
+    ]  # fmt: skip
+    assert found.findings.models[1]["temperature"] == 0.5
+    assert found.findings.models[2]["parameters"] == {"top_p": 0.9}
+    assert "sk-SECRET" not in repr(found) and len(found.lost) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a: &x [1]\nb: *x\n", "anchor|alias"),
+        ("a: !!python/object:os.system x\n", "tag"),
+        ("[" * 200, "nested|YAML"),
+        ("prompts: [a\n", "not YAML"),
+        ("- a\n", "not a mapping"),
+        ("tests: []\n", "no prompt"),
+        ("", "empty"),
+    ],
+)
+def test_what_is_no_configuration_is_refused(tmp_path: Path, content: str, said: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(InvalidInput, match=said):
+        importing(tmp_path, content)
+    assert time.monotonic() - began < 10
+
+
+def test_a_configuration_that_is_code_or_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="holds no configuration"):
+        read("promptfoo", tmp_path)
+    (tmp_path / "promptfooconfig.js").write_text("throw 1")
+    with pytest.raises(InvalidInput, match="is code, which is not run"):
+        read("promptfoo", tmp_path / "promptfooconfig.js")
+
+
+# -- what `promptfoo init` writes ------------------------------------------------------------
+
+
+def test_what_promptfoo_init_writes(tmp_path: Path) -> None:
+    found = read("promptfoo", FILES / "promptfoo_compare")
+    suites = written(found.cases, tmp_path / "out", found.findings)
+    ids = {name: [each.get("case_id", each.get("id")) for each in suites[name]] for name in suites}
+    assert ids == {
+        "cases.jsonl": [f"test-{test}-prompt-{prompt}" for test in (1, 2) for prompt in (1, 2)],
+        "judged.jsonl": ["test-3-prompt-1", "test-3-prompt-2"],
+    }
+    assert suites["cases.jsonl"][3]["prompt"] == "Write a concise, funny tweet about avocado toast"
+    assert found.lost == [
+        "promptfooconfig.yaml:31:tests[1].assert[1] `javascript` is code: it is not run"
+    ]
+    assert [each["model"] for each in found.findings.models] == ["gpt-5.6-luna", "gpt-5.6-terra"]
+
+
+def test_what_promptfoo_init_writes_for_retrieval_names_code_that_is_not_run(
+    tmp_path: Path,
+) -> None:
+    found = read("promptfoo", FILES / "promptfoo_rag")
+    [case] = found.cases
+    assert case.case_id == "test-3" and "You can also hardcode context" in case.turns[0].content
+    assert [line.split(" ", 1)[1] for line in found.lost] == [
+        "the file is code: it is not run",
+        "the case is not written: a variable's file is not read",
+    ] * 2

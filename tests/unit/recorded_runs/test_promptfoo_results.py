@@ -1,0 +1,104 @@
+"""Results of promptfoo become cases and answers; what has no place is listed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failproof_es.core.case import Turn
+from failproof_es.problems import InvalidInput
+from failproof_es.recorded_runs.promptfoo_results import read_promptfoo_results
+from tests.unit.recorded_runs.reading import FILES, all_of, unmapped
+
+RESULTS = FILES / "promptfoo_results.json"
+
+
+def test_every_result_is_an_answer_of_its_provider_to_its_prompt() -> None:
+    run = read_promptfoo_results(RESULTS)
+    answers = all_of(run)
+    assert (run.tool, run.tool_version, run.name) == (
+        "promptfoo", "0.121.20", "Capitals and greetings",
+    )  # fmt: skip
+    assert len(answers) == 16 and {each.model for each in answers} == {"echo", "answers"}
+    first = answers[0]
+    assert first.case.turns == (Turn(role="user", content="What is the capital of Norway?"),)
+    assert first.replies[0].text == "Oslo, in Norway"
+    assert (first.usage.input_tokens, first.usage.output_tokens) == (9, 2)
+    assert (first.source_cost_usd, first.latency_ms) == ("2.1e-05", 2.0)
+    assert first.source_passed is True
+    chat = answers[1].case.turns
+    assert [each.role for each in chat] == ["system", "user"]
+    assert len({each.case.digest() for each in answers}) == 8
+
+
+def test_assertions_that_a_program_decides_are_checks_and_code_is_none() -> None:
+    run = read_promptfoo_results(RESULTS)
+    by_country = {each.case.document["vars"]["country"]: each.case for each in all_of(run)}
+    checks = {name: case.expectation["checks"] for name, case in by_country.items()}
+    assert checks == {
+        "Norway": [],  # one of its two assertions is code
+        "France": [
+            {"kind": "contains", "values": ["France", "Paris"]},
+            {"kind": "contains", "values": ["Berlin"], "negate": True},
+        ],
+        "Chile": [{"kind": "regex", "values": ["^(Santiago|Lima)"]}],
+        "Nowhere": [],
+    }
+    assert unmapped(run)["an assertion"] == 4
+
+
+def test_a_failed_assertion_is_a_verdict_and_a_failed_call_an_error() -> None:
+    answers = all_of(read_promptfoo_results(RESULTS))
+    errors = [each.error.message for each in answers if each.error is not None]
+    assert errors == ["there is no such place"] * 2
+    assert sum(each.source_passed is False for each in answers) == 4
+
+
+def rewritten(tmp_path: Path, **changed: Any) -> Path:
+    document = json.loads(RESULTS.read_text("utf-8"))
+    document["results"]["results"][:] = document["results"]["results"][:1]
+    document["results"]["results"][0].update(changed)
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"response": None},
+        {"response": {"output": {"a": float("nan")}}},
+        {"response": {"output": "\ud800"}, "cost": 10**400},
+        {"prompt": None, "testCase": "x", "provider": None, "gradingResult": []},
+        {"prompt": {"raw": "[{]"}, "latencyMs": True, "tokenUsage": [1]},
+        {"testCase": {"assert": [{"type": "regex", "value": "("}]}},
+        {"testCase": {"assert": [{"type": "regex", "value": "(a{1000}){1001}"}]}},
+        {"testCase": {"assert": [{}, 1, {"type": "equals"}]}},
+        {"error": {"code": 2**80}, "response": {"error": ["x"]}},
+    ],
+)
+def test_a_result_of_wrong_types_is_an_answer_or_an_error(tmp_path: Path, changed: Any) -> None:
+    [answer] = all_of(read_promptfoo_results(rewritten(tmp_path, **changed)))
+    assert answer.replies or answer.error is not None
+    assert answer.case.digest()
+
+
+def test_an_assertion_for_a_judge_leaves_the_answer_to_people(tmp_path: Path) -> None:
+    rubric = [{"type": "llm-rubric", "value": "is polite"}, {"type": "contains", "value": "Oslo"}]
+    run = read_promptfoo_results(rewritten(tmp_path, testCase={"assert": rubric}))
+    [answer] = all_of(run)
+    assert answer.case.expectation == {"checks": []}
+    assert unmapped(run)["an assertion for a judge"] == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"{}", b'{"results": {}}', b"\xff\xfe"])
+def test_what_is_no_file_of_results_is_refused_with_its_name(
+    tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "odd.json"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match=r"odd\.json"):
+        read_promptfoo_results(path)
