@@ -1,0 +1,74 @@
+"""An evaluation with its outcome and its conversation, for formats that hold both."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from uuid import UUID
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation
+from failproof_es.core.outcome import EvaluationOutcome, Folded
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.evaluation_outcomes import evaluation_outcome
+from failproof_es.engine.history import WINDOW, iterate_evaluations
+from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
+from failproof_es.exports.exporter import require_possible
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reading.archives import require_attached
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """One evaluation of a run that has begun."""
+
+    case: Case
+    outcome: EvaluationOutcome
+    state: Evaluation
+    conversation: tuple[ConversationTurn, ...]
+    """Everything that was sent to the model, and its last answer."""
+    leaves_sha256: str | None
+    """Over the leaf hashes of its events, in version order, as its seal has them (hexadecimal).
+    `None` where an old event has none on record."""
+
+
+_LEAVES = (
+    "SELECT originator_id, array_agg(leaf_hash ORDER BY originator_version) "
+    "FROM failproof.stored_events WHERE originator_id = ANY (%b) GROUP BY originator_id"
+)
+
+
+def evaluated(run: RecordedRun, dialect: Dialect, model: str) -> Iterator[Evaluated]:
+    """The evaluations of one model that have begun, in plan order, a few in memory.
+
+    Raises `ImpossibleHistory` as `exporter.outcomes` does.
+    """
+    planned = run.keys()
+    keys = (key for _, key in planned if key.model_key == model)
+    while window := list(islice(keys, WINDOW)):
+        leaves = _leaves(run, [key.evaluation_id for key in window])
+        for recorded in iterate_evaluations(run.connection, window, up_to=run.up_to):
+            if recorded.history or recorded.broken is not None:
+                folded = Folded.of(recorded.history)
+                outcome = evaluation_outcome(run.run, recorded, folded)
+                require_possible(outcome)
+                spoken = conversation(dialect, recorded.case, folded.state)
+                yield Evaluated(
+                    recorded.case,
+                    outcome,
+                    folded.state,
+                    tuple(spoken),
+                    leaves.get(outcome.evaluation_id),
+                )
+        require_attached(run.connection, run.run_id)
+
+
+def _leaves(run: RecordedRun, evaluations: Sequence[UUID]) -> dict[UUID, str]:
+    rows = run.connection.execute(_LEAVES, (list(evaluations),)).fetchall()
+    return {
+        evaluation: hashlib.sha256(b"".join(map(bytes, hashes))).hexdigest()
+        for evaluation, hashes in rows
+        if None not in hashes
+    }

@@ -1,0 +1,328 @@
+"""`every-eval-ever`: aggregate and per-sample records of the Every Eval Ever format, version 0.3.0.
+
+The aggregate of each model names its samples' file with the SHA-256 of its bytes. A sample's hash
+is what that format says: the SHA-256 of its input and its references. The digest of the case, and
+that over the leaf hashes of its events, are in its metadata.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple, Self
+from uuid import UUID
+
+import orjson
+
+from failproof_es.core.tally import Group
+from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.events import ModelSnapshot
+from failproof_es.exports.evaluated import Evaluated, evaluated
+from failproof_es.exports.exact_json import exact_json
+from failproof_es.exports.exporter import (
+    Export,
+    ExportedFile,
+    LeftOut,
+    Pieces,
+    origin_of,
+    refuse_settings,
+)
+from failproof_es.exports.file_names import file_name
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.recorded_run import RecordedRun
+
+VERSION = "0.3.0"
+_RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
+_SETTINGS = ("organization", "relationship")
+ACCURACY, PASS_RATE = "accuracy", "pass_rate"
+
+
+@dataclass(frozen=True, slots=True)
+class EveryEvalEver:
+    """Records for the Every Eval Ever datastore: `data/SUITES/DEVELOPER/MODEL/`."""
+
+    organization: str = "unknown"
+    relationship: str = "other"
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return "every-eval-ever"
+
+    @property
+    def says(self) -> str:
+        """What it writes."""
+        return "Every Eval Ever: an aggregate record and a file of samples for each model"
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
+        """`organization`: who provides the data. `relationship`: of who evaluates to the model."""
+        refuse_settings(self.name, settings, _SETTINGS)
+        chosen = settings.get("relationship", self.relationship)
+        if chosen not in _RELATIONSHIPS:
+            known = ", ".join(_RELATIONSHIPS)
+            raise InvalidInput(
+                [
+                    Problem(
+                        f"there is no relationship {chosen!r}",
+                        field="--with relationship",
+                        remedy=f"use one of: {known}",
+                    )
+                ]
+            )
+        return replace(
+            self,
+            organization=settings.get("organization", self.organization),
+            relationship=chosen,
+        )
+
+    def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
+        """For each run and model its samples, and then the aggregate, which has their digest."""
+        for run in runs:
+            require_dialect(run.started)
+        for run in runs:
+            for model in run.started.models:
+                yield from self._of_model(run, model, export)
+
+    def _of_model(
+        self, run: RecordedRun, model: ModelSnapshot, export: Export
+    ) -> Iterator[ExportedFile]:
+        told = _Identity.of(run, model, int(export.moment.timestamp()))
+        found = list(results_of(run, model, told))
+        if not found:
+            export.left_out.add(f"the records of {model.key}", "nothing of the model has a score")
+            return
+        samples = Pieces(partial(_samples, run, model, told, export.left_out))
+        path = told.folder / f"{told.uuid}_samples.jsonl"
+        yield ExportedFile(path, "samples", samples)
+        aggregate = {
+            **self._head(run, model, told),
+            "evaluation_results": found,
+        }
+        if samples.rows:
+            aggregate["detailed_evaluation_results"] = {
+                "format": "jsonl",
+                "file_path": str(path),
+                "hash_algorithm": "sha256",
+                "checksum": samples.sha256,
+                "total_rows": samples.rows,
+            }
+
+        def write(pieces: Pieces) -> Iterator[bytes]:
+            pieces.rows = len(found)
+            yield exact_json(aggregate, export.left_out, indent=True) + b"\n"
+
+        yield ExportedFile(told.folder / f"{told.uuid}.json", "aggregate", Pieces(write))
+
+    def _head(self, run: RecordedRun, model: ModelSnapshot, told: _Identity) -> dict[str, Any]:
+        started = run.started
+        return {
+            "schema_version": VERSION,
+            "evaluation_id": told.evaluation_id,
+            "evaluation_timestamp": str(int(started.timestamp.timestamp())),
+            "retrieved_timestamp": str(told.retrieved),
+            "source_metadata": {
+                "source_name": "failproof-es",
+                "source_type": "evaluation_run",
+                "source_organization_name": self.organization,
+                "evaluator_relationship": self.relationship,
+                "additional_details": {
+                    "run_id": str(run.run_id),
+                    "run_number": str(started.run_number),
+                    "origin": origin_of(run),
+                    "status": run.run.status,
+                    "dialect": started.dialect,
+                    "configuration_sha256": started.configuration_digest,
+                    "sealed": str(run.run.sealed).lower(),
+                },
+            },
+            "eval_library": {"name": "failproof-es", "version": started.code_version},
+            "model_info": {
+                "name": model.model,
+                "id": told.model_id,
+                "inference_platform": model.provider,
+                "additional_details": {
+                    "deployment_type": "unknown",
+                    "model_availability": "unknown",
+                    "model_key": model.key,
+                },
+            },
+        }
+
+
+class _Identity(NamedTuple):
+    """What ties the records of one model of a run together."""
+
+    evaluation_id: str
+    model_id: str
+    retrieved: int
+    uuid: UUID
+    folder: PurePosixPath
+
+    @classmethod
+    def of(cls, run: RecordedRun, model: ModelSnapshot, retrieved: int) -> _Identity:
+        named = model.model if "/" in model.model else f"{model.provider}/{model.model}"
+        developer, _, rest = named.partition("/")
+        digest = hashlib.sha256(f"{run.run_id}\n{model.key}".encode()).digest()
+        folder = PurePosixPath(
+            "data", file_name(run.started.name), file_name(developer), file_name(rest)
+        )
+        evaluation_id = f"{run.started.name}/{named}/{retrieved}"
+        return cls(evaluation_id, named, retrieved, UUID(bytes=digest[:16], version=4), folder)
+
+    def result_id(self, suite: str, metric: str) -> str:
+        """The id of the aggregate result that samples of this suite and metric belong to."""
+        return f"{self.uuid}/{suite}/{metric}"
+
+
+def results_of(run: RecordedRun, model: ModelSnapshot, told: _Identity) -> Iterator[dict[str, Any]]:
+    """An aggregate result for each suite and metric. Every number is the run's summary's."""
+    of_file = {"files": ", ".join(f"{s.path} sha256:{s.sha256}" for s in run.started.suites)}
+    judges = ", ".join(judge.key for judge in run.started.judges)
+    generation = {
+        name: value
+        for name, kinds in (("temperature", (int, float)), ("top_p", (int, float)),
+                            ("max_tokens", (int,)))
+        if isinstance(value := model.parameters.get(name), kinds) and not isinstance(value, bool)
+    }  # fmt: skip
+    for (key, suite), group in run.summary.by_suite().items():
+        if key != model.key:
+            continue
+        for metric, score, number in (
+            (ACCURACY, group.accuracy, group.measured),
+            (PASS_RATE, group.pass_rate, group.passed + group.failed),
+        ):
+            if score is not None:
+                yield {
+                    "evaluation_result_id": told.result_id(suite, metric),
+                    "evaluation_name": suite,
+                    "source_data": {
+                        "dataset_name": suite,
+                        "source_type": "other",
+                        "additional_details": of_file,
+                    },
+                    "metric_config": {
+                        "metric_id": metric,
+                        "metric_name": metric.replace("_", " ").capitalize(),
+                        "metric_kind": metric,
+                        "metric_unit": "proportion",
+                        "lower_is_better": False,
+                        "score_type": "continuous",
+                        "min_score": 0,
+                        "max_score": 1,
+                        "additional_details": {"judges": judges} if judges else {},
+                    },
+                    "score_details": {
+                        "score": score,
+                        "details": _counts(group),
+                        "uncertainty": {"num_samples": number},
+                    },
+                    "generation_config": {"generation_args": generation},
+                }
+
+
+def _counts(group: Group) -> dict[str, str]:
+    return {
+        name: str(getattr(group, name))
+        for name in ("finished", "scored", "abandoned", "awaiting", "passed", "failed")
+    }
+
+
+def _samples(
+    run: RecordedRun, model: ModelSnapshot, told: _Identity, left_out: LeftOut, pieces: Pieces
+) -> Iterator[bytes]:
+    begun = 0
+    for each in evaluated(run, require_dialect(run.started), model.key):
+        begun += 1
+        found = list(samples_of(each, told))
+        if not found:
+            kind = each.outcome.ended_kind or each.outcome.status
+            left_out.add("evaluations without a score", f"{kind}: a sample must have a score")
+        for sample in found:
+            pieces.rows += 1
+            yield exact_json(sample, left_out) + b"\n"
+    planned = run.summary.planned // len(run.started.models)
+    left_out.add("evaluations", "they have not begun", planned - begun)
+    left_out.add("bodies of requests and replies", "the format keeps none; the log does")
+
+
+def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
+    """A sample for each metric that the evaluation counts for. Pure."""
+    case, outcome = each.case, each.outcome
+    scores = [(ACCURACY, outcome.accuracy), (PASS_RATE, outcome.passed)]
+    asked = [turn.content for turn in case.turns if turn.role == "user"]
+    expected = case.expectation.get("expected_response")
+    reference = [expected] if isinstance(expected, str) else []
+    raw = asked[0] if asked else ""
+    single = len(case.turns) == 1 and len(each.conversation) <= 2
+    messages = [
+        {"turn_idx": at, "role": turn.role, "content": turn.text}
+        for at, turn in enumerate(each.conversation)
+    ]
+    answer = outcome.answer
+    said_at = 0 if single else max(len(messages) - 1, 0)
+    hashed = (raw + "".join(reference)).encode(errors="backslashreplace")
+    sample: dict[str, Any] = {
+        "schema_version": VERSION,
+        "evaluation_id": told.evaluation_id,
+        "model_id": told.model_id,
+        "evaluation_name": case.suite_id,
+        "sample_id": case.case_id
+        if outcome.repetition == 1
+        else f"{case.case_id}#{outcome.repetition}",
+        "sample_hash": hashlib.sha256(hashed).hexdigest(),
+        "interaction_type": "single_turn" if single else "multi_turn",
+        "input": {"raw": raw, "reference": reference},
+        "output": {"raw": [] if answer is None else [answer]} if single else None,
+        "messages": None if single else messages,
+        "answer_attribution": []
+        if answer is None
+        else [
+            {
+                "turn_idx": said_at,
+                "source": "output.raw" if single else f"messages[{said_at}].content",
+                "extracted_value": answer,
+                "extraction_method": "custom",
+                "is_terminal": True,
+            }
+        ],
+        "performance": {
+            "latency_ms": outcome.latency_ms,
+            "time_to_first_token_ms": outcome.first_token_ms,
+        },
+        "metadata": {
+            name: value if isinstance(value, str) else orjson.dumps(value).decode()
+            for name, value in (
+                ("evaluation_id", str(outcome.evaluation_id)),
+                ("case_sha256", case.digest()),
+                ("leaves_sha256", each.leaves_sha256),
+                ("repetition", outcome.repetition),
+                ("class", outcome.primary),
+                ("category", case.category),
+                ("severity", case.severity),
+                ("reason", outcome.reason),
+                ("passed", outcome.passed),
+                ("expectation", case.expectation),
+            )
+            if value is not None
+        },
+    }
+    if outcome.input_tokens is not None and outcome.output_tokens is not None:
+        sample["token_usage"] = {
+            "input_tokens": outcome.input_tokens,
+            "output_tokens": outcome.output_tokens,
+            "total_tokens": outcome.input_tokens + outcome.output_tokens,
+        }
+    for metric, score in scores:
+        if score is not None:
+            yield sample | {
+                "evaluation_result_id": told.result_id(case.suite_id, metric),
+                "evaluation": {
+                    "score": float(score),
+                    "is_correct": outcome.passed
+                    if outcome.passed is not None
+                    else outcome.accuracy == 1,
+                },
+            }

@@ -1,0 +1,284 @@
+"""`inspect`: Inspect's evaluation logs, one for each model, as JSON that `inspect view` opens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any, Self
+
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.tally import Group
+from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.events import ModelSnapshot
+from failproof_es.exports.evaluated import Evaluated, evaluated
+from failproof_es.exports.exact_json import exact_json
+from failproof_es.exports.exporter import (
+    Export,
+    ExportedFile,
+    Pieces,
+    origin_of,
+    refuse_settings,
+)
+from failproof_es.reading.recorded_run import RecordedRun
+
+VERSION = 2
+"""Of Inspect's format."""
+_STATUS = {"completed": "success", "failed": "error", "paused": "cancelled", "running": "started"}
+_STOPS = {
+    "stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+}  # fmt: skip
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.]+")
+_LONGEST_NAME = 60
+
+
+class InspectLog:
+    """Results, conversations and scores for Inspect."""
+
+    name = "inspect"
+    says = "an Inspect evaluation log (JSON) for each model, with every conversation and score"
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
+        """Itself: it has none."""
+        refuse_settings(self.name, settings)
+        return self
+
+    def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
+        """One file for each run and model."""
+        for run in runs:
+            require_dialect(run.started)
+        for run in runs:
+            for number, model in enumerate(run.started.models, 1):
+                yield ExportedFile(
+                    PurePosixPath(_file_name(run, export.moment, number)),
+                    f"samples of {model.key}",
+                    Pieces(partial(_log, run, model, export)),
+                )
+
+
+def _file_name(run: RecordedRun, moment: datetime, model: int) -> str:
+    """As `inspect view` expects it: the time, the task, an id."""
+    task = _NOT_IN_A_NAME.sub("-", run.started.name).strip("-")[:_LONGEST_NAME] or "run"
+    time = moment.strftime("%Y-%m-%dT%H-%M-%S+00-00")
+    return f"{time}_{task}_run{run.started.run_number}model{model}.json"
+
+
+def _log(run: RecordedRun, model: ModelSnapshot, export: Export, pieces: Pieces) -> Iterator[bytes]:
+    """The log, sample by sample: as long as it may be, one sample is in memory."""
+    left_out = export.left_out
+    head = head_of(run, model)
+    yield exact_json(head, left_out)[:-1] + b',"samples":[\n'
+    for each in evaluated(run, require_dialect(run.started), model.key):
+        separator = b",\n" if pieces.rows else b""
+        pieces.rows += 1
+        outcome = each.outcome
+        unknown = (outcome.input_tokens is None) != (outcome.output_tokens is None)
+        left_out.add("token counts that are not known", "0 stands for them", unknown)
+        yield separator + exact_json(sample_of(each), left_out)
+    yield b"\n]}\n"
+    planned = run.summary.planned // len(run.started.models)
+    left_out.add("evaluations", "they have not begun: Inspect has no such sample",
+                 planned - pieces.rows)  # fmt: skip
+    left_out.add("bodies of requests and replies", "Inspect keeps none; the log does")
+
+
+def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
+    """The log without its samples. Every number is the run's summary's."""
+    started, summary = run.started, run.summary
+    group = summary.group(model=model.key)
+    spent = summary.counts.spending
+    ended = run.run.status in ("completed", "failed")
+    status = _STATUS.get(run.run.status, "started")
+    last = run.run.validation.timestamp.isoformat() if ended and run.run.validation else ""
+    settings = {
+        "temperature": model.parameters.get("temperature"),
+        "max_tokens": model.parameters.get("max_tokens"),
+        "seed": model.parameters.get("seed"),
+        "top_p": model.parameters.get("top_p"),
+    }
+    head: dict[str, Any] = {
+        "version": VERSION,
+        "status": status,
+        "eval": {
+            "eval_id": f"{run.run_id}-{model.key}",
+            "run_id": str(run.run_id),
+            "created": started.timestamp.isoformat(),
+            "task": started.name,
+            "task_id": started.configuration_digest,
+            "task_version": 0,
+            "task_attribs": {},
+            "task_args": {},
+            "task_args_passed": {},
+            "dataset": {
+                "name": ", ".join(suite.path for suite in started.suites),
+                "samples": started.planned_cases,
+                "shuffled": False,
+            },
+            "model": f"{model.provider}/{model.model}",
+            "model_generate_config": _numbers(settings),
+            "model_args": {},
+            "config": {"epochs": repetitions_of(started)},
+            "packages": {"failproof-es": started.code_version, **started.packages},
+            "metadata": {
+                "failproof_es": {
+                    "run_number": started.run_number,
+                    "origin": origin_of(run),
+                    "dialect": started.dialect,
+                    "model_key": model.key,
+                    "configuration_sha256": started.configuration_digest,
+                    "suites": [suite.model_dump(mode="json") for suite in started.suites],
+                    "seeds": started.seeds,
+                    "sealed": run.run.sealed,
+                }
+            },
+        },
+        "plan": {"name": "failproof-es", "steps": [], "config": {}},
+        "results": {
+            "total_samples": summary.planned // len(started.models),
+            "completed_samples": group.finished,
+            "scores": list(_scores(group)),
+        },
+        "stats": {
+            "started_at": started.timestamp.isoformat(),
+            "completed_at": last,
+            "model_usage": {
+                key: _usage(each.input.known, each.output.known)
+                for key, each in spent.items()
+                if key == model.key
+            },
+            "role_usage": {},
+            "connection_limit_history": [],
+        },
+        "invalidated": False,
+        "tags": [],
+        "metadata": {},
+    }
+    if status == "error":
+        head["error"] = _error(run.run.reason or "the run failed")
+    return head
+
+
+def _numbers(settings: Mapping[str, object]) -> dict[str, object]:
+    """What Inspect takes as a parameter of a model: numbers."""
+    return {
+        name: value
+        for name, value in settings.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def _scores(group: Group) -> Iterator[dict[str, Any]]:
+    for name, metric, value, of in (
+        ("accuracy", "mean", group.accuracy, group.measured),
+        ("passed", "accuracy", group.pass_rate, group.passed + group.failed),
+    ):
+        if value is not None:
+            yield {
+                "name": name,
+                "scorer": name,
+                "scored_samples": of,
+                "unscored_samples": group.finished - of,
+                "params": {},
+                "metrics": {metric: {"name": metric, "value": value, "params": {}}},
+            }
+
+
+def sample_of(each: Evaluated) -> dict[str, Any]:
+    """One evaluation as a sample. Pure."""
+    case, outcome = each.case, each.outcome
+    messages = [_message(turn.role, turn.text) for turn in each.conversation]
+    expected = case.expectation.get("expected_response")
+    usage = _usage(outcome.input_tokens, outcome.output_tokens)
+    told = outcome.input_tokens is not None or outcome.output_tokens is not None
+    model = outcome.model_answered or outcome.model_key
+    sample: dict[str, Any] = {
+        "id": f"{case.suite_id}/{case.case_id}",
+        "epoch": outcome.repetition,
+        "input": [_message(turn.role, turn.content) for turn in case.turns],
+        "target": expected if isinstance(expected, str) else "",
+        "messages": messages,
+        "output": {
+            "model": model,
+            "choices": [],
+            "completion": outcome.answer or "",
+        },
+        "scores": dict(_sample_scores(outcome)),
+        "metadata": {
+            "category": case.category,
+            "severity": case.severity,
+            "tags": list(case.tags),
+            "expectation": case.expectation,
+            "failproof_es": {
+                "evaluation_id": str(outcome.evaluation_id),
+                "case_sha256": case.digest(),
+                "leaves_sha256": each.leaves_sha256,
+                "status": outcome.status,
+                "class": outcome.primary,
+                "awaiting_review": outcome.awaiting_review,
+                "source_run_id": outcome.source_run_id and str(outcome.source_run_id),
+                "requests": outcome.requests,
+                "retries": outcome.retries,
+                "cost_usd": None if outcome.cost_usd is None else str(outcome.cost_usd),
+            },
+        },
+        "store": {},
+        "events": [],
+        "model_usage": {outcome.model_key: usage} if told else {},
+        "role_usage": {},
+        "attachments": {},
+        "uuid": str(outcome.evaluation_id),
+        "started_at": None if outcome.started_at is None else outcome.started_at.isoformat(),
+        "completed_at": None if outcome.finished_at is None else outcome.finished_at.isoformat(),
+    }
+    if outcome.latency_ms is not None:
+        sample["total_time"] = sample["working_time"] = outcome.latency_ms / 1000
+    if outcome.answer is not None:
+        said = {**_message("assistant", outcome.answer), "source": "generate", "model": model}
+        stop = _STOPS.get(outcome.finish_reason or "", "unknown")
+        sample["output"]["choices"] = [{"message": said, "stop_reason": stop}]
+        if told:
+            sample["output"]["usage"] = usage
+    if outcome.unscored and not outcome.awaiting_review:
+        sample["error"] = _error(f"{outcome.ended_kind}: {outcome.reason}")
+    return sample
+
+
+def _sample_scores(outcome: EvaluationOutcome) -> Iterator[tuple[str, dict[str, Any]]]:
+    judges = [
+        {"judge": each.judge, "verdict": each.verdict, "problem": each.problem}
+        for each in outcome.judges
+    ]
+    for name, value in outcome.scores.items():
+        yield name, {"value": value, "history": []}
+    if outcome.passed is not None:
+        yield (
+            "passed",
+            {
+                "value": "C" if outcome.passed else "I",
+                "answer": outcome.answer,
+                "explanation": outcome.reason,
+                "metadata": {"class": outcome.primary, "judges": judges},
+                "history": [],
+            },
+        )
+
+
+def _message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "content": text}
+
+
+def _usage(read: int | None, written: int | None) -> dict[str, int]:
+    """Tokens that were not told count as none: Inspect has no other way to say it."""
+    return {
+        "input_tokens": read or 0,
+        "output_tokens": written or 0,
+        "total_tokens": (read or 0) + (written or 0),
+    }
+
+
+def _error(message: str) -> dict[str, str]:
+    return {"message": message, "traceback": "", "traceback_ansi": ""}

@@ -1,0 +1,76 @@
+"""Starts the process that sends a run's telemetry, and ends it after the run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+from failproof_es.exports.otel.endpoint import LEAVE_S
+
+
+class TelemetryBeside:
+    """Telemetry of one run, sent by a process of its own. Whatever becomes of it, the run goes on.
+
+    What it could not send is said at the end, with the command that sends it.
+    """
+
+    def __init__(
+        self, database_url: str, endpoint: str, say: Callable[[str], None], *, content: bool
+    ) -> None:
+        self._told = {"database_url": database_url, "endpoint": endpoint, "content": content}
+        self._say = say
+        self._endpoint = endpoint
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def follow(self, run_id: UUID) -> None:
+        """Start to send what this run commits, from its first event on; once."""
+        if self._process is not None:
+            return
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "failproof_es.exports.otel.follow"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
+            )
+        except OSError as error:
+            self._say(f"warning: no telemetry can be sent: {error}. The run does not need it.")
+            return
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            # Not as arguments: every user can read those, and here may be a password.
+            told = {**self._told, "run_id": str(run_id)}
+            self._process.stdin.write(json.dumps(told).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        process, self._process = self._process, None
+        if process is None or process.stdin is None:
+            return
+        with suppress(OSError):
+            process.stdin.close()
+        try:
+            code = process.wait(LEAVE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        if code != 0:
+            self._say(
+                f"warning: not all telemetry reached {self._endpoint}. The log has it: "
+                f"`failproof-es export RUN --shape otel --with endpoint={self._endpoint} -o FOLDER`"
+            )

@@ -1,0 +1,143 @@
+"""Telemetry in OTLP, by OpenTelemetry's own SDK: as JSON lines, and as requests to a collector."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from google.protobuf.json_format import MessageToDict
+from opentelemetry._logs import LogRecord
+from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import ReadableLogRecord
+from opentelemetry.sdk._logs.export import LogRecordExportResult
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
+
+from failproof_es.exports.otel.telemetry import RESULT, EvaluationResult, Span, Telemetry, Value
+
+_NAME = "failproof-es"
+_KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
+_IDS = frozenset({"traceId", "spanId", "parentSpanId"})
+
+
+def json_lines(telemetry: Sequence[Telemetry]) -> list[bytes]:
+    """The telemetry as OTLP's JSON: a line of spans, and one of events, where there are any."""
+    spans, events = _sorted(telemetry)
+    messages = [encode_spans(spans)] if spans else []
+    messages += [encode_logs(events)] if events else []
+    return [
+        orjson.dumps(_with_ids(MessageToDict(each, use_integers_for_enums=True))) + b"\n"
+        for each in messages
+    ]
+
+
+@dataclass
+class Sender:
+    """Sends telemetry to a collector. Its headers come from `OTEL_EXPORTER_OTLP_HEADERS` alone."""
+
+    endpoint: str
+    timeout_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # a result says it
+        base = self.endpoint.rstrip("/")
+        self._spans = OTLPSpanExporter(endpoint=f"{base}/v1/traces", timeout=self.timeout_s)
+        self._events = OTLPLogExporter(endpoint=f"{base}/v1/logs", timeout=self.timeout_s)
+
+    def send(self, telemetry: Sequence[Telemetry]) -> bool:
+        """Whether the collector took all of it. It may have come though nobody said so."""
+        spans, events = _sorted(telemetry)
+        if spans and self._spans.export(spans) is not SpanExportResult.SUCCESS:
+            return False
+        return not events or self._events.export(events) is LogRecordExportResult.SUCCESS
+
+
+def _sorted(
+    telemetry: Sequence[Telemetry],
+) -> tuple[list[ReadableSpan], list[ReadableLogRecord]]:
+    spans = [_span(each) for each in telemetry if isinstance(each, Span)]
+    events = [_event(each) for each in telemetry if isinstance(each, EvaluationResult)]
+    return spans, events
+
+
+def _resource() -> Resource:
+    return Resource({"service.name": _NAME})
+
+
+def _span(span: Span) -> ReadableSpan:
+    parent = None if span.parent_id is None else _context(span.trace_id, span.parent_id)
+    status = Status(StatusCode.UNSET)
+    if span.error is not None:
+        status = Status(StatusCode.ERROR, _encodable(span.error))
+    return ReadableSpan(
+        _encodable(span.name),
+        context=_context(span.trace_id, span.span_id),
+        parent=parent,
+        resource=_resource(),
+        attributes=_attributes(span.attributes),
+        kind=_KINDS[span.kind],
+        instrumentation_scope=InstrumentationScope(_NAME),
+        status=status,
+        start_time=span.start,
+        end_time=span.end,
+    )
+
+
+def _event(event: EvaluationResult) -> ReadableLogRecord:
+    around = set_span_in_context(NonRecordingSpan(_context(event.trace_id, event.span_id)))
+    record = LogRecord(
+        timestamp=event.time,
+        observed_timestamp=event.time,
+        context=around,
+        attributes=_attributes(event.attributes),
+        event_name=RESULT,
+    )
+    return ReadableLogRecord(record, _resource(), InstrumentationScope(_NAME))
+
+
+def _context(trace_id: int, span_id: int) -> SpanContext:
+    return SpanContext(trace_id, span_id, is_remote=False, trace_flags=TraceFlags(1))
+
+
+def _attributes(attributes: Mapping[str, Value]) -> dict[str, Value]:
+    told: dict[str, Value] = {}
+    for name, value in attributes.items():
+        if isinstance(value, list):
+            told[name] = [_encodable(each) for each in value]
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            told[name] = str(value)
+        else:
+            told[name] = _encodable(value) if isinstance(value, str) else value
+    return told
+
+
+def _encodable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _with_ids(value: Any) -> Any:
+    """OTLP's JSON has ids in hexadecimal, where other JSON of protobuf has base64."""
+    if isinstance(value, dict):
+        return {
+            name: base64.b64decode(each).hex() if name in _IDS else _with_ids(each)
+            for name, each in value.items()
+        }
+    return [_with_ids(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,99 @@
+"""`otel`: a run as OTLP JSON lines, and to a collector where one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Self
+
+from failproof_es.exports.exporter import Export, ExportedFile, Pieces, refuse_settings
+from failproof_es.exports.otel.endpoint import require_endpoint
+from failproof_es.exports.otel.telemetry import Telemetry, TelemetryOf, first_part
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reading.archives import require_attached
+from failproof_es.store.reading.reader import find
+
+if TYPE_CHECKING:
+    from failproof_es.exports.otel.encoding import Sender
+
+_LOOK_EVERY = 32
+"""After so many events it is seen whether a batch is full."""
+_TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTelemetry:
+    """Spans of the GenAI conventions, and `gen_ai.evaluation.result` events."""
+
+    endpoint: str | None = None
+    content: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return "otel"
+
+    @property
+    def says(self) -> str:
+        """What it writes."""
+        return "OpenTelemetry GenAI spans and evaluation results, as OTLP JSON lines"
+
+    @property
+    def extra(self) -> str:
+        """What it needs."""
+        return "otel"
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
+        """`endpoint`: send it there, too. `content=yes`: with prompts and answers."""
+        refuse_settings(self.name, settings, ("endpoint", "content"))
+        content = _TRUTHS.get(settings.get("content", "no"))
+        if content is None:
+            said = f"{settings['content']!r} is neither yes nor no"
+            raise InvalidInput([Problem(said, field="--with content")])
+        endpoint = settings.get("endpoint")
+        if endpoint is not None:
+            require_endpoint(endpoint, "--with endpoint")
+        return replace(self, endpoint=endpoint, content=content)
+
+    def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
+        """One file for each run. With an endpoint, what is written was taken there."""
+        from failproof_es.exports.otel.encoding import Sender
+
+        sender = None if self.endpoint is None else Sender(self.endpoint)
+        for run in runs:
+            require_attached(run.connection, run.run_id)
+            path = PurePosixPath(f"{export.prefix}_run-{run.started.run_number}.otlp.jsonl")
+            pieces = Pieces(partial(self._lines, run, sender))
+            yield ExportedFile(path, "spans and events", pieces)
+            if not self.content:
+                export.left_out.add("prompts, answers and reasons", "ask for them: content=yes")
+            if not run.run.ended:
+                export.left_out.add("the span of the run", "it has not ended")
+
+    def _lines(self, run: RecordedRun, sender: Sender | None, pieces: Pieces) -> Iterator[bytes]:
+        from failproof_es.exports.otel.encoding import json_lines
+
+        for batch in batches(run, self.content):
+            if sender is not None and not sender.send(batch):
+                raise InvalidInput.because(
+                    f"the collector at {self.endpoint} did not take everything",
+                    remedy="export again when it can be reached: what came twice has the same ids",
+                )
+            pieces.rows += len(batch)
+            yield from json_lines(batch)
+
+
+def batches(run: RecordedRun, content: bool) -> Iterator[Sequence[Telemetry]]:
+    """All telemetry of a run, in the order of the log, a batch in memory."""
+    maker, held = TelemetryOf(content), list[Telemetry]()
+    for number, row in enumerate(find(run.connection, run_id=run.run_id, up_to=run.up_to)):
+        held.extend(maker.take(row.event()))
+        while number % _LOOK_EVERY == 0 and len(held) > len(part := first_part(held)):
+            yield part
+            del held[: len(part)]
+    while part := first_part(held):
+        yield part
+        del held[: len(part)]

@@ -1,0 +1,133 @@
+"""The process beside a run that sends its telemetry. It reads what to follow from standard input.
+
+It reads what is committed and nothing else, so a run does not know that it is there. A batch is
+sent again until the collector took it, and nothing is read meanwhile: what the collector got, it
+got at least once and in order, and a collector that is down costs no memory. When standard input
+ends the run has ended, or its process is gone: what is left has a few seconds, and then it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from uuid import UUID
+
+import psycopg
+
+from failproof_es.exports.otel.encoding import Sender
+from failproof_es.exports.otel.endpoint import LEAVE_S, LEFT_S
+from failproof_es.exports.otel.telemetry import Telemetry, TelemetryOf, first_part
+from failproof_es.store.connecting import connect
+from failproof_es.store.errors import UnreadableEvent
+from failproof_es.store.reading.reader import Connection, find
+
+NOT_ALL_SENT = 3
+"""The exit code where something was left that the collector did not take."""
+_NICENESS = 5
+_EVENTS = 500
+_LOOK_AGAIN_S = 0.5
+_LONGEST_PAUSE_S = 30.0
+
+
+class Following:
+    """Sends what a run commits. `ended` is set when nothing more will come."""
+
+    def __init__(
+        self,
+        run_id: UUID,
+        send: Callable[[list[Telemetry]], bool],
+        ended: threading.Event,
+        *,
+        content: bool = False,
+        left_s: float = LEFT_S,
+    ) -> None:
+        self._run_id = run_id
+        self._send = send
+        self._ended = ended
+        self._maker = TelemetryOf(content)
+        self._left_s = left_s
+        self._position = 0
+        self._unsent: list[Telemetry] = []
+        self._deadline: float | None = None
+
+    def follow(self, connection: Connection) -> bool:
+        """Until it has ended; whether everything was taken.
+
+        Raises `psycopg.Error` where the log cannot be read: call it again with another connection,
+        and nothing is left out.
+        """
+        while True:
+            ended = self._ended.is_set()  # before it is read: what comes after is read once more
+            events = self._read(connection)
+            if not self._sent():
+                return False
+            if ended and not events:
+                return True
+            if not events:
+                self._ended.wait(_LOOK_AGAIN_S)
+
+    def _read(self, connection: Connection) -> int:
+        """The next events, and what they tell; returns how many there were."""
+        events = 0
+        for row in find(connection, run_id=self._run_id, after=self._position, limit=_EVENTS):
+            with suppress(UnreadableEvent):  # `verify` says what is wrong with it
+                self._unsent.extend(self._maker.take(row.event()))
+            events += 1
+            self._position = row.position
+        return events
+
+    def _sent(self) -> bool:
+        """Send what was read in parts, each again until it is taken or the time is over."""
+        while part := list(first_part(self._unsent)):
+            pause = _LOOK_AGAIN_S
+            while not self._send(part):
+                if self._over():
+                    return False
+                self._ended.wait(pause)
+                if self._ended.is_set():
+                    time.sleep(min(_LOOK_AGAIN_S, self._left_s / 10))
+                pause = min(pause * 2, _LONGEST_PAUSE_S)
+            del self._unsent[: len(part)]
+        return True
+
+    def _over(self) -> bool:
+        if not self._ended.is_set():
+            return False
+        if self._deadline is None:
+            self._deadline = time.monotonic() + self._left_s
+        return time.monotonic() >= self._deadline
+
+
+def main() -> None:
+    """Follow one run until standard input ends."""
+    os.nice(_NICENESS)  # the run has priority
+    told = json.loads(sys.stdin.readline())
+    ended = threading.Event()
+
+    def watch() -> None:
+        sys.stdin.read()
+        ended.set()
+        stop = threading.Timer(LEAVE_S, os._exit, (NOT_ALL_SENT,))  # a collector that trickles
+        stop.daemon = True
+        stop.start()
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+    sender = Sender(told["endpoint"], timeout_s=LEFT_S)
+    following = Following(UUID(told["run_id"]), sender.send, ended, content=told["content"])
+    while True:
+        try:
+            with connect(told["database_url"], autocommit=True) as connection:
+                everything = following.follow(connection)
+            sys.exit(0 if everything else NOT_ALL_SENT)
+        except psycopg.OperationalError:
+            if ended.wait(_LOOK_AGAIN_S):
+                sys.exit(NOT_ALL_SENT)
+
+
+if __name__ == "__main__":
+    main()

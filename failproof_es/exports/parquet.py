@@ -1,0 +1,210 @@
+"""`parquet`: the tables of the projections, one file each, with typed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from uuid import UUID
+
+from psycopg import sql
+
+from failproof_es.exports.exporter import Export, ExportedFile, LeftOut, Pieces, refuse_settings
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reading.reader import Connection
+from projections.installed import ours, usable_of_others
+from projections.relations import LIVE
+
+if TYPE_CHECKING:
+    from failproof_es.exports.parquet_types import ParquetColumn
+
+BATCH = 1_000
+"""At most so many rows are in memory at once,"""
+_BATCH_BYTES = 8_000_000
+"""and no more than about so many bytes of text."""
+_RUN_COLUMNS = ("run_id", "test_run_id")
+_PROMPTS = "SELECT prompt_id FROM {}.planned_cases WHERE run_id = ANY ({})"
+_COLUMNS = """
+SELECT a.attname, t.typname FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_DIGITS = """
+coalesce(max(length(split_part(abs({0})::text, '.', 1))), 0)::int,
+coalesce(max(scale({0})), 0)::int, coalesce(bool_and({0}::text !~ '[aI]'), true)
+"""
+
+
+class Relation(NamedTuple):
+    """A table or view, and the rows of it that belong to the chosen runs."""
+
+    name: str
+    columns: Sequence[tuple[str, str]]
+    """Each with its type."""
+    rows: sql.Composable
+    """`FROM` and `WHERE`."""
+
+
+class Parquet:
+    """The tables of the projections, for data frames and query engines."""
+
+    name = "parquet"
+    says = "every table of the projections, one Parquet file each"
+    extra = "data"
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
+        """Itself: it has none."""
+        refuse_settings(self.name, settings)
+        return self
+
+    def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
+        """One file for each table or view."""
+        if not runs:
+            return
+        why = "no projection holds them; the log does"
+        export.left_out.add("bodies of requests and replies", why)
+        for run in runs:
+            if run.feeder.warning is not None:
+                newest = f"the newest rows of run {run.started.run_number}"
+                export.left_out.add(newest, run.feeder.warning)
+        connection = runs[0].connection
+        ids = [run.run_id for run in runs]
+        for projection in (*ours(), *usable_of_others()):
+            for each in projection.relations:
+                relation = _relation(connection, each.name, ids)
+                if relation is None:
+                    export.left_out.add(each.name, "the table is not there: rebuild it")
+                    continue
+                make = partial(_file, connection, relation, export.left_out)
+                yield ExportedFile(
+                    PurePosixPath(f"{export.prefix}_{each.name}.parquet"), each.name, Pieces(make)
+                )
+
+
+def _relation(connection: Connection, name: str, runs: Sequence[UUID]) -> Relation | None:
+    """The relation; `None` where there is none. One that knows no run is of the runs' cases."""
+    qualified = sql.Identifier(LIVE, name)
+    columns = connection.execute(_COLUMNS, (f"{LIVE}.{name}",)).fetchall()
+    if not columns:
+        return None
+    names = [column for column, _ in columns]
+    where: sql.Composable = sql.SQL("true")
+    chosen = sql.Literal(list(runs))
+    if of_run := next((each for each in _RUN_COLUMNS if each in names), None):
+        where = sql.SQL("{} = ANY ({})").format(sql.Identifier(of_run), chosen)
+    elif "prompt_id" in names:
+        planned = sql.SQL(_PROMPTS).format(sql.Identifier(LIVE), chosen)
+        where = sql.SQL("prompt_id IN ({})").format(planned)
+    rows = sql.SQL("FROM {} WHERE {}").format(qualified, where)
+    return Relation(name, columns, rows)
+
+
+def columns_of(connection: Connection, relation: Relation) -> list[ParquetColumn]:
+    """The columns, each of a type that holds every value of these rows exactly."""
+    from failproof_es.exports.parquet_types import Digits, column_of
+
+    numeric = [name for name, kind in relation.columns if kind == "numeric"]
+    digits: dict[str, Digits] = {}
+    if numeric:
+        looked = sql.SQL(", ").join(
+            sql.SQL(_DIGITS).format(sql.Identifier(name)) for name in numeric
+        )
+        found = connection.execute(sql.SQL("SELECT {} {}").format(looked, relation.rows)).fetchone()
+        assert found is not None
+        digits = {name: Digits(*found[3 * at : 3 * at + 3]) for at, name in enumerate(numeric)}
+    return [column_of(name, kind, digits.get(name, Digits())) for name, kind in relation.columns]
+
+
+def _file(
+    connection: Connection, relation: Relation, left_out: LeftOut, pieces: Pieces
+) -> Iterator[bytes]:
+    """The bytes of a file, a batch of rows at a time."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = columns_of(connection, relation)
+    for column in columns:
+        if column.changed is not None:
+            left_out.add(f"{relation.name}.{column.name}", f"as text: {column.changed}")
+    schema = pa.schema([(column.name, column.type) for column in columns])
+    sink = _Sink()
+    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for batch in _batches(connection, relation, columns):
+            pieces.rows += len(batch)
+            values = [
+                pa.array([row[at] for row in batch], column.type)
+                for at, column in enumerate(columns)
+            ]
+            writer.write_batch(pa.record_batch(values, schema=schema))
+            yield sink.taken()
+    yield sink.taken()
+
+
+def _batches(
+    connection: Connection, relation: Relation, columns: Sequence[ParquetColumn]
+) -> Iterator[list[list[Any]]]:
+    """The rows, a batch of them in memory. JSON comes as the text that it is stored as."""
+    chosen = sql.SQL(", ").join(
+        sql.SQL("{}::text").format(sql.Identifier(name))
+        if kind in ("json", "jsonb")
+        else sql.Identifier(name)
+        for name, kind in relation.columns
+    )
+    converts = [column.convert for column in columns]
+    with connection.transaction(), connection.cursor("exported_rows") as cursor:
+        cursor.itersize = 100
+        cursor.execute(sql.SQL("SELECT {} {}").format(chosen, relation.rows))
+        batch: list[list[Any]] = []
+        size = 0
+        for row in cursor:
+            values = [
+                value if value is None or convert is None else convert(value)
+                for value, convert in zip(row, converts, strict=True)
+            ]
+            batch.append(values)
+            size += sum(len(value) for value in values if isinstance(value, str))
+            if len(batch) == BATCH or size >= _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+
+class _Sink:
+    """What a Parquet file is written to: bytes that are taken away as they come."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+        self._position = 0
+
+    def write(self, data: Any) -> int:
+        written = bytes(data)
+        self._written.append(written)
+        self._position += len(written)
+        return len(written)
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        """Nothing: whoever takes the bytes writes them."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def taken(self) -> bytes:
+        """What was written since the last time."""
+        taken = b"".join(self._written)
+        self._written.clear()
+        return taken

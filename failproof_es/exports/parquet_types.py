@@ -1,0 +1,74 @@
+"""Which Parquet type holds a column of PostgreSQL, and how its values get there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+_PLACES = 18
+"""Of a decimal number, after its point, unless more are needed."""
+_DIGITS = 38
+"""What every reader of Parquet can hold of a decimal number."""
+_MOST_DIGITS = 76
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """How many digits the values of a column need before their point and after it."""
+
+    before: int = 0
+    after: int = 0
+    finite: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetColumn:
+    """A column: its name, its type, what makes a value of what PostgreSQL gave."""
+
+    name: str
+    type: pa.DataType
+    convert: Callable[[Any], Any] | None = None
+    changed: str | None = None
+    """Why its values are of another type than in the database, where they are."""
+
+
+_PLAIN = {
+    "int2": pa.int16, "int4": pa.int32, "int8": pa.int64, "bool": pa.bool_,
+    "float4": pa.float32, "float8": pa.float64, "text": pa.string, "varchar": pa.string,
+    "date": pa.date32, "bytea": pa.binary,
+}  # fmt: skip
+
+
+def column_of(name: str, kind: str, digits: Digits) -> ParquetColumn:
+    """The column that holds this type (its name in `pg_type`) exactly.
+
+    Times are in UTC, to the microsecond. Ids and JSON are text. A decimal number is a decimal
+    number; one that no decimal type holds is text, and so is a type that is not known here.
+    """
+    if kind in _PLAIN:
+        return ParquetColumn(name, _PLAIN[kind]())
+    if kind == "timestamptz":
+        return ParquetColumn(name, pa.timestamp("us", tz="UTC"))
+    if kind == "numeric":
+        return _decimal(name, digits)
+    if kind in ("uuid", "json", "jsonb"):
+        return ParquetColumn(name, pa.string(), _text)
+    return ParquetColumn(name, pa.string(), _text, f"the type {kind} has no other form in Parquet")
+
+
+def _decimal(name: str, digits: Digits) -> ParquetColumn:
+    needed = digits.before + digits.after
+    if digits.finite and digits.after <= _PLACES and digits.before <= _DIGITS - _PLACES:
+        return ParquetColumn(name, pa.decimal128(_DIGITS, _PLACES))
+    if digits.finite and needed <= _DIGITS:
+        return ParquetColumn(name, pa.decimal128(_DIGITS, digits.after))
+    if digits.finite and needed <= _MOST_DIGITS:
+        return ParquetColumn(name, pa.decimal256(_MOST_DIGITS, digits.after))
+    return ParquetColumn(name, pa.string(), _text, "no decimal type holds so many digits")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,162 @@
+"""`sarif`: each failed case as a finding, for code scanning (SARIF 2.1.0)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Self
+from urllib.parse import quote
+
+from failproof_es.core.case import Case
+from failproof_es.exports.exact_json import exact_json
+from failproof_es.exports.exporter import (
+    Export,
+    ExportedFile,
+    Pieces,
+    origin_of,
+    outcomes,
+    refuse_settings,
+)
+from failproof_es.exports.suite_places import Place, SuitePlaces
+from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.support.untrusted_text import lines, one_line
+
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_LEVELS = {
+    "critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note",
+}  # fmt: skip
+_LEVEL = "warning"
+"""Of a case that has no severity, or one that is not known."""
+
+
+class Sarif:
+    """Findings for code scanning."""
+
+    name = "sarif"
+    says = "each failed case as a finding, in SARIF 2.1.0"
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
+        """Itself: it has none."""
+        refuse_settings(self.name, settings)
+        return self
+
+    def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
+        """One file, with a run of the format for each run."""
+        pieces = Pieces(lambda own: _log(runs, export, own))
+        yield ExportedFile(PurePosixPath(f"{export.prefix}_findings.sarif"), "findings", pieces)
+
+
+def _log(runs: Sequence[RecordedRun], export: Export, pieces: Pieces) -> Iterator[bytes]:
+    yield exact_json({"$schema": _SCHEMA, "version": "2.1.0"}, export.left_out)[:-1]
+    yield b',"runs":[\n'
+    for number, run in enumerate(runs):
+        yield b",\n" if number else b""
+        yield from _run(run, export, pieces)
+    yield b"]}\n"
+
+
+def _run(run: RecordedRun, export: Export, pieces: Pieces) -> Iterator[bytes]:
+    """The findings as they are read, and then the rules that they named."""
+    left_out = export.left_out
+    places = SuitePlaces(run.started.suites)
+    rules: dict[str, dict[str, Any]] = {}
+    first = True
+    yield b'{"results":[\n'
+    for planned in outcomes(run):
+        outcome = planned.outcome
+        if outcome.failed:
+            rule = rule_of(planned.case)
+            rules.setdefault(rule["id"], rule)
+            place = places.of(planned.case.case_id)
+            found = finding(planned, place)
+            if place is None or place.line is None:
+                left_out.add("lines of findings", "the suite's file is gone, or was changed, or "
+                             "says no such id")  # fmt: skip
+            yield (b"" if first else b",\n") + exact_json(found, left_out)
+            first = False
+            pieces.rows += 1
+        elif outcome.passed is None:
+            said = outcome.ended_kind or outcome.status
+            left_out.add("evaluations without a verdict", f"{said}: no finding, and no pass")
+        else:
+            left_out.add("evaluations that passed", "only what failed is a finding")
+    yield b"\n]," + exact_json(_tool(run, list(rules.values())), left_out)[1:] + b"\n"
+
+
+def _tool(run: RecordedRun, rules: list[dict[str, Any]]) -> dict[str, Any]:
+    started, ended = run.started, run.run.validation
+    invocation: dict[str, Any] = {
+        "executionSuccessful": run.run.status == "completed",
+        "startTimeUtc": _time(started.timestamp.isoformat()),
+    }
+    if ended is not None:
+        invocation["endTimeUtc"] = _time(ended.timestamp.isoformat())
+    return {
+        "tool": {
+            "driver": {"name": "failproof-es", "version": started.code_version, "rules": rules}
+        },
+        "automationDetails": {"id": f"{one_line(started.name)}/{run.run_id}"},
+        "invocations": [invocation],
+        "columnKind": "unicodeCodePoints",
+        "properties": {
+            "runNumber": started.run_number,
+            "origin": origin_of(run),
+            "status": run.run.status,
+            "dialect": started.dialect,
+            "configurationSha256": started.configuration_digest,
+        },
+    }
+
+
+def _time(moment: str) -> str:
+    return moment.replace("+00:00", "Z")
+
+
+def rule_of(case: Case) -> dict[str, Any]:
+    """The rule that a case tests: its category and severity. Pure."""
+    category = one_line(case.category or case.suite_id)
+    severity = one_line(case.severity or "unrated")
+    return {
+        "id": f"{category}/{severity}",
+        "shortDescription": {"text": f"{category}, severity {severity}"},
+        "defaultConfiguration": {"level": _level(case)},
+        "properties": {"tags": sorted({"llm", category}), "severity": severity},
+    }
+
+
+def finding(planned: PlannedOutcome, place: Place | None) -> dict[str, Any]:
+    """A failed case as a result. It is the same finding in every run that asks it. Pure."""
+    case, outcome = planned.case, planned.outcome
+    named = f"{case.suite_id}/{case.case_id}"
+    text = f"{named} failed with {outcome.model_key}: {outcome.primary or 'failed'}"
+    same = hashlib.sha256(f"{case.digest()}\n{outcome.model_key}".encode()).hexdigest()
+    location: dict[str, Any] = {
+        "logicalLocations": [{"fullyQualifiedName": one_line(named), "kind": "member"}]
+    }
+    if place is not None:
+        region = {} if place.line is None else {"region": {"startLine": place.line}}
+        uri = quote(place.path, errors="replace")
+        location["physicalLocation"] = {"artifactLocation": {"uri": uri}, **region}
+    return {
+        "ruleId": rule_of(case)["id"],
+        "kind": "fail",
+        "level": _level(case),
+        "message": {"text": lines(f"{text}. {outcome.reason}".rstrip())},
+        "locations": [location],
+        "partialFingerprints": {"caseAndModel/v1": same},
+        "properties": {
+            "evaluationId": str(outcome.evaluation_id),
+            "caseSha256": case.digest(),
+            "model": outcome.model_key,
+            "repetition": outcome.repetition,
+            "class": outcome.primary,
+            "answer": outcome.answer,
+        },
+    }
+
+
+def _level(case: Case) -> str:
+    return _LEVELS.get((case.severity or "").lower(), _LEVEL)

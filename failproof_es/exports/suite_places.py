@@ -1,0 +1,67 @@
+"""Finds where a case stands in its suite: the file and the line, while the file is as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from failproof_es.events import SuiteSnapshot
+from failproof_es.support.regular_file import open_regular
+
+_LARGEST = 64_000_000
+"""Bytes of a file that lines are looked for in."""
+_ID = re.compile(
+    rb"""(?:^|[\s{,\[-])["']?(?:case_id|prompt_id|id)["']?\s*[:=]\s*"""
+    rb"""("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,}#"'\[{][^,}#\r\n]*)"""
+)
+
+
+class Place(NamedTuple):
+    """A file as the run recorded it, and the line in it, from 1, where that is known."""
+
+    path: str
+    line: int | None
+
+
+class SuitePlaces:
+    """The places of a run's cases. A file that was changed or is gone has no lines."""
+
+    def __init__(self, suites: Sequence[SuiteSnapshot]) -> None:
+        self._only = suites[0].path if len(suites) == 1 else None
+        self._found: dict[str, Place | None] = {}
+        for suite in suites:
+            for case_id, line in _lines_of(suite):
+                place = Place(suite.path, line)
+                self._found[case_id] = None if case_id in self._found else place
+
+    def of(self, case_id: str) -> Place | None:
+        """Where the case stands; `None` where two places or no file could be meant."""
+        found = self._found.get(case_id)
+        if found is None and self._only is not None:
+            return Place(self._only, None)
+        return found
+
+
+def _lines_of(suite: SuiteSnapshot) -> Iterator[tuple[str, int]]:
+    content = b""
+    with suppress(OSError, ValueError), open_regular(Path(suite.path), os.O_RDONLY) as file:
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST or hashlib.sha256(content).hexdigest() != suite.sha256:
+        return
+    for number, line in enumerate(content.splitlines(), 1):
+        for match in _ID.finditer(line[:100_000]):
+            with suppress(ValueError):
+                yield _text(match[1].strip()), number
+
+
+def _text(written: bytes) -> str:
+    if written[:1] == b'"':
+        return str(orjson.loads(written))
+    return written.strip(b"'").decode()

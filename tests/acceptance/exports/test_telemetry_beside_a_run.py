@@ -1,0 +1,84 @@
+"""`start --otlp`: telemetry while a run goes, which never disturbs it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from uuid import UUID
+
+import orjson
+import pytest
+
+from failproof_es.events import RequestSent
+from failproof_es.exports.otel.follow import Following
+from failproof_es.exports.otel.telemetry import Span, Telemetry
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.servers.collector import collector
+
+
+def started(store: Store, folder: Path, *arguments: str) -> tuple[UUID, str]:
+    """Start the run; its id, and what was said."""
+    done = invoke(store.url, "start", "run.yaml", "--json", *arguments, cwd=folder)
+    assert done.exit_code == 0, done.output
+    return UUID(orjson.loads(done.stdout)["run_id"]), done.stderr
+
+
+def test_a_collector_gets_everything_while_the_run_goes(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, mock_url)
+    with collector(refusals=1) as kept:
+        started(store, tmp_path, "--otlp", kept.url, "--otel-content")
+        assert len({span.span_id for span in kept.spans}) == 2 * 2 + 1
+        assert len({(e.span_id, str(e.attributes)) for e in kept.events}) == 2 * 2
+        assert "number 1" in str(kept.spans)
+
+
+def test_a_collector_that_is_down_changes_nothing_but_a_warning(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("failproof_es.exports.otel.beside.LEAVE_S", 0.1)
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, mock_url)
+    _, said = started(store, tmp_path, "--otlp", "http://127.0.0.1:9")
+    assert "not all telemetry reached http://127.0.0.1:9" in said
+
+
+def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url)
+    run_id, _ = started(store, tmp_path, "--quiet")
+    taken: list[Telemetry] = []
+    answers = iter([False, False, True, True, True])
+    ended = threading.Event()
+    ended.set()
+
+    def send(batch: list[Telemetry]) -> bool:
+        if taken_now := next(answers):
+            taken.extend(batch)
+        return taken_now
+
+    with store.connect() as connection:
+        assert Following(run_id, send, ended, left_s=5).follow(connection)
+        refused = Following(run_id, lambda _: False, ended, left_s=0)
+        assert not refused.follow(connection)
+        (requests,) = connection.execute(
+            "SELECT count(*) FROM failproof.stored_events WHERE run_id = %s AND topic = %s",
+            (run_id, RequestSent.__name__),
+        ).fetchone() or (0,)
+    spans = [each for each in taken if isinstance(each, Span)]
+    assert len(spans) == len({each.span_id for each in spans}) == requests + 3 + 1
+
+
+def test_bad_arguments_are_refused_before_anything_is_sent(store: Store, tmp_path: Path) -> None:
+    for arguments, told in (
+        (("--otlp", "nowhere"), "no address of a collector"),
+        (("--otel-content",), "--otlp"),
+        (("--otlp", "http://localhost:4318", "--detach"), "--detach"),
+    ):
+        done = invoke(store.url, "start", "run.yaml", *arguments, cwd=tmp_path)
+        assert done.exit_code == 2 and told in done.stderr

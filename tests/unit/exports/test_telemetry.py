@@ -1,0 +1,116 @@
+"""The same events give the same spans, with recorded times, whatever order evaluations come in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from failproof_es.events import Event
+from failproof_es.exports.otel.endpoint import require_endpoint
+from failproof_es.exports.otel.telemetry import (
+    EvaluationResult,
+    Span,
+    Telemetry,
+    TelemetryOf,
+    first_part,
+)
+from failproof_es.problems import InvalidInput
+from tests.unit.histories import BEGIN, RUN, History
+
+
+def told(events: Iterable[Event], *, content: bool = False) -> list[Telemetry]:
+    maker = TelemetryOf(content)
+    return [each for event in events for each in maker.take(event)]
+
+
+def spans(found: Iterable[Telemetry]) -> list[Span]:
+    return [each for each in found if isinstance(each, Span)]
+
+
+def test_each_request_is_a_span_below_its_evaluation_with_the_recorded_times() -> None:
+    found = told(History().sent().failed().sent(2).answered().classified().scored().events)
+    failed, answered, evaluation = spans(found)
+    assert failed.parent_id == answered.parent_id == evaluation.span_id
+    assert failed.error == "timeout" and answered.error is None
+    begin = int(BEGIN.timestamp()) * 1_000_000_000
+    assert (answered.start, answered.end) == (begin + 3_000_000, begin + 4_000_000)
+    assert (evaluation.start, evaluation.end) == (begin + 1_000_000, begin + 6_000_000)
+    assert evaluation.trace_id == RUN.int and evaluation.attributes["failproof_es.requests"] == 2
+    results = [each for each in found if isinstance(each, EvaluationResult)]
+    assert {each.span_id for each in results} == {answered.span_id}
+    assert {each.attributes["gen_ai.evaluation.name"] for each in results} == {"accuracy", "passed"}
+
+
+def test_an_answer_of_another_model_is_one_request_that_failed() -> None:
+    history = History().sent().answered().failed(kind="model_mismatch", disposition="final")
+    request, _ = spans(told(history.classified().abandoned().events))
+    assert request.error == request.attributes["error.type"] == "model_mismatch"
+    assert request.attributes["gen_ai.usage.input_tokens"] == 3
+
+
+def test_what_was_lost_abandoned_or_carried_over_is_told_as_that() -> None:
+    lost, evaluation = spans(told(History().sent().lost().abandoned().events))
+    assert lost.error == "lost" and evaluation.error == "timeout"
+    (carried,) = told(History().carried_over().events)
+    assert isinstance(carried, Span)
+    assert carried.attributes["failproof_es.status"] == "carried over"
+
+
+def test_the_answer_of_a_judge_is_not_what_was_evaluated() -> None:
+    history = History().sent().answered().classified().asked_judge("j1", "good")
+    found = told(history.judged("j1", {"pass": True}).scored().events)
+    target, judge, _ = spans(found)
+    results = [each for each in found if isinstance(each, EvaluationResult)]
+    assert results and all(each.span_id == target.span_id for each in results)
+    assert judge.attributes["failproof_es.purpose"] == "judge"
+
+
+def test_content_is_told_to_who_asks_for_it_alone() -> None:
+    events = History().sent().answered("the secret").classified().scored().events
+    assert "the secret" not in str(told(events))
+    assert "the secret" in str(told(events, content=True))
+    assert told(events) == told(events)
+
+
+def test_an_evaluation_that_has_ended_is_not_kept() -> None:
+    maker = TelemetryOf()
+    for event in History().sent().answered().classified().scored().events:
+        list(maker.take(event))
+    assert not maker._under_way
+
+
+@pytest.mark.parametrize(
+    ("count", "length", "first"),
+    [(0, 1, 0), (1, 9_000_000, 1), (2, 1_500_000, 1), (256, 1, 256), (257, 1, 256)],
+)
+def test_what_is_sent_at_once_is_bounded_in_number_and_in_bytes(
+    count: int, length: int, first: int
+) -> None:
+    event = EvaluationResult(1, 1, 1, {"text": "x" * length})
+    assert len(first_part([event] * count)) == first
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "",
+        "localhost:4318",
+        "ftp://x",
+        "http://",
+        "http://u:pw@x",
+        "http://u:pw@x:99999",
+        "http://x/?key=pw",
+        "http://x:99999",
+        "http://[x",
+    ],
+)
+def test_what_is_no_address_of_a_collector_is_refused(endpoint: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        require_endpoint(endpoint, "--otlp")
+    assert "pw" not in str(refused.value)
+
+
+def test_addresses_of_collectors_are_taken() -> None:
+    for endpoint in ("http://localhost:4318", "https://otel.example/base/"):
+        require_endpoint(endpoint, "--otlp")
