@@ -15,8 +15,18 @@ from pydantic import ValidationError
 from failproof_es.configuration.explain import report_schema_errors
 from failproof_es.configuration.overrides import override
 from failproof_es.configuration.recorded import LIMITS
-from failproof_es.configuration.rules import check_price_tiers, check_providers, check_rules
+from failproof_es.configuration.rules import (
+    check_price_tiers,
+    check_providers,
+    check_rules,
+    check_variants,
+)
 from failproof_es.configuration.schema import Configuration, Model, PriceList
+from failproof_es.configuration.variants import (
+    describe_matrix,
+    with_matrix,
+    with_selected_models,
+)
 from failproof_es.configuration.yaml_tree import YamlTree, located, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support import shipped
@@ -29,6 +39,11 @@ class LoadedConfiguration:
     configuration: Configuration
     path: Path
     tree: YamlTree
+    of_models: int
+    """How many models the file names, variants of a matrix counted each; `selection.models` may
+    have left fewer."""
+    matrix: str | None = None
+    """How many variants its matrix makes of what, in words."""
 
     def placed(self, problem: Problem) -> Problem:
         """The problem, with the file and line of its field if it has none of its own."""
@@ -123,7 +138,7 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
         )
         problems.raise_errors()
     override(tree, settings, problems)
-    configuration = None
+    configuration, of_models, matrix = None, 0, None
     try:
         configuration = Configuration.model_validate(tree.value)
     except ValidationError as error:
@@ -132,9 +147,16 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
     else:
         check_rules(path, tree, configuration, problems)
         configuration = _with_price_file(path, tree, configuration, problems)
+        written = len(configuration.models)
+        if configuration.matrix is not None and not problems.errors:
+            configuration = with_matrix(path, tree, configuration, problems)
+            check_variants(path, tree, configuration, problems)
+        matrix = describe_matrix(configuration, written)
+        of_models = len(configuration.models)
+        configuration = with_selected_models(path, tree, configuration, problems)
     problems.raise_errors()
     assert configuration is not None
-    return LoadedConfiguration(configuration, path, tree)
+    return LoadedConfiguration(configuration, path, tree, of_models, matrix)
 
 
 def _with_price_file(

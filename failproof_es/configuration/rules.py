@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from failproof_es.configuration.choice_rules import (
+    Report,
+    check_keys,
+    check_selection,
+    check_templates,
+)
 from failproof_es.configuration.connection_rules import connection_problems, url_problems
 from failproof_es.configuration.providers import (
     Capabilities,
@@ -34,8 +40,6 @@ _HALF = re.compile("[\ud800-\udfff]")
 _TIMESTAMP = "{timestamp}"
 _PLACEHOLDERS = (_TIMESTAMP, "{test_name}")
 
-Report = Callable[[Location, str, str | None], None]
-
 
 def check_rules(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
@@ -55,6 +59,9 @@ def check_rules(
         _check_model(model, ("models", index), error)
     _check_judges(configuration, error)
     _check_prompts(configuration.prompts, error)
+    check_selection(configuration.selection, error)
+    check_templates(configuration, error)
+    check_keys(configuration, error)
     _check_prices(configuration.prices, error)
     check_price_tiers(path, tree, ("prices",), configuration.prices.models, problems)
     if configuration.output.file is not None:
@@ -67,6 +74,24 @@ def check_rules(
             f"{variable} would be sent literally: environment variables are not expanded",
             "write the value; a key's variable is named in `api_key_env`",
         )
+
+
+def check_variants(
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+) -> None:
+    """Report what is wrong with the variants of a matrix, each error once."""
+    seen: set[str] = set()
+
+    def error(location: Location, message: str, remedy: str | None) -> None:
+        if message not in seen:
+            seen.add(message)
+            found_in, line = tree.place_of(("matrix",), path)
+            field = f"matrix: {location[-1]}"
+            problems.error(message, path=found_in, line=line, field=field, remedy=remedy)
+
+    for index, model in enumerate(configuration.models):
+        _check_model(model, ("models", index), error)
+    check_keys(configuration, error)
 
 
 def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
@@ -208,11 +233,16 @@ def check_provider(name: str, at: Location, error: Report) -> EntryRules | None:
 
 def _check_model(model: Model, at: Location, error: Report) -> None:
     rules = check_provider(model.provider, at, error)
-    if rules is not None:
-        for problem in _model_problems(model, rules):
-            error((*at, problem.field), problem.message, problem.remedy)
-    for problem in (*url_problems(model.base_url), *connection_problems(model)):
+    for problem in entry_problems(model, rules):
         error((*at, problem.field), problem.message, problem.remedy)
+
+
+def entry_problems(model: Model, rules: EntryRules | None) -> Iterator[EntryProblem]:
+    """What is wrong with an entry of `models:`, by these rules of its provider."""
+    if rules is not None:
+        yield from _model_problems(model, rules)
+    yield from url_problems(model.base_url)
+    yield from connection_problems(model)
 
 
 def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
@@ -246,7 +276,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
         yield EntryProblem("seed", nothing, "remove it")
     yield from _version_problems(model, can)
     yield from rules.problems(model)
-    for name in sorted(rules.reserved & set(model.parameters)):
+    for name in sorted({*rules.reserved, "prompt_template"} & set(model.parameters)):
         own = "this has a key of its own"
         yield EntryProblem("parameters", f"must not hold `{name}`", own)
 

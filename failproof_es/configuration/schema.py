@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -20,34 +19,20 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails
 
+from failproof_es.configuration.choices import (
+    Matrix,
+    PromptTemplate,
+    Reuse,
+    RunReference,
+    Selection,
+)
 from failproof_es.configuration.providers import default_key_variable
+from failproof_es.configuration.section import Section as Section
 from failproof_es.declared_gates import DECLARED
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1
 """The largest integer that every reader of the recorded JSON can hold."""
-
-
-class Section(BaseModel):
-    """A part of the configuration: unknown keys are errors, values are never coerced."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        populate_by_name=True,
-    )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """The JSON Schema with what each key means, from the text under it."""
-        from failproof_es.configuration.meanings import describe  # a run makes no schema
-
-        schema = handler(core_schema)
-        describe(cls, handler.resolve_ref_schema(schema))
-        return schema
 
 
 def _unless_placeholder(written: Any) -> Any:
@@ -75,6 +60,10 @@ class TestRun(Section):
 _Limit = Annotated[int | None, Field(ge=1, le=1_000_000_000)]
 
 
+CREDENTIALS = "credentials"
+"""The option of providers that take a token of the vendor's own library in place of a key."""
+
+
 class Model(Section):
     """One model to evaluate, named by its exact version string. Never substituted."""
 
@@ -92,7 +81,8 @@ class Model(Section):
     `openai-responses`: OpenAI's newer API. `azure`, `mistral`, `openrouter`: those of OpenAI's
     protocol. `anthropic`: its Messages API. `bedrock`: Amazon's Converse API. `gemini`: Google's
     API. `vertex`: the same in Google Cloud. `ollama`: Ollama's own API. `local`: a model on this
-    machine. `python`: a class of your own. An installed package may offer more."""
+    machine. `python`: a class of your own. `openai-sdk`, `openai-responses-sdk`, `anthropic-sdk`:
+    a class of your own that uses the vendor's package. An installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
     version: str | None = None
@@ -121,7 +111,8 @@ class Model(Section):
     `execution.timeout_per_request_ms`."""
     class_: Annotated[str | None, Field(alias="class", pattern=r"^[\w.]+:\w+$")] = None
     """For `python`: `package.module:Name`, with a method `get_completion(prompt, params)`, and
-    `stream_completion(prompt, params)` to stream."""
+    `stream_completion(prompt, params)` to stream. For `openai-sdk` and its like: with a method
+    `ask(messages, params)`."""
     max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1000
     """The longest answer, in tokens; a reasoning model's thoughts count."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0
@@ -136,6 +127,11 @@ class Model(Section):
     """Further provider parameters, sent as they are (`top_p`, `stop`, ...)."""
     options: dict[str, Any] = {}
     """Settings that only one provider has; the documentation of the provider describes them."""
+    prompt_template: PromptTemplate | None = None
+    """What is put around the text of every case for this model; `matrix` makes variants of it."""
+    key: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    """The name of this entry in results and on the command line; that of the model, unless given or
+    shared with another entry."""
     concurrent_requests: _Limit = None
     """The most requests that its server may have at once, from all workers together, with this key.
     Of entries that share both, and of runs that do, the lowest counts; of the next two as well."""
@@ -150,6 +146,8 @@ class Model(Section):
     def _key_of_the_vendor(cls, written: Any) -> Any:
         """The vendor's own variable unless one is named; `null` means none."""
         if not isinstance(written, dict) or "api_key_env" in written:
+            return written
+        if isinstance(options := written.get("options"), dict) and CREDENTIALS in options:
             return written
         variable = default_key_variable(written.get("provider"), written.get("base_url"))
         return written if variable is None else {**written, "api_key_env": variable}
@@ -274,7 +272,6 @@ class Output(Section):
 _SHARE: TypeAdapter[float | None] = TypeAdapter(Annotated[float, Field(ge=0.0, le=1.0)] | None)
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 SeverityLevel = Literal["S0", "S1", "S2", "S3"]
-RunReference = Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
 
 
 class Gates(Section):
@@ -414,6 +411,8 @@ class Configuration(Section):
     """The name of the run."""
     models: Annotated[list[Model], Field(min_length=1)]
     """The models to evaluate."""
+    matrix: Matrix | None = None
+    """Variants of every model: prompt templates and parameters, in all combinations."""
     judge: Model | None = None
     """The model that judges the answers, in dialects with judges. In red-team runs without one,
     people judge (`failproof-es review`)."""
@@ -423,6 +422,10 @@ class Configuration(Section):
     """How the judges reach their verdicts."""
     prompts: Prompts
     """The cases to ask."""
+    selection: Selection = Selection()
+    """A part of the cases and of the models, to ask only that."""
+    reuse: Reuse = Reuse()
+    """Recorded answers of another run, carried over where the requests are the same."""
     grading: Grading = Grading()
     """Which numbers an evaluation gets beside those of its dialect."""
     execution: Execution = Execution()

@@ -85,6 +85,11 @@ def collection_id(name: str) -> UUID:
     return digest_uuid(hashlib.sha256(f"collection\n{name}".encode()).digest())
 
 
+def import_id(digest: bytes) -> UUID:
+    """What an operation is about that is an import: made of a digest of all that it read."""
+    return digest_uuid(hashlib.sha256(b"import\n" + digest).digest())
+
+
 def operations_id(run_id: UUID) -> UUID:
     """The stream of operations on a run."""
     return digest_uuid(hashlib.sha256(f"operations\n{run_id}".encode()).digest())

@@ -159,15 +159,20 @@ def next_action(
     failure = _failure(state, retry_attempts)
     if state.classification is None:
         transcript = Transcript(state.replies, failure)
-        messages = None if failure else grading.messages(case, transcript)
+        asked = failure is None and state.imported is None
+        messages = grading.messages(case, transcript) if asked else None
         if messages is None:
             return Classify(transcript)
         return _send(state, "target", len(state.replies), messages)
+    if failure is not None and state.import_error is not None:
+        return Abandon(failure)
     error = state.last_error
     if error is not None and error.purpose == "target":
         return Abandon(Failure(error.kind, error.message))
     if state.verdicts and len(state.verdicts) >= len(judging.judges):
         return _conclude(state.classification, Judgement(judging.rule, state.verdicts))
+    if state.imported is not None:  # no judge is asked about what nobody asked here
+        return ScoreReply(state.classification, None)
     transcript = Transcript(state.replies)
     judge = judging.judges[len(state.verdicts)] if judging.judges else None
     answer = failure or state.judge_reply  # another model than was asked may have given the reply
@@ -213,6 +218,8 @@ def _deferred_too_long(state: Evaluation, wait_budget: WaitBudget) -> ErrorRecor
 
 def _failure(state: Evaluation, retry_attempts: int) -> Failure | None:
     """The error that ends the conversation, if the last one does."""
+    if state.import_error is not None:
+        return Failure(state.import_error.kind, state.import_error.message)
     error = state.last_error
     if error is None or error.disposition in ("halting", "deferred"):
         return None

@@ -15,10 +15,12 @@ from uuid import UUID
 from failproof_es.core.case import digest_number
 from failproof_es.core.transcript import JUDGE_FAILED, Classification, JudgeVerdict, Reply, Score
 from failproof_es.events import (
+    AnswerImported,
     CarriedOver,
     ErrorRecorded,
     EvaluationAbandoned,
     EvaluationEvent,
+    ImportedError,
     RequestSent,
     ResponseReceived,
     Usage,
@@ -110,6 +112,13 @@ class Evaluation(NamedTuple):
     abandoned: EvaluationAbandoned | None = None
     carried_over: CarriedOver | None = None
     """Where its events are, when they are those of another run's evaluation."""
+    imported: AnswerImported | None = None
+    """What another tool recorded, where nobody here asked."""
+
+    @property
+    def import_error(self) -> ImportedError | None:
+        """Why the source of an imported answer has no usable one."""
+        return None if self.imported is None else self.imported.error
 
     @property
     def finished(self) -> bool:
@@ -137,4 +146,4 @@ class Evaluation(NamedTuple):
         if self.verdicts:
             silent = [each.verdict is None for each in self.verdicts]
             return all(silent) or (any(silent) and self.abandoned.kind == JUDGE_FAILED)
-        return self.last_error is not None
+        return self.last_error is not None or self.import_error is not None

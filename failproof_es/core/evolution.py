@@ -17,6 +17,7 @@ from failproof_es.core.transcript import Classification, JudgeVerdict, Reply, Sc
 from failproof_es.events import (
     ONLY_JUDGE,
     VOIDS_ANSWER,
+    AnswerImported,
     AttemptLost,
     CarriedOver,
     Classified,
@@ -43,6 +44,7 @@ class _Growing:
     """An `Evaluation` while a history is folded: changed in place, and then made one."""
 
     finished = Evaluation.finished
+    import_error = Evaluation.import_error
 
     def __init__(self, state: Evaluation) -> None:
         vars(self).update(zip(_FIELDS, state, strict=True))
@@ -160,6 +162,8 @@ _NO_ERRORS: Changes = {"failures": 0, "deferrals": 0, "deferred_since": None}
 def _sent(state: Evaluation, event: RequestSent) -> Changes:
     if state.in_flight is not None:
         raise ImpossibleHistory("a request is in flight already", event)
+    if state.imported is not None:
+        raise ImpossibleHistory("the answer is imported: nobody is asked", event)
     error = state.last_error
     if error is not None and error.disposition == "final":
         raise ImpossibleHistory("an error that is final came before it", event)
@@ -260,6 +264,22 @@ def _lost(state: Evaluation, event: AttemptLost) -> Changes:
     return {"in_flight": None}
 
 
+def _imported(_: Evaluation, event: AnswerImported) -> Changes:
+    said = "what has begun here cannot be imported"
+    require(event.originator_version == 1, event, said)
+    require(bool(event.replies) or event.error is not None, event, "it has no reply and no error")
+    replies = tuple(
+        Reply(turn, each.text, each.finish_reason, each.refusal, event.model, each.tool_calls)
+        for turn, each in enumerate(event.replies)
+    )
+    return {
+        "imported": event,
+        "replies": replies,
+        "latency_ms": event.latency_ms or 0.0,
+        "usage": event.usage,
+    }
+
+
 def _add(left: Usage, right: Usage) -> Usage:
     if left is UNCOUNTED:
         return right
@@ -292,7 +312,8 @@ def _ends_question(event: Event | None, purpose: str) -> bool:
 def _classified(state: Evaluation, event: Classified) -> Changes:
     require(state.classification is None, event, "what was answered is classified already")
     said = "it does not follow an answer of the model under test, nor an error that ends it"
-    require(_ends_question(state.last, "target"), event, said)
+    answered = _ends_question(state.last, "target") or type(state.last) is AnswerImported
+    require(answered, event, said)
     classification = Classification(
         event.primary, event.details, event.classifier, event.classifier_version
     )
@@ -321,6 +342,7 @@ def _require_from_outside(state: Evaluation, event: Judged) -> None:
     require(state.classification is not None, event, "nothing is classified that could be judged")
     require(state.in_flight is None, event, "a request is in flight")
     unanswered = state.last_error is not None and state.last_error.purpose == "target"
+    unanswered = unanswered or state.import_error is not None
     require(not unanswered, event, "the model under test has not answered")
     require(not state.verdicts, event, "a judge has given its verdict already")
 
@@ -342,7 +364,8 @@ def _as_once(state: Evaluation) -> bool:
 
 def _scored(state: Evaluation, event: Scored) -> Changes:
     _require_graded(state, event)
-    require(state.last_error is None, event, "it scores what ended in an error")
+    usable = state.last_error is None and state.import_error is None
+    require(usable, event, "it scores what ended in an error")
     spoken = not state.verdicts or any(each.verdict is not None for each in state.verdicts)
     require(spoken, event, "not one judge gave a verdict")
     score = Score(
@@ -355,7 +378,10 @@ def _scored(state: Evaluation, event: Scored) -> Changes:
 def _abandoned(state: Evaluation, event: EvaluationAbandoned) -> Changes:
     _require_graded(state, event)
     error = state.last_error
-    if error is not None and error.purpose == "target":
+    if state.import_error is not None:
+        said = f"its kind is {event.kind}, that of the source's error is {state.import_error.kind}"
+        require(event.kind == state.import_error.kind, event, said)
+    elif error is not None and error.purpose == "target":
         said = f"its kind is {event.kind}, that of the error is {error.kind}"
         require(event.kind == error.kind, event, said)
     else:
@@ -382,5 +408,6 @@ _TRANSITIONS: dict[type[Event], Callable[[Evaluation, Any], Changes]] = {
     Scored: _scored,
     EvaluationAbandoned: _abandoned,
     CarriedOver: _carried_over,
+    AnswerImported: _imported,
 }
 """What each event changes, where it can come at all. No other belongs to an evaluation."""

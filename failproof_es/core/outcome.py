@@ -100,7 +100,8 @@ class EvaluationOutcome(NamedTuple):
     model_answered: str | None = None
     """The model as the last reply named itself."""
     latency_ms: float | None = None
-    """From request to answer, summed over all turns. `None` without an answer."""
+    """From request to answer, summed over all turns. `None` without an answer, and where the
+    source of an imported one does not say."""
     first_token_ms: float | None = None
     """The mean of the turns that were streamed."""
     tokens_per_second: float | None = None
@@ -237,7 +238,10 @@ def outcome_of(
     error_kind, error_message = (None, None) if error is None else (error.kind, error.message)
     if ended is not None:
         error_kind, error_message = ended.kind, ended.reason
-    response = state.response
+    imported = state.imported
+    if imported is not None:
+        usage = imported.usage
+        untold += usage.input_tokens is None or usage.output_tokens is None
     if carried_over is not None:
         answers, costs = [], []
     return EvaluationOutcome(
@@ -261,9 +265,9 @@ def outcome_of(
         error_kind=error_kind,
         error_message=error_message,
         answer=state.replies[-1].text if state.replies else None,
-        finish_reason=None if response is None else response.finish_reason,
-        model_answered=None if response is None else response.model,
-        latency_ms=None if response is None else state.latency_ms,
+        finish_reason=state.replies[-1].finish_reason if state.replies else None,
+        model_answered=state.replies[-1].model if state.replies else None,
+        latency_ms=_latency_ms(state),
         first_token_ms=fmean(each.first_token_ms or 0.0 for each in streamed) if streamed else None,
         tokens_per_second=speed_of(streamed) if streamed else None,
         input_tokens=state.usage.input_tokens,
@@ -313,6 +317,13 @@ def server_message(error: ErrorRecorded) -> str:
     """What a server said, in one line: its HTTP status and the message."""
     said = " ".join(error.message.split()) or error.kind
     return said if error.status is None or str(error.status) in said else f"{error.status}: {said}"
+
+
+def _latency_ms(state: Evaluation) -> float | None:
+    """From request to answer; of an imported answer what its source says, if it does."""
+    if state.imported is not None:
+        return state.imported.latency_ms
+    return None if state.response is None else state.latency_ms
 
 
 def _status(state: Evaluation) -> Status:

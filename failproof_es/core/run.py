@@ -24,13 +24,16 @@ from failproof_es.events import (
     PricesRecorded,
     RunCompleted,
     RunFailed,
+    RunImported,
     RunPaused,
     RunResumed,
     RunSealed,
     RunStarted,
     RunValidated,
+    Selection,
     SpendCeilingChanged,
 )
+from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
 RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
@@ -61,6 +64,8 @@ class Run:
     gates: Mapping[str, Any] | None = None
     validation: RunValidated | None = None
     sealed: bool = False
+    imported: RunImported | None = None
+    """Where it comes from, if another tool recorded it."""
     limits: Mapping[str, LimitChanged] = field(default_factory=dict)
     """The last change of each limit: by server; of its second key by server and model."""
     spend_ceiling: SpendCeilingChanged | None = None
@@ -74,6 +79,11 @@ class Run:
         return self.manifest
 
     @property
+    def imported_from(self) -> str | None:
+        """What is said of an imported run wherever it is named; `None` of one that asked."""
+        return None if self.imported is None else imported_from(self.imported)
+
+    @property
     def ended(self) -> bool:
         """Whether nothing is left to be driven."""
         return self.status in ("completed", "failed")
@@ -84,9 +94,31 @@ class Run:
         return all(gate["met"] for gate in self.gates.values()) if self.gates else None
 
 
+def imported_from(imported: RunImported) -> str:
+    """How a run that another tool recorded is called wherever it is named."""
+    version = f" {imported.tool_version}" if imported.tool_version else ""
+    return f"imported from {imported.tool}{version}, not asked by us"
+
+
 def fold_run(events: Iterable[Event]) -> Run:
     """The run after `events`. Raises `ImpossibleHistory` where they cannot be true."""
     return reduce(evolve_run, events, Run())
+
+
+def run_in_brief(events: Iterable[Event]) -> Run:
+    """The run as its first event says, and of each kind that tells a status the last one.
+
+    `events` are these, in order: `RunStarted`, and of the kinds in `TELL_STATUS` the last of each.
+    What stands between them is not looked at, so the plan counts as whole, and limits, validation
+    and seal stay unset. Raises `ImpossibleHistory` where they cannot be true together.
+    """
+    run = Run()
+    for event in events:
+        if run.manifest is not None:
+            planned = run.manifest.planned_cases
+            run = replace(run, version=event.originator_version - 1, planned_cases=planned)
+        run = evolve_run(run, event)
+    return run
 
 
 def evolve_run(run: Run, event: Event) -> Run:
@@ -125,6 +157,8 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, skipped=run.skipped + 1)
         case PricesRecorded():
             return replace(run, prices={each.model_key: each for each in event.models})
+        case RunImported():
+            return replace(run, imported=event)
         case _:
             raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run", event)
 
@@ -137,9 +171,11 @@ def _planned(run: Run, event: CasesPlanned) -> int:
     return cases
 
 
-_PLAN = (RunStarted, CasesPlanned, CaseSkipped, PricesRecorded)
+_PLAN = (RunStarted, CasesPlanned, CaseSkipped, PricesRecorded, RunImported)
 """What is appended with the run's first event, in this order."""
 _ENDINGS = (RunCompleted, RunFailed)
+TELL_STATUS = (RunPaused, RunResumed, *_ENDINGS)
+"""What changes a run's status after its first event."""
 _IN_A_DRIVE = (RunPaused, LimitChanged, SpendCeilingChanged, *_ENDINGS)
 
 
@@ -156,6 +192,7 @@ def _require_place(run: Run, event: Event) -> None:
         planning = run.last in _PLAN and _PLAN.index(run.last) <= _PLAN.index(kind)
         once = kind is not PricesRecorded or run.prices is None
         require(once, event, "its prices stand twice")
+        require(kind is not RunImported or run.imported is None, event, "it is imported twice")
         require(planning, event, said)
     elif run.last in _PLAN and run.planned_cases < run.started.planned_cases:
         planned = f"{run.planned_cases} of {run.started.planned_cases} cases"
@@ -252,6 +289,38 @@ def place_in_plan(
     models = [model.key for model in manifest.models]
     before = cases_before * repetitions + key.repetition - 1
     return before * len(models) + models.index(key.model_key) + 1
+
+
+def describe_selection(started: RunStarted) -> str | None:
+    """Of how much a run is which part; `None` of a run that asked all."""
+    chosen = started.selection
+    if chosen is None:
+        return None
+    return describe_part(chosen, started.planned_cases, len(started.models))
+
+
+def describe_part(chosen: Selection, cases: int, models: int) -> str:
+    """The same in the words that are shown: `100 of 1,432 cases: sample of 100, seed 7`."""
+    parts = []
+    if how := ", ".join(_choices(chosen)):
+        parts.append(f"{cases:,} of {plural(chosen.of_cases, 'case')}: {how}")
+    if chosen.models:
+        named = ", ".join(chosen.models)
+        parts.append(f"{models} of {plural(chosen.of_models, 'model')}: {named}")
+    return "; ".join(parts)
+
+
+def _choices(chosen: Selection) -> list[str]:
+    told = []
+    if chosen.only:
+        told.append(f"only {' '.join(chosen.only)}")
+    if chosen.exclude:
+        told.append(f"without {' '.join(chosen.exclude)}")
+    if chosen.limit is not None:
+        told.append(f"the first {chosen.limit:,}")
+    if chosen.sample is not None:
+        told.append(f"sample of {chosen.sample:,}, seed {chosen.seed}")
+    return told
 
 
 def _limits(before: Mapping[str, LimitChanged], event: LimitChanged) -> dict[str, LimitChanged]:

@@ -144,13 +144,11 @@ class RunCounts:
         if outcome.status == "planned":
             return
         model = outcome.model_key
-        asking = self.asking.get(model)
-        if asking is None:
-            asking = self.asking[model] = RequestStats()
         if outcome.carried_over:
-            asking.carried_over += times
+            self._asking(model).carried_over += times
         else:
-            asking.add(outcome, times)
+            if outcome.requests or outcome.errors:  # of what another tool asked there is none
+                self._asking(model).add(outcome, times)
             for error in outcome.errors:
                 self.errors[ErrorKey(error.judge or model, error.kind, error.message)] += times
             for each in outcome.response_ms:
@@ -163,6 +161,12 @@ class RunCounts:
             _add_to_group(group, outcome, times)
             if outcome.lost:
                 self.lost[LostKey(model, outcome.ended_kind or "", outcome.reason)] += times
+
+    def _asking(self, model: str) -> RequestStats:
+        found = self.asking.get(model)
+        if found is None:
+            found = self.asking[model] = RequestStats()
+        return found
 
     def include(self, other: RunCounts, times: int = 1) -> None:
         """Add all of another one; with -1 subtract it."""

@@ -48,6 +48,14 @@ def new_suite(dialect: Dialect, path: Path) -> NewSuite:
     return NewSuite(template.read_bytes(), said)
 
 
+def suffix_of_new(dialect: Dialect) -> str:
+    """The suffix that a new suite has unless another is wanted. Raises `InvalidInput`."""
+    suffixes = sorted(_offered(dialect).keys() - {_GUIDANCE}, key=_commented_first)
+    if not suffixes:
+        raise InvalidInput.because(f"the dialect {dialect.name!r} has no template")
+    return suffixes[0]
+
+
 def _offered(dialect: Dialect) -> dict[str, Traversable]:
     """The files of the template, by suffix."""
     package = sys.modules[type(dialect).__module__].__package__

@@ -21,7 +21,7 @@ from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
-OURS = ("failproof", "promptguard", "redteam", "benchmark", "command")
+OURS = ("failproof", "promptguard", "redteam", "benchmark", "command", "checks")
 """Ours, all of them, in the order in which a damaged file is taken for one of them."""
 MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID, uuid4
 
 from failproof_es.configuration.connections import override_connections
@@ -38,6 +38,7 @@ from failproof_es.engine.identity import (
     package_versions,
     process_label,
 )
+from failproof_es.engine.imports.refusing import require_asked_here
 from failproof_es.engine.lifecycle import prices_of
 from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.engine.planning.prompt_collections import read_cases
@@ -53,9 +54,15 @@ from failproof_es.engine.preflight.record import (
 )
 from failproof_es.engine.related_runs.baseline_gates import require_baseline
 from failproof_es.engine.related_runs.carried_over import carries_over, endings
+from failproof_es.engine.related_runs.retried_evaluations import (
+    count_again,
+    describe_again,
+    its_again,
+)
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.usable_dialect import usable_dialect
 from failproof_es.events import (
+    Again,
     Branch,
     CaseSkipped,
     CasesPlanned,
@@ -70,7 +77,6 @@ from failproof_es.store.reading.reader import Connection, find
 from failproof_es.store.store import Store
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.store.writing.lease import Lease
-from failproof_es.support.plurals import plural
 
 
 async def branch(
@@ -78,7 +84,7 @@ async def branch(
     position: int | None,
     store: Store,
     *,
-    again: Literal["abandoned"] | None = None,
+    again: Again | None = None,
     settings: Sequence[str] = (),
     observe: Observe,
     stop: asyncio.Event,
@@ -99,6 +105,7 @@ async def branch(
     with store.connect() as connection:
         require_attached(connection, run_id)
         source = read_run(connection, run_id)
+        require_asked_here(source)
         repetitions_of(source.started)  # raises where they are not those of its plan
         first, last = _stands_at(connection, run_id)
     position = last if position is None else position
@@ -148,7 +155,7 @@ def _configured(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], d
 
 def _described(source: Run, branched: Branch) -> str:
     """The description of where the new run's configuration comes from."""
-    again = ", its abandoned evaluations asked again" if branched.again else ""
+    again = f", {its_again(branched.again)} asked again" if branched.again else ""
     changed = "".join(f", {path} set to {value}" for path, value in branched.settings.items())
     return f"run {source.started.run_number} at position {branched.position}{again}{changed}"
 
@@ -196,16 +203,16 @@ async def _check(
     if branched.again is None:
         return PreflightResult((asked, ""), warnings, remarks, estimates.as_json())
     if not again:
-        raise _nothing_to_ask_again(source)
-    said = f": {plural(again, 'abandoned evaluation')} asked again, {kept:,} carried over"
+        raise _nothing_to_ask_again(source, branched.again)
+    said = f": {count_again(again, branched.again)} asked again, {kept:,} carried over"
     return PreflightResult((asked, said), warnings, remarks, estimates.as_json())
 
 
-def _nothing_to_ask_again(source: Run) -> InvalidInput:
+def _nothing_to_ask_again(source: Run, again: Again) -> InvalidInput:
     number = source.started.run_number
     carry_on = f"`failproof-es resume {number}` sends its remaining requests"
     return InvalidInput.because(
-        f"run {number} has no abandoned evaluation that could be asked again",
+        f"run {number} has no {describe_again(again)} that could be asked again",
         remedy=f"`failproof-es show {number}` counts them" if source.ended else carry_on,
     )
 

@@ -32,6 +32,7 @@ from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.engine.limits.key_share import KeyShares, MemoryBook
 from failproof_es.engine.limits.recorded_spending import recorded_spending
 from failproof_es.engine.limits.spend_limiter import SpendLimiter, require_ceiling_above
+from failproof_es.engine.replays.reuse import reuse_in
 from failproof_es.events import RunResumed, SpendCeilingChanged
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
@@ -146,6 +147,7 @@ class Driver:
             replace(self._hooks, check_begin=checks.begin, check_end=checks.end),
             self._stop,
             spending=self._spending,
+            reuse=await reuse_in(stream.run, self._targets, self._reader),
         )
         changes: asyncio.Queue[LimitUpdate | None] = asyncio.Queue()
         self._targets.restore_limits(stream.run.limits, changes.put_nowait)

@@ -32,12 +32,7 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
     """
     from failproof_es.models import provider_type  # who only reads the log needs no model
 
-    versions = {"python": platform.python_version()}
-    for package in OUR_PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "absent"
+    versions = versions_of_ours()
     models = [*configuration.models, *configuration.asked_judges]
     for model in models:
         versions.update(provider_type(model.provider).packages(model))
@@ -45,6 +40,17 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
         versions.update([found])
     versions.update(filter(None, map(DECLARED.package_of, configuration.gates.declared())))
     return versions | packages_of_scorers(configuration.model_dump(include={"grading"}))
+
+
+def versions_of_ours() -> dict[str, str]:
+    """The versions of Python and of `OUR_PACKAGES`."""
+    versions = {"python": platform.python_version()}
+    for package in OUR_PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "absent"
+    return versions
 
 
 def current_user() -> str:

@@ -34,6 +34,7 @@ from failproof_es.engine.identity import (
     package_versions,
     process_label,
 )
+from failproof_es.engine.imports.refusing import require_asked_here
 from failproof_es.engine.planning.planner import (
     CollectedCases,
     Plan,
@@ -62,6 +63,7 @@ from failproof_es.events import (
     ModelSnapshot,
     PricesRecorded,
     RunStarted,
+    Selection,
 )
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.problems import InvalidInput
@@ -88,14 +90,15 @@ async def start(
     stop: asyncio.Event,
     say: Say,
     on_text: OnText | None = None,
+    on_carried_over: OnCarriedOver | None = None,
     step: Step = nullcontext,
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
     All input is checked before anything is sent: raises
     `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
-    people; `on_text` gets the text of streamed answers as it comes; `step` tells of what is done
-    before the first request.
+    people; `on_text` gets the text of streamed answers as it comes; `on_carried_over` gets each
+    evaluation that is reused; `step` tells of what is done before the first request.
     """
     configuration = loaded.configuration
     targets = Targets(configuration)
@@ -112,8 +115,9 @@ async def start(
             observe(begun)
             del plan
             driver = Driver(
-                store, lease, configuration, targets, observe=observe, on_text=on_text, stop=stop
-            )
+                store, lease, configuration, targets,
+                observe=observe, on_text=on_text, on_carried_over=on_carried_over, stop=stop,
+            )  # fmt: skip
             return await driver.drive(resumed=False)
     finally:
         await targets.close()
@@ -162,6 +166,7 @@ async def resume(
     with store.connect() as connection:
         require_attached(connection, run_id)
         run = read_run(connection, run_id)
+    require_asked_here(run)
     if run.ended and run.sealed:
         say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
         return Outcome.of(run, interrupted=False)
@@ -261,6 +266,7 @@ async def _checked(
     reading = replace(checked.reading, found=checked.found)
     with step("storing the cases"):
         plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
+    plan = replace(plan, reuse=checked.reuse)
     warnings = (*map(loaded.placed, unencrypted(loaded.configuration)), *plan.warnings)
     return PreflightResult((dialect, plan), warnings, checked.remarks, estimates.as_json())
 
@@ -309,16 +315,29 @@ def _begin(
         packages=package_versions(configuration, dialect.name),
         who=current_user(),
         where=current_host(),
+        branched_from=plan.reuse,
+        selection=_selection(loaded, plan),
     )
     planned = to_events(_planned(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
 
     def in_the_same_transaction(connection: Connection) -> None:
         # Nobody else appends until this commits: a baseline that is archived later finds this run.
         require_baseline(connection, configuration.gates, run_id)
+        if plan.reuse is not None:
+            require_attached(connection, plan.reuse.run_id)
         if also is not None:
             also(connection, run_id, cases * configuration.execution.repetitions)
 
     return store.begin_run(draft, planned, plan.asked.plan, in_the_same_transaction)
+
+
+def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:
+    """Of how much the run is which part; `None` where its configuration asks for all."""
+    chosen = loaded.configuration.selection
+    if plan.selected is None or chosen == type(chosen)():
+        return None
+    told = {"of_models": loaded.of_models, "models": tuple(chosen.models or ())}
+    return plan.selected.model_copy(update=told)
 
 
 def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:

@@ -10,7 +10,7 @@ from tests.simulation.history import History
 from tests.simulation.invariants import violations
 from tests.simulation.workers import WorkersHistory
 
-HISTORIES = 10_000
+HISTORIES = 4_000
 """So many are in the test command."""
 KINDS: Sequence[str] = ("alone", "workers", "ceiling", "judges")
 """What a history is about, by its seed in turn: one process drives a run; several workers do; the

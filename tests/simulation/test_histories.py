@@ -14,12 +14,12 @@ import warnings
 
 import pytest
 
-from tests.simulation.many import KINDS, blocks, history_of
+from tests.simulation.many import HISTORIES, KINDS, blocks, history_of
 
 
 def test_every_seed_of_the_test_command_is_run_once() -> None:
     seeds = [seed for kind in KINDS for block in blocks(kind) for seed in block]
-    assert sorted(seeds) == list(range(10_000))
+    assert sorted(seeds) == list(range(HISTORIES))
 
 
 def test_a_seed_makes_the_same_history_again() -> None:

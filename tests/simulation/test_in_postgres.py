@@ -30,7 +30,7 @@ from tests.simulation.invariants import violations
 from tests.simulation.many import HISTORIES, history_of
 from tests.simulation.world.conversation import NAME, Conversation
 
-_EACH = 201
+_EACH = 81
 """Not a multiple of the kinds of histories: all of them come."""
 
 

@@ -45,7 +45,7 @@ class FailProof:
         return load(files, problems)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The one turn of the case; nothing once it is answered."""
+        """The prompt, after what stands before it; nothing once it is answered."""
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:

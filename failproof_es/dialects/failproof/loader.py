@@ -60,7 +60,7 @@ class _Reader:
             dialect="failproof",
             case_id=test_case.case_id,
             suite_id=test_case.suite_id,
-            turns=(Turn(role="user", content=prompt),),
+            turns=(*_earlier(test_case), Turn(role="user", content=prompt)),
             expectation={name: document[name] for name in given if name in document},
             tags=tuple(test_case.tags),
             document=document,
@@ -129,3 +129,7 @@ class _Reader:
         for name in ("case_id", "suite_id", "prompt"):
             if not getattr(test_case, name).strip():
                 self.problems.warning("is empty", path=path, line=line, field=name)
+
+
+def _earlier(test_case: TestCase) -> list[Turn]:
+    return [Turn(role=each.role, content=each.content) for each in test_case.earlier_messages]

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 
+class EarlierMessage(BaseModel):
+    """A message that stands before the prompt in the conversation."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
 class TestCase(BaseModel):
     """One line of a suite. Types are never coerced; unknown keys are kept aside.
 
-    Exactly the schema and nothing more: an empty string is a string.
+    The schema, and `earlier_messages`: what other tools ask as a conversation ends in a prompt.
+    An empty string is a string.
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of the name
@@ -23,6 +34,8 @@ class TestCase(BaseModel):
     expected_response: str = ""
     expected_classification: Literal["pass", "fail"] = "pass"
     tags: list[str] = Field(default_factory=list)
+    earlier_messages: list[EarlierMessage] = Field(default_factory=list)
+    """Sent before the prompt, as they stand; no variable is filled in. Ours, not of the schema."""
 
 
 FIELDS = tuple(TestCase.model_fields)
@@ -30,7 +43,10 @@ FIELDS = tuple(TestCase.model_fields)
 
 def defects(error: ValidationError) -> list[tuple[str, str]]:
     """Every (field, what is wrong), in the words of the specification."""
-    return [(_dotted(each["loc"]), _said(each["type"], each["input"])) for each in error.errors()]
+    return [
+        (_dotted(each["loc"]), _said(each["type"], each["input"], each.get("ctx", {})))
+        for each in error.errors()
+    ]
 
 
 def _dotted(location: tuple[int | str, ...]) -> str:
@@ -42,18 +58,22 @@ def _dotted(location: tuple[int | str, ...]) -> str:
     return path
 
 
-def _said(kind: str, value: Any) -> str:
+def _said(kind: str, value: Any, context: Mapping[str, Any]) -> str:
     match kind:
         case "missing":
             return "the field is required and missing"
         case "literal_error":
-            return f"must be 'pass' or 'fail', is {_shown(value)}"
+            return f"must be {context['expected']}, is {_shown(value)}"
         case "string_type":
             return f"must be a string, is {_shown(value)}"
         case "dict_type":
             return f"must be an object whose values are strings, is {_shown(value)}"
         case "list_type":
             return f"must be a list of strings, is {_shown(value)}"
+        case "model_type" | "model_attributes_type":
+            return f"must be an object with `role` and `content`, is {_shown(value)}"
+        case "extra_forbidden":
+            return "is not a known key of a message"
         case _:
             return f"is not what specification 000 § 1 asks for: {_shown(value)}"
 

@@ -28,6 +28,7 @@ from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.drive.work_queue import WorkQueue
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.limits.spend_limiter import SpendLimiter
+from failproof_es.engine.related_runs.carried_over import ChoosesEndings
 from failproof_es.support.plurals import plural
 
 _DRAIN_MARGIN_S = 5.0
@@ -73,6 +74,8 @@ class EvaluationDrive:
     spending: SpendLimiter | None = None
     """Holds the run below its spend ceiling, if it has one."""
     turns: Sequence[asyncio.Semaphore] | None = None
+    reuse: ChoosesEndings | None = None
+    """Decides what is carried over, in a run that reuses recorded answers."""
     trouble: BaseException | None = None
     """The first error that ended it."""
     _turned_away: list[DeferredTooLong] = field(default_factory=list)
@@ -92,6 +95,7 @@ class EvaluationDrive:
             self.hooks.on_carried_over,
             self.hooks.on_begun,
             self.part,
+            self.reuse,
         )
         interpreter = self._interpreter(phase)
         queues = [

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 
-from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
     Classify,
@@ -26,13 +24,12 @@ from failproof_es.core.evaluation import (
     Judging,
     ScoreReply,
     Send,
-    Transcript,
     WaitBudget,
     evolve,
     fold,
     next_action,
 )
-from failproof_es.dialects.protocol import Dialect, HasJudgeSchema, OffersTools, classify_waits
+from failproof_es.dialects.protocol import Dialect, classify_waits
 from failproof_es.dialects.scorers import Scorer, scoring_waits
 from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.drive.attempt_events import (
@@ -45,6 +42,7 @@ from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.key_share import tokens_used
 from failproof_es.engine.limits.spend_limiter import SpendCeilingReached, SpendLimiter
+from failproof_es.engine.requests import Requests, Target
 from failproof_es.events import (
     ErrorRecorded,
     EvaluationEvent,
@@ -56,14 +54,12 @@ from failproof_es.events import (
 from failproof_es.models import sent_parameters
 from failproof_es.models.backoff import wait_s
 from failproof_es.models.protocol import (
-    DEFAULT_RESPONSE_OPTIONS,
     ModelError,
     PreparedRequest,
-    Provider,
-    ResponseOptions,
 )
 from failproof_es.models.replies.model_name_check import require_model
 from failproof_es.models.single_attempt import send_once
+from failproof_es.problems import InvalidInput
 from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.support import clock
 
@@ -85,17 +81,6 @@ class DeferredTooLong(Halted):
 
     That evaluation stays pending; others may go on.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A model of this run, ready to be asked."""
-
-    model: Model
-    provider: Provider
-    limiter: ConcurrencyLimiter
-    stuck_after_s: float = math.inf
-    """How long one attempt may take before its provider is taken to be stuck."""
 
 
 @dataclass(slots=True)
@@ -136,16 +121,10 @@ class Interpreter:
     """Whether a request may be sent now: not, once the lease may be another's."""
     spending: SpendLimiter | None = None
     """Holds the run below its spend ceiling, if it has one."""
-    _tools: OffersTools | None = field(init=False)
-    """The dialect, where it is one: asking it for each request takes longer than preparing it."""
-    _judge_schema: HasJudgeSchema | None = field(init=False)
+    _requests: Requests = field(init=False)
 
     def __post_init__(self) -> None:
-        dialect: object = self.dialect
-        tools = dialect if isinstance(dialect, OffersTools) else None
-        schema = dialect if isinstance(dialect, HasJudgeSchema) else None
-        object.__setattr__(self, "_tools", tools)
-        object.__setattr__(self, "_judge_schema", schema)
+        object.__setattr__(self, "_requests", Requests(self.dialect, self.targets, self.judges))
 
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
@@ -301,20 +280,20 @@ class Interpreter:
         return self.targets[event.model_key] if event.judge is None else self.judges[event.judge]
 
     def _target(self, key: EvaluationKey, action: Send) -> Target:
-        if action.purpose == "target":
-            return self.targets[key.model_key]
-        if action.judge is None:
+        target = self._requests.target(key.model_key, action)
+        if target is None:
             raise Halted(
                 f"dialect {self.dialect.name!r} asks for a judge and the configuration names none"
             )
-        return self.judges[action.judge]
+        return target
 
     def _request(
         self, header: EventHeader, state: Evaluation, case: Case, action: Send, target: Target
     ) -> RequestSent:
-        prepared = target.provider.prepare(
-            action.messages, self._response_options(state, case, action)
-        )
+        try:
+            prepared = self._requests.prepare(state, case, action, target)
+        except InvalidInput as error:  # a class of the user's own makes requests
+            raise Halted(self.redactor.scrubbed(str(error))) from None
         return RequestSent(
             **header(state),
             purpose=action.purpose,
@@ -328,16 +307,6 @@ class Interpreter:
             body=prepared.body.decode("utf-8"),
             body_sha256=hashlib.sha256(prepared.body).hexdigest(),
         )
-
-    def _response_options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
-        """The response options: tools for the model under test, a schema for judges."""
-        if action.purpose == "target" and self._tools is not None:
-            return ResponseOptions(tools=self._tools.tools(case))
-        if action.purpose == "judge" and self._judge_schema is not None:
-            return ResponseOptions(
-                schema=self._judge_schema.judge_schema(case, Transcript(state.replies))
-            )
-        return DEFAULT_RESPONSE_OPTIONS
 
     async def _exchange(
         self,
@@ -373,12 +342,15 @@ class Interpreter:
         target: Target,
     ) -> list[EvaluationEvent]:
         prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"), request.tools)
+        self._know_tokens(target)
         streaming = self._streaming(key, request)
         on_text = None if streaming is None else streaming.piece
         try:
             answer = await send_once(target.provider, prepared, on_text, target.stuck_after_s)
         except ModelError as error:
+            self._know_tokens(target)
             return [error_recorded(header, state, request, error, self.redactor)]
+        self._know_tokens(target)
         if streaming is not None:
             if answer.first_token_ms is None:  # it came whole
                 streaming.piece(answer.text)
@@ -391,6 +363,12 @@ class Interpreter:
             after = evolve(state, response)
             return [response, error_recorded(header, after, request, error, self.redactor)]
         return [response]
+
+    def _know_tokens(self, target: Target) -> None:
+        """Have the tokens replaced that its provider got meanwhile: a server may repeat them."""
+        tokens = getattr(target.provider, "tokens", None)
+        if tokens is not None:
+            self.redactor.also(tokens.given)
 
     def _streaming(self, key: EvaluationKey, request: RequestSent) -> StreamScrubbing | None:
         if self.on_text is None:

@@ -28,7 +28,7 @@ from failproof_es.engine.history import (
     read_unfinished_part,
     split_by_size,
 )
-from failproof_es.engine.related_runs.carried_over import carry_over
+from failproof_es.engine.related_runs.carried_over import ChoosesEndings, carry_over
 
 Begun = frozenset[EvaluationKey]
 """Those that have an event already. This process alone writes the streams of the others, and only
@@ -58,6 +58,8 @@ class PendingEvaluations:
     on_begun: OnBegun | None = None
     part: PlanPart | None = None
     """The part of the plan whose evaluations these are; `None` for all."""
+    reuse: ChoosesEndings | None = None
+    """Decides what is carried over, in a run that reuses recorded answers."""
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
         """The pending evaluations of this phase and these models, in windows.
@@ -92,7 +94,7 @@ class PendingEvaluations:
         keys = [recorded.key for recorded in window if not recorded.history]
         if branch is None or not keys:
             return window
-        events = await self.reader.read(carry_over, branch, keys)
+        events = await self.reader.read(carry_over, branch, keys, self.reuse)
         if not events:
             return window
         await self.journal.append(*events)

@@ -58,8 +58,18 @@ class Redactor:
         keys = {name: value for name, value in values.items() if len(value) >= SHORTEST_KEY}
         forms = [(form, name) for name, value in keys.items() for form in _forms(value)]
         self._secrets = _Secrets(sorted(forms, key=_longest_first))
+        self._also: dict[str, str] = {}
         self.too_short = tuple(name for name, value in values.items() if value and name not in keys)
         """The variables whose values are too short to be looked for."""
+
+    def also(self, secrets: Mapping[str, str]) -> None:
+        """Replace these values, too, by their names: tokens that came while the run goes."""
+        if secrets.keys() <= self._also.keys():
+            return
+        self._also |= secrets
+        more = [(form, name) for name, value in self._also.items() for form in _forms(value)]
+        every = {*self._secrets.forms, *more}
+        self._secrets = _Secrets(sorted(every, key=_longest_first))
 
     def scrubbing(self) -> Scrubbing:
         """A scrubber for the fields of one event."""

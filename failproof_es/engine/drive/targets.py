@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.limits import Limits, ProviderKey, lowest_of
-from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.redaction import SHORTEST_KEY, Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import KeyShare, KeyShares
+from failproof_es.engine.requests import Target
 from failproof_es.events import LimitChanged, ModelSnapshot
 from failproof_es.models import (
     create_provider,

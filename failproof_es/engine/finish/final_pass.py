@@ -174,7 +174,9 @@ def _read_all(
     connection: Connection, run: Run, scores: bool, broken: Exception | None
 ) -> FinalScan:
     run_id = run.started.originator_id
-    validation = Validation(run.started, dialect_named(run.started.dialect))
+    validation = Validation(
+        run.started, dialect_named(run.started.dialect), run.imported is not None
+    )
     counts, kept, streams = RunCounts(), RunScores(run), SealedStreams(run_id)
     if broken is not None:
         validation.add_unreadable(broken)

@@ -62,7 +62,11 @@ class LiveChecks:
         self._usable = True
 
     def _begin(self) -> None:
-        self.validation = Validation(self.run.started, dialect_named(self.run.started.dialect))
+        self.validation = Validation(
+            self.run.started,
+            dialect_named(self.run.started.dialect),
+            self.run.imported is not None,
+        )
         self.counts = RunCounts()
         self.scores = RunScores(self.run)
         self.streams = CheckedStreams()

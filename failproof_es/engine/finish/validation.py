@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from failproof_es.configuration.choices import PromptTemplate
 from failproof_es.core.case import operations_id, prompt_id, review_id
 from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import (
@@ -35,6 +36,7 @@ from failproof_es.engine.history import (
     read_run_prefix,
 )
 from failproof_es.events import (
+    AnswerImported,
     Counts,
     Event,
     Finding,
@@ -45,6 +47,7 @@ from failproof_es.events import (
     Usage,
 )
 from failproof_es.models import provider_type
+from failproof_es.models.prompt_template import RECORDED_AS, apply_template, recorded_template
 from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import read_streams
@@ -126,6 +129,8 @@ class Validation:
 
     started: RunStarted
     dialect: Dialect
+    imported: bool
+    """Whether another tool recorded the run: then nothing of it was asked here."""
     checked: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
@@ -153,6 +158,8 @@ class Validation:
                 self._look_at_request(event, state.replies, recorded)
             elif isinstance(event, ResponseReceived):
                 self._look_at_response(event, recorded)
+            elif isinstance(event, AnswerImported):
+                self._look_at_imported(event, recorded)
 
         state, possible, error = fold_valid_prefix(recorded.history, before=look)
         if error is not None:
@@ -248,6 +255,9 @@ class Validation:
         self, request: RequestSent, replies: Sequence[Reply], recorded: RecordedEvaluation
     ) -> None:
         self.checked["requests"] += 1
+        if self.imported:
+            said = "a request was sent in a run that says that it is imported"
+            self._find("asked_here", said, recorded)
         body = request.body.encode("utf-8")
         if hashlib.sha256(body).hexdigest() != request.body_sha256:
             self._find("request_altered", "a request's body is not what its digest says", recorded)
@@ -261,10 +271,20 @@ class Validation:
         elif self._is_unreadable(model):
             return
         elif messages is None or not provider_type(model.provider).request_is_complete(
-            body, messages
+            body, apply_template(self._template_of(model), messages)
         ):
             message = f"the request of turn {request.turn} is not the planned one"
             self._find("not_sent_whole", message, recorded)
+
+    def _template_of(self, model: ModelSnapshot) -> PromptTemplate | None:
+        """What was put around the messages. Raises `ImpossibleHistory` where that is unreadable."""
+        if RECORDED_AS not in model.parameters:
+            return None
+        try:
+            return recorded_template(model.parameters)
+        except ValueError:
+            said = f"the prompt template of {model.key} is not as the engine writes it"
+            raise ImpossibleHistory(said) from None
 
     def _look_at_response(self, response: ResponseReceived, recorded: RecordedEvaluation) -> None:
         self.checked["responses"] += 1
@@ -279,6 +299,17 @@ class Validation:
         ):
             message = f"{wrong.field} is on record as {_shown(wrong.recorded)}, the raw reply says"
             self._find("misread", f"{message} {_shown(wrong.raw)}", recorded)
+
+    def _look_at_imported(self, answer: AnswerImported, recorded: RecordedEvaluation) -> None:
+        self.checked["imported answers"] += 1
+        if answer.replies and answer.replies[-1].finish_reason == _CUT_OFF:
+            self._cut_off[answer.model_key] += 1
+        if answer.model_key not in self._models:
+            key = answer.model_key
+            self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
+        if not self.imported:
+            said = "the answer is imported, and its run says that it asked itself"
+            self._find("not_asked", said, recorded)
 
     def _is_unreadable(self, model: ModelSnapshot) -> bool:
         """Whether the model's provider is not installed. Notes what was not checked then."""

@@ -22,7 +22,7 @@ from failproof_es.dialects import refuse_other_dialects
 from failproof_es.dialects.protocol import Dialect, LoadsByFile
 from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.engine.planning.case_spool import CaseSpool, SpooledCase
-from failproof_es.events import SuiteSnapshot
+from failproof_es.events import Branch, Selection, SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.mapper import prompt_entry
 from failproof_es.store.store import Store
@@ -53,6 +53,8 @@ class Reading:
     parts: tuple[Part, ...]
     found: tuple[Problem, ...]
     """The warnings, and the defects of the cases that are left out, as errors."""
+    selected: Selection | None = None
+    """Which part of the cases this is; it knows of no models. `None`: nobody asked for a part."""
 
 
 class Source(Protocol):
@@ -120,6 +122,10 @@ class Plan:
     warnings: tuple[Problem, ...]
     skipped: tuple[Problem, ...] = ()
     """The defects that kept a case out of it."""
+    selected: Selection | None = None
+    """As in `Reading`."""
+    reuse: Branch | None = None
+    """Whose recorded answers are reused, up to where."""
 
     @property
     def cases(self) -> int:
@@ -214,6 +220,7 @@ def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedC
         ),
         warnings=tuple(each for each in reading.found if each.severity != "error"),
         skipped=tuple(each for each in reading.found if each.severity == "error"),
+        selected=reading.selected,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from failproof_es.configuration.choices import Selection
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Filters
 from failproof_es.core.case import Case
@@ -27,6 +28,8 @@ from failproof_es.engine.planning.prompt_collections import (
     collection_dialect,
     read_cases,
 )
+from failproof_es.engine.planning.selection import Selector
+from failproof_es.events import Selection as Selected
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.store import Store
 from failproof_es.support.plurals import plural
@@ -35,6 +38,7 @@ from failproof_es.support.plurals import plural
 def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
     """The source that a configuration names. Raises `InvalidInput`."""
     prompts = loaded.configuration.prompts
+    choice = Choice(prompts.filters, loaded.configuration.selection)
     try:
         if prompts.collection is not None:
             with store.connect() as connection:
@@ -45,7 +49,7 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
                 problem = Problem(reason, field="prompts.dialect", remedy="leave it out")
                 raise InvalidInput([problem])
             dialect = configured(dialect_named(name), prompts.options)
-            return _Collection(dialect, prompts.filters, store, prompts.collection, digests)
+            return _Collection(dialect, choice, store, prompts.collection, digests)
         paths = prompts.path or []
         if prompts.dialect is not None:
             dialect = dialect_named(prompts.dialect)
@@ -54,15 +58,23 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
             dialect, files = recognise(paths, loaded.folders)
         before = [sha256_of(file) for file in files]
         skip = prompts.on_invalid == "skip"
-        return _Files(configured(dialect, prompts.options), prompts.filters, files, before, skip)
+        return _Files(configured(dialect, prompts.options), choice, files, before, skip)
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What decides which cases of a source are asked."""
+
+    filters: Filters
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
 class _Files:
     dialect: Dialect
-    filters: Filters
+    choice: Choice
     files: Sequence[Path]
     before: Sequence[str]
     """The SHA-256 of every file when it was first opened."""
@@ -70,8 +82,14 @@ class _Files:
 
     def read(self, take: Take) -> Reading:
         """See `Source.read`."""
-        chosen = _Chosen(self.filters)
+        chosen = _Chosen(self.choice)
         asked = dict.fromkeys(self.files, 0)
+        if chosen.draws:
+
+            def rank(_: Path, case: Case) -> None:
+                chosen.rank(case)
+
+            check_files(self.dialect, self.files, rank, skip_invalid=self.skip_invalid)
 
         def choose(path: Path, case: Case) -> None:
             if chosen.add(case):
@@ -88,7 +106,7 @@ class _Files:
             Part(str(file), sha256, asked[file])
             for file, sha256 in zip(self.files, self.before, strict=True)
         ]
-        return Reading(tuple(parts), (*found, *chosen.remarks()))
+        return Reading(tuple(parts), (*found, *chosen.remarks()), chosen.selected)
 
     def _file_by_file(self) -> Iterator[tuple[Path, Case]]:
         """The valid cases, from a second reading of each file alone."""
@@ -124,21 +142,25 @@ class _Valid:
 @dataclass(frozen=True, slots=True)
 class _Collection:
     dialect: Dialect
-    filters: Filters
+    choice: Choice
     store: Store
     name: str
     digests: Sequence[str]
 
     def read(self, take: Take) -> Reading:
         """See `Source.read`."""
-        chosen = _Chosen(self.filters)
+        chosen = _Chosen(self.choice)
         asked = 0
+        if chosen.draws:
+            for case in self._cases():
+                chosen.rank(case)
         for case in self._cases():
             if chosen.add(case):
                 asked += 1
                 take(case)
         sha256 = hashlib.sha256("\n".join(self.digests).encode()).hexdigest()
-        return Reading((Part(f"collection {self.name}", sha256, asked),), chosen.remarks())
+        part = Part(f"collection {self.name}", sha256, asked)
+        return Reading((part,), chosen.remarks(), chosen.selected)
 
     def require_unchanged(self) -> None:
         """What is in the log does not change."""
@@ -154,29 +176,51 @@ class _Collection:
 
 
 class _Chosen:
-    """Chooses the cases that have one of the values of every filter given."""
+    """Chooses the cases that have one of the values of every filter; then what is selected."""
 
-    def __init__(self, filters: Filters) -> None:
-        self._given = _given(filters)
+    def __init__(self, choice: Choice) -> None:
+        self._given = _given(choice.filters)
         self._seen: dict[str, set[str]] = {name: set() for name in self._given}
         self._kept = self._total = 0
+        self._selector = Selector(choice.selection)
+
+    @property
+    def draws(self) -> bool:
+        """Whether all cases must be ranked before any can be chosen."""
+        return self._selector.draws
+
+    def rank(self, case: Case) -> None:
+        """Take the next case into the draw."""
+        if not self._given or _matches(case, self._given):
+            self._selector.rank(case)
 
     def add(self, case: Case) -> bool:
         """Whether the next case is chosen."""
         if not self._given:
-            return True
+            return self._selector.add(case)
         chosen = _matches(case, self._given)
         self._total += 1
         self._kept += chosen
         for name, seen in self._seen.items():
             seen.update(_values(case, name))
-        return chosen
+        return chosen and self._selector.add(case)
+
+    @property
+    def selected(self) -> Selected:
+        """What was selected of the cases that the filters leave."""
+        return self._selector.selected(0)
 
     def remarks(self) -> tuple[Problem, ...]:
-        """What the filters left out, said, not silent. Raises `InvalidInput` where it is all."""
-        if not self._given:
-            return ()
+        """What was left out, said, not silent. Raises `InvalidInput` where it is all."""
         problems = Problems()
+        if self._given:
+            self._say_filtered(problems)
+        problems.raise_errors()
+        self._selector.remarks(problems)
+        problems.raise_errors()
+        return tuple(problems.warnings)
+
+    def _say_filtered(self, problems: Problems) -> None:
         for name, values in self._given.items():
             for value in values:
                 if value not in self._seen[name]:
@@ -190,9 +234,9 @@ class _Chosen:
                 f"none of {plural(self._total, 'case')} matches all filters",
                 field="prompts.filters",
             )
-        problems.raise_errors()
-        problems.remark(f"prompts.filters: {self._kept} of {plural(self._total, 'case')} are asked")
-        return tuple(problems.warnings)
+        if not problems.errors:
+            kept = f"{self._kept} of {plural(self._total, 'case')} are asked"
+            problems.remark(f"prompts.filters: {kept}")
 
 
 def _given(filters: Filters) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +18,13 @@ from failproof_es.core.case import Case
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.judging import judge_problems
 from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.history import Connection
 from failproof_es.engine.planning.planner import Reading, Source, Take
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.preflight.looking import Looking
 from failproof_es.engine.related_runs.baseline_gates import check_gates
+from failproof_es.events import Branch
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require_for
@@ -38,6 +42,8 @@ class Preflight:
     """Warnings, and the defects of cases that are to be skipped, as errors."""
     remarks: tuple[str, ...]
     """What the models' servers said."""
+    reuse: Branch | None = None
+    """Whose recorded answers are reused, up to where."""
 
 
 async def check(
@@ -57,13 +63,14 @@ async def check(
     gates = asyncio.to_thread(require_gates, store, loaded.configuration)
     cases = asyncio.to_thread(_check_cases, loaded, store, targets, take)
     try:
-        _, (source, reading, estimates, found), remarks = await all_of(
+        _, (source, reading, estimates, found, reuse), remarks = await all_of(
             gates, cases, targets.check(offline=offline)
         )
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
-    found = (*targets.short_key_warnings(), *found)
-    return Preflight(source, reading, estimates, found, tuple(remarks))
+    matrix = () if loaded.matrix is None else (Problem(loaded.matrix, severity="remark"),)
+    found = (*targets.short_key_warnings(), *matrix, *found)
+    return Preflight(source, reading, estimates, found, tuple(remarks), reuse)
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:
@@ -88,7 +95,7 @@ def require_gates(store: Store, configuration: Configuration) -> None:
 
 def _check_cases(
     loaded: LoadedConfiguration, store: Store, targets: Targets, take: Take
-) -> tuple[Source, Reading, Estimates, tuple[Problem, ...]]:
+) -> tuple[Source, Reading, Estimates, tuple[Problem, ...], Branch | None]:
     """Read every case, and check that its judges and scorers exist."""
     source = source_of(loaded, store)
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")
@@ -101,15 +108,27 @@ def _check_cases(
     estimates = Estimates(source.dialect, loaded.configuration, targets)
     problems.extend(map(loaded.placed, estimates.ceiling_problems()))
 
-    def look(case: Case) -> None:
-        estimates.add(case)
-        take(case)
+    reuses = loaded.configuration.reuse.from_run is not None
+    reading_it: AbstractContextManager[Connection | None]
+    reading_it = store.connect() if reuses else nullcontext()
+    with reading_it as connection:
+        looking = Looking(connection, loaded.configuration, source.dialect, targets, estimates)
+        try:
+            looking.begin()
+        except InvalidInput as error:
+            problems.extend(map(loaded.placed, error.problems))
 
-    try:
-        reading = source.read(look)
-    except InvalidInput as error:
-        raise InvalidInput([*problems, *error.problems]) from None
-    if problems:
-        raise InvalidInput(problems)
+        def look(case: Case) -> None:
+            looking.add(case)
+            take(case)
+
+        try:
+            reading = source.read(look)
+        except InvalidInput as error:
+            raise InvalidInput([*problems, *error.problems]) from None
+        if problems:
+            raise InvalidInput(problems)
+        reused = looking.end()
     ceiling = map(loaded.placed, estimates.warnings())
-    return source, reading, estimates, (*judges, *ceiling, *reading.found)
+    found = (*judges, *ceiling, *reading.found, *reused)
+    return source, reading, estimates, found, looking.branch

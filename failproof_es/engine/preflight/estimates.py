@@ -18,6 +18,7 @@ from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.preflight.spend_checks import ceiling_problems, estimate_warnings
 from failproof_es.events import ModelPrices, Usage
 from failproof_es.models.catalog.prices import PriceBook
+from failproof_es.models.prompt_template import apply_template
 from failproof_es.problems import Problem
 
 CHARACTERS_PER_TOKEN = (6, 2)
@@ -91,6 +92,9 @@ class Estimates:
         models, self._judges = targets.snapshots(), targets.judge_snapshots()
         self._configuration = configuration
         self._models = (*models, *self._judges)
+        self._templates = {
+            key: target.model.prompt_template for key, target in targets.models.items()
+        }
         self._everything = dict.fromkeys(
             (model.key for model in models), configuration.execution.repetitions
         )
@@ -144,4 +148,9 @@ class Estimates:
     def _count(self, asked: Iterable[tuple[str, int]], messages: Sequence[Turn]) -> None:
         characters = sum(len(turn.content) for turn in messages)
         for key, times in asked:
-            self._of[key].add(characters, times)
+            template = self._templates.get(key)
+            if template is None:
+                self._of[key].add(characters, times)
+            else:
+                sent = apply_template(template, messages)
+                self._of[key].add(sum(len(turn.content) for turn in sent), times)

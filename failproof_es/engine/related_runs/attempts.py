@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Literal, TypeVar
 from uuid import UUID
 
 from failproof_es.core.experiment import experiments
-from failproof_es.core.run import RunStatus
-from failproof_es.engine.history import read_run
+from failproof_es.core.run import Run, RunStatus
+from failproof_es.engine.related_runs.runs_in_brief import read_runs_in_brief
 from failproof_es.store.reading.experiments import (
     counts_of,
     is_indexed,
@@ -18,12 +18,15 @@ from failproof_es.store.reading.experiments import (
     list_attempts,
     list_overlapping,
     related_runs,
+    run_numbers,
     runs_that_ask,
 )
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.plurals import plural
 
 T = TypeVar("T")
+_LOOKED_AT = 20
+"""So many earlier runs of a kind are tried, where the newest of them cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,11 @@ class RelatedRun:
     run_id: UUID
     run_number: int
     name: str
-    started_at: datetime
-    status: RunStatus
-    planned: int
+    """Empty where its record cannot be read."""
+    started_at: datetime | None
+    """`None` where its record cannot be read, like `planned`."""
+    status: RunStatus | Literal["unreadable"]
+    planned: int | None
     finished: int | None
     """The last recorded value, like the next two; `None` if none was recorded since the start."""
     scored: int | None
@@ -46,6 +51,8 @@ class RelatedRun:
     """Its place among the attempts; `None` for one that overlaps."""
     shared_cases: int
     """How many of the cases are the same."""
+    unreadable: str | None = None
+    """Why its record cannot be read; `failproof-es verify` tells whether it was changed."""
 
 
 GATES = {True: "met", False: "NOT met", None: "-"}
@@ -88,17 +95,50 @@ def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -
     if known is None:
         return _read_attempts(connection, run_id, most)
     others = list_attempts(connection, run_id, most)
-    cases = read_run(connection, run_id).started.planned_cases if others else 0
+    cases = _planned_cases(connection, run_id) if others else 0
     overlapping = list_overlapping(connection, run_id, most)
     return Attempts(
         known.experiment,
         known.attempt,
         known.attempts,
-        tuple(_other(connection, each, place, cases) for each, place in others),
-        tuple(_other(connection, each, None, shared) for each, shared in overlapping),
+        _told(connection, [(each, place, cases) for each, place in others]),
+        _told(connection, [(each, None, shared) for each, shared in overlapping]),
         known.attempts - 1 - len(others),
         known.overlapping - len(overlapping),
     )
+
+
+def attempt_before(connection: Connection, run_id: UUID) -> UUID | None:
+    """The attempt before this one, else the newest run before it that overlaps, if there is one.
+
+    Of either kind the newest whose record can be read, among the `_LOOKED_AT` newest. Where all
+    runs are indexed, its cost does not depend on how many came after.
+    """
+    if counts_of(connection, run_id) is not None:
+        near: list[list[UUID]] = [
+            [each for each, _ in list_them(connection, run_id, _LOOKED_AT, earlier=True)]
+            for list_them in (list_attempts, list_overlapping)
+        ]
+    else:
+        found = related_runs(connection, run_id)
+        own = next((each.number for each in found.attempts if each.run_id == str(run_id)), 0)
+        near = [
+            [UUID(each.run_id) for each in earlier if each.number < own][-_LOOKED_AT:]
+            for earlier in (found.attempts, [each.run for each in found.overlapping])
+        ]
+    for listed in near:
+        read = read_runs_in_brief(connection, listed)
+        for each in reversed(listed):
+            if isinstance(read.get(each), Run):
+                return each
+    return None
+
+
+def _planned_cases(connection: Connection, run_id: UUID) -> int:
+    found = read_runs_in_brief(connection, [run_id])[run_id]
+    if isinstance(found, Exception):
+        raise found
+    return found.started.planned_cases
 
 
 def _read_attempts(connection: Connection, run_id: UUID, most: int | None) -> Attempts:
@@ -112,8 +152,8 @@ def _read_attempts(connection: Connection, run_id: UUID, most: int | None) -> At
         own.digest,
         ids.index(own.run_id) + 1,
         len(ids),
-        tuple(_other(connection, UUID(each), place, cases) for each, place in told),
-        tuple(_other(connection, UUID(each.run.run_id), None, each.shared) for each in much),
+        _told(connection, [(UUID(each), place, cases) for each, place in told]),
+        _told(connection, [(UUID(each.run.run_id), None, each.shared) for each in much]),
         len(others) - len(told),
         len(found.overlapping) - len(much),
     )
@@ -143,12 +183,32 @@ class AttemptNumbers:
         return {each: self._read[each] for each in runs if each in self._read}
 
 
-def _other(connection: Connection, run_id: UUID, attempt: int | None, shared: int) -> RelatedRun:
-    run = read_run(connection, run_id)
+def _told(
+    connection: Connection, related: Sequence[tuple[UUID, int | None, int]]
+) -> tuple[RelatedRun, ...]:
+    """These runs, each with which attempt it is and how many cases it shares."""
+    ids = [run_id for run_id, _, _ in related]
+    read = read_runs_in_brief(connection, ids)
+    numbers = run_numbers(connection, ids)
+    return tuple(
+        _other(run_id, numbers[run_id], read.get(run_id), attempt, shared)
+        for run_id, attempt, shared in related
+    )
+
+
+def _other(
+    run_id: UUID, number: int, run: Run | Exception | None, attempt: int | None, shared: int
+) -> RelatedRun:
+    if not isinstance(run, Run):
+        why = "it has no events" if run is None else str(run)
+        return RelatedRun(
+            run_id, number, "", None, "unreadable", None, None, None, None, None, attempt, shared,
+            why,
+        )  # fmt: skip
     started, counts = run.started, run.counts
     return RelatedRun(
         run_id,
-        started.run_number,
+        number,
         started.name,
         started.timestamp,
         run.status,

@@ -7,11 +7,13 @@ code need not know about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 from uuid import UUID
 
 from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.outcome import outcome_of
 from failproof_es.events import (
     Branch,
     CarriedOver,
@@ -44,6 +46,10 @@ class Ending:
     stream_id: UUID
     abandoned: bool
     """It ended without a score."""
+    failed: bool | None = None
+    """Its score does not pass; `None` where nobody asked."""
+    error: bool | None = None
+    """It ended without a score and does not await people; `None` where nobody asked."""
     reference: CarriedOver | None = None
     """The reference, if the run itself had carried it over."""
 
@@ -65,7 +71,8 @@ def endings(
         if last is None:
             untouched.append(source)
         elif isinstance(last, CarriedOver):
-            found[key] = Ending(last.source_run_id, last.source_evaluation_id, False, last)
+            source_id = last.source_evaluation_id
+            found[key] = Ending(last.source_run_id, source_id, False, reference=last)
         elif last in FINAL:
             abandoned = last == EvaluationAbandoned.__name__
             found[key] = Ending(branch.run_id, source.evaluation_id, abandoned)
@@ -73,30 +80,55 @@ def endings(
     if untouched and (earlier := _branch_of(connection, branch.run_id)) is not None:
         for source, ending in carried_over(connection, earlier, untouched).items():
             found[sources[source]] = ending
+    if branch.again in ("failed", "errors"):
+        found = _with_outcomes(connection, found)
     return found
 
 
+class ChoosesEndings(Protocol):
+    """Decides what a run with `Branch.reuse` carries over."""
+
+    def choose(
+        self, connection: Connection, found: Mapping[EvaluationKey, Ending]
+    ) -> dict[EvaluationKey, Ending]:
+        """Those of the endings that are carried over."""
+
+
 def carried_over(
-    connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
+    connection: Connection,
+    branch: Branch,
+    keys: Sequence[EvaluationKey],
+    reuse: ChoosesEndings | None = None,
 ) -> dict[EvaluationKey, Ending]:
-    """The `endings` that the branched run carries over. It asks the others."""
+    """The `endings` that the branched run carries over. It asks the others.
+
+    Of a run that reuses answers nobody can tell without `reuse`: nothing, then.
+    """
+    if branch.reuse and reuse is None:
+        return {}
     found = endings(connection, branch, keys)
+    if reuse is not None:
+        return reuse.choose(connection, found)
     return {key: ending for key, ending in found.items() if carries_over(branch, ending)}
 
 
 def carries_over(branch: Branch, ending: Ending) -> bool:
     """Whether the branched run carries this over, and does not ask it again."""
-    return not (ending.abandoned and branch.again == "abandoned")
+    again = {"abandoned": ending.abandoned, "failed": ending.failed, "errors": ending.error}
+    return branch.again is None or not again[branch.again]
 
 
 def carry_over(
-    connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
+    connection: Connection,
+    branch: Branch,
+    keys: Sequence[EvaluationKey],
+    reuse: ChoosesEndings | None = None,
 ) -> list[CarriedOver]:
     """The carried-over ones of these evaluations, as events of the branched run.
 
     A reference never names another reference: it names the original stream.
     """
-    found = carried_over(connection, branch, keys)
+    found = carried_over(connection, branch, keys, reuse)
     here = {end.stream_id: key for key, end in found.items() if end.reference is None}
     taken = {key: _reference(key, end, {}) for key, end in found.items() if end.reference}
     for portion in portions(connection, list(here)):
@@ -129,6 +161,32 @@ def _with_what_was_referred_to(
         key: replace(e, abandoned=e.abandoned or told.get(e.stream_id) == abandoned)
         for key, e in found.items()
     }
+
+
+def _with_outcomes(
+    connection: Connection, found: dict[EvaluationKey, Ending]
+) -> dict[EvaluationKey, Ending]:
+    """The same, each with whether it failed or ended with an error."""
+    of_streams = {ending.stream_id: key for key, ending in found.items()}
+    told = dict(found)
+    for portion in portions(connection, list(of_streams)):
+        streams = read_streams(connection, portion)
+        for stream in portion:
+            key, ending = of_streams[stream], found[of_streams[stream]]
+            history = [row.event() for row in streams[stream]]
+            was = outcome_of(replace(key, run_id=ending.happened_in), history, {})
+            error = was.unscored and not was.awaiting_review
+            told[key] = replace(ending, failed=was.failed, error=error)
+    return told
+
+
+def last_position(connection: Connection, run_id: UUID) -> int:
+    """The last position of a run in the log."""
+    row = connection.execute(
+        "SELECT max(notification_id) FROM failproof.stored_events WHERE run_id = %s", (run_id,)
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _branch_of(connection: Connection, run_id: UUID) -> Branch | None:

@@ -1,8 +1,8 @@
-"""Finds the evaluations that a branch asks again because they had ended without a score."""
+"""Finds the evaluations that a branch asks again because of how they had ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from failproof_es.core.case import Case
@@ -17,7 +17,9 @@ from failproof_es.engine.history import (
     stored_case,
 )
 from failproof_es.engine.related_runs.carried_over import Ending, carries_over, endings
+from failproof_es.events import Again
 from failproof_es.store.reading.reader import read_streams
+from failproof_es.support.plurals import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,39 @@ def retried_evaluations(connection: Connection, run: Run) -> Iterator[RetriedEva
         for window in planned_windows(run, digests, models):
             found = endings(connection, branch, window)
             left = {key: end for key, end in found.items() if not carries_over(branch, end)}
-            yield from _told(connection, left)
+            yield from _told(connection, left, branch.again)
 
 
-def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator[RetriedEvaluation]:
+_ONE: Mapping[Again, str] = {
+    "abandoned": "abandoned evaluation",
+    "errors": "evaluation with an error",
+    "failed": "failed evaluation",
+}
+_SEVERAL: Mapping[Again, str] = {
+    "abandoned": "abandoned evaluations",
+    "errors": "evaluations with an error",
+    "failed": "failed evaluations",
+}
+
+
+def describe_again(again: Again) -> str:
+    """What is asked again, in the singular."""
+    return _ONE[again]
+
+
+def its_again(again: Again) -> str:
+    """What a run asks again, as its own: `its failed evaluations`."""
+    return f"its {_SEVERAL[again]}"
+
+
+def count_again(count: int, again: Again) -> str:
+    """So many of what is asked again."""
+    return plural(count, _ONE[again], _SEVERAL[again])
+
+
+def _told(
+    connection: Connection, left: dict[EvaluationKey, Ending], again: Again
+) -> Iterator[RetriedEvaluation]:
     if not left:
         return
     prompts = read_streams(connection, list({key.prompt_id for key in left}))
@@ -54,7 +85,8 @@ def _told(connection: Connection, left: dict[EvaluationKey, Ending]) -> Iterator
         was = outcome_of(replace(key, run_id=ending.happened_in), history, {})
         if was.impossible is not None:
             raise ImpossibleHistory(was.impossible)
-        if not was.unscored:
-            raise ImpossibleHistory("the evaluation did not end without a score", history[-1])
+        if not (was.failed if again == "failed" else was.unscored):
+            said = f"the evaluation was no {describe_again(again)}"
+            raise ImpossibleHistory(said, history[-1])
         case = stored_case(prompts, key.prompt_id)
-        yield RetriedEvaluation(key, case, was.ended_kind or "", was.reason)
+        yield RetriedEvaluation(key, case, was.ended_kind or was.primary or "failed", was.reason)

@@ -42,6 +42,7 @@ from failproof_es.engine.history import (
 )
 from failproof_es.engine.required_plugins import require_grading
 from failproof_es.events import (
+    AnswerImported,
     AttemptLost,
     Classified,
     ErrorRecorded,
@@ -198,7 +199,7 @@ def rederive(
             case RequestSent(), Send():
                 then = {n: getattr(event, n) for n in ("purpose", "judge", "turn", "attempt")}
                 _compare(found, "request", then, {n: getattr(action, n) for n in then})
-            case ((ResponseReceived() | ErrorRecorded() | AttemptLost()), _):
+            case ((ResponseReceived() | ErrorRecorded() | AttemptLost() | AnswerImported()), _):
                 pass  # what the world answered: given, not decided
             case _, Done():
                 pass  # `evolve` says what is wrong with an event after the end

@@ -27,6 +27,7 @@ from failproof_es.engine.lifecycle import require_models
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.engine.limits.key_share import KeyShares
 from failproof_es.engine.preflight.record import Say, open_models
+from failproof_es.engine.replays.reuse import reuse_in
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.workers.leased_journal import LeasedJournal
 from failproof_es.engine.workers.shared_budget import RunBudgets
@@ -136,6 +137,7 @@ class DrivenRun:
             may_send=lambda: may_send(self._leases.remaining_s(lease)),
             turns=self._turns,
             spending=spending,
+            reuse=await reuse_in(self.run, self.targets, self.reader),
         )
         if self._stopping:
             return False

@@ -33,6 +33,7 @@ from failproof_es.engine.identity import (
     current_user,
     package_versions,
 )
+from failproof_es.engine.imports.refusing import require_asked_here
 from failproof_es.engine.workers.shard_queue import close_run, enqueue, recorded_cut, reopen_run
 from failproof_es.engine.workers.shared_budget import CeilingAgain
 from failproof_es.events import Counts, RunPaused, RunResumed
@@ -118,6 +119,7 @@ class Coordinator:
         """
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
+        require_asked_here(run)
         ceiling = None
         if not run.ended and (max_spend_usd is not None or ceiling_of(run) is not None):
             ceiling = CeilingAgain(self.store, max_spend_usd)

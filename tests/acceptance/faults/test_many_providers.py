@@ -23,7 +23,7 @@ from tests.integration.models.contract.wires import (
 )
 
 KEY = "sk-canary-many-0123456789"
-WIRES = {
+WIRES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "openai": (OpenAIWire, "/v1", {}),
     "openai-responses": (ResponsesWire, "/v1", {}),
     "azure": (OpenAIWire, "", {}),
@@ -32,8 +32,38 @@ WIRES = {
     "gemini": (GeminiWire, "/v1beta", {}),
     "vertex": (GeminiWire, "/v1", {"options": {"project": "mine-1", "location": "global"}}),
     "ollama": (OllamaWire, "", {}),
+    "openai-sdk": (OpenAIWire, "/v1", {"class": "asking:Chat"}),
+    "anthropic-sdk": (AnthropicWire, "", {"class": "asking:Claude"}),
 }
 """The server of each, the path of its base URL, and what its entry needs."""
+STREAMING = ("openai-responses", "anthropic", "gemini", "ollama")
+ASKING = """
+import anthropic, httpx2, openai
+
+
+class Chat:
+    def __init__(self, *, api_key, model_id, base_url, transport):
+        client = httpx2.Client(transport=transport)
+        self.client = openai.OpenAI(api_key=api_key, base_url=base_url, http_client=client)
+        self.model = model_id
+
+    def ask(self, messages, params):
+        asked = self.client.chat.completions.create(model=self.model, messages=messages, **params)
+        return asked.choices[0].message.content
+
+
+class Claude(Chat):
+    def __init__(self, *, api_key, model_id, base_url, transport):
+        client = httpx2.Client(transport=transport)
+        self.client = anthropic.Anthropic(api_key=api_key, base_url=base_url, http_client=client)
+        self.model = model_id
+
+    def ask(self, messages, params):
+        limit = params["max_tokens"]
+        asked = self.client.messages.create(model=self.model, messages=messages, max_tokens=limit)
+        return asked.content[0].text
+"""
+"""What a user writes, with the packages of two vendors; their retries are left on."""
 
 
 class Slow(FakeServer):
@@ -57,12 +87,13 @@ def test_a_run_over_many_providers_is_killed_resumed_and_verified(
 ) -> None:
     with ExitStack() as servers:
         models: list[dict[str, Any]] = []
-        for number, (name, (wire, path, more)) in enumerate(WIRES.items()):
+        (tmp_path / "asking.py").write_text(ASKING)
+        for name, (wire, path, more) in WIRES.items():
             server = servers.enter_context(serving(Slow(wire())))
             server.offered = [f"model-{name}"]
             server.answer_with("yes")
             entry = {"provider": name, "model": f"model-{name}", "base_url": server.url + path}
-            streams = {"stream": True} if number % 2 else {}
+            streams = {"stream": True} if name in STREAMING else {}
             models.append({**entry, "api_key_env": "MANY_KEY", **more, **streams})
         configured(tmp_path, *models, parallel_workers=4, retry_attempts=2, retry_delay_ms=10)
         process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path, MANY_KEY=KEY)
@@ -83,10 +114,47 @@ def test_a_run_over_many_providers_is_killed_resumed_and_verified(
     assert {answer.usage.input_tokens for answer in answers} == {10}
     named = {answer.model for answer in answers}
     assert named == {None, *(f"model-{name}" for name in WIRES if name != "bedrock")}
-    assert sum(answer.first_token_ms is not None for answer in answers) == CASES * len(WIRES) // 2
+    assert sum(answer.first_token_ms is not None for answer in answers) == CASES * len(STREAMING)
     with store.connect() as connection:
         found = connection.execute(
             "SELECT count(*) FROM failproof.stored_events WHERE position(%s::bytea in state) > 0",
             (KEY.encode(),),
         ).fetchone()
     assert found == (0,), "a key is on record"
+
+
+LEAKS = """
+class Leaks:
+    count = 0
+
+    def __init__(self, *, api_key, model_id, base_url, transport):
+        self.key, self.url, self.transport = api_key, base_url, transport
+
+    def ask(self, messages, params):
+        Leaks.count += 1
+        if Leaks.count > 1:
+            raise ValueError(f"no luck with {self.key}")
+        import httpx
+        httpx.Client(transport=self.transport).post(f"{self.url}/chat/completions", json={})
+"""
+
+
+def test_a_class_that_breaks_in_a_run_halts_it_and_its_key_is_not_on_record(
+    store: Store, tmp_path: Path
+) -> None:
+    with serving(FakeServer(OpenAIWire())) as server:
+        (tmp_path / "leaking.py").write_text(LEAKS)
+        entry = {"provider": "openai-sdk", "model": "m", "base_url": f"{server.url}/v1"}
+        configured(tmp_path, {**entry, "class": "leaking:Leaks", "api_key_env": "MANY_KEY"})
+        done = run(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path, MANY_KEY=KEY)
+    assert done.returncode == 1, done.stderr
+    assert "raised ValueError: no luck with" in done.stderr
+    assert KEY not in done.stderr + done.stdout
+    assert not server.asked
+    with store.connect() as connection:
+        found = connection.execute(
+            "SELECT count(*) FILTER (WHERE position(%s::bytea in state) > 0), "
+            "count(*) FILTER (WHERE topic = 'RunPaused') FROM failproof.stored_events",
+            (KEY.encode(),),
+        ).fetchone()
+    assert found == (0, 1)

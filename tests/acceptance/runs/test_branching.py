@@ -151,7 +151,7 @@ def test_show_says_where_it_was_branched_and_counts_no_request_twice(
     first, second = (
         json.loads(invoke(store.url, "show", n, "--json", cwd=folder).stdout) for n in (1, 2)
     )
-    nothing_else: dict[str, Any] = {"again": None, "settings": {}}
+    nothing_else: dict[str, Any] = {"again": None, "settings": {}, "reuse": False}
     assert second["branched_from"] == {
         "run_id": first["run_id"],
         "position": position,

@@ -31,11 +31,13 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.ledger import LedgerBroken
 from failproof_es.store.reading.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 from tests.acceptance.dialects.test_redteam import judging_server, write_run
+from tests.acceptance.recording import Recording, recorded_once
 from tests.acceptance.runs.tampering import (
     TIMES_NOT_SHOWN,
     WAYS,
@@ -119,29 +121,59 @@ def facts(connection: Any, run: Run, checked: LiveChecks | None) -> dict[str, An
     }
 
 
-@pytest.fixture
-def faulty(store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch) -> Driven:
+@pytest.fixture(scope="module")
+def recorded_faults(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Recording, Driven]:
     """Two models, two repetitions; retries, errors, cut-off and voided replies, a key."""
+    found: list[Driven] = []
+
+    def record(url: str, folder: Path) -> None:
+        cases = [
+            {"case_id": f"case-{n}", "suite_id": "faults", "prompt": f"{folder.name} {prompt}"}
+            for n, prompt in enumerate(PROMPTS)
+        ]
+        (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+        one = {"provider": "openai", "base_url": mock_url, "api_key_env": "CANARY_KEY"}
+        listed = {"model": "mock", "input_usd_per_million": 1.0, "output_usd_per_million": 1.0}
+        write_configuration(
+            folder,
+            mock_url,
+            models=[{**one, "model": "mock"}, {**one, "model": "mock", "seed": 7}],
+            execution={"repetitions": 2, "retry_attempts": 1, "retry_delay_ms": 1},
+            prices={"version": "2026-11-01", "models": [listed]},
+        )
+        with Store.open(url) as store, pytest.MonkeyPatch.context() as patched:
+            patched.setenv("CANARY_KEY", KEY)
+            found.append(driven(store, folder, patched))
+
+    recording = recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+    return recording, found[0]
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "faulty" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recorded_faults")[0]
+    return recording.database
+
+
+@pytest.fixture
+def faulty(
+    recorded_faults: tuple[Recording, Driven],
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Driven:
+    """That run; `store` is on a copy of its log."""
+    recording, found = recorded_faults
+    recording.copy_files(home, tmp_path)
     monkeypatch.setenv("CANARY_KEY", KEY)
-    cases = [
-        {"case_id": f"case-{n}", "suite_id": "faults", "prompt": f"{tmp_path.name} {prompt}"}
-        for n, prompt in enumerate(PROMPTS)
-    ]
-    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
-    one = {"provider": "openai", "base_url": mock_url, "api_key_env": "CANARY_KEY"}
-    write_configuration(
-        tmp_path,
-        mock_url,
-        models=[{**one, "model": "mock"}, {**one, "model": "mock", "seed": 7}],
-        execution={"repetitions": 2, "retry_attempts": 1, "retry_delay_ms": 1},
-        prices={
-            "version": "2026-11-01",
-            "models": [
-                {"model": "mock", "input_usd_per_million": 1.0, "output_usd_per_million": 1.0}
-            ],
-        },
-    )
-    return driven(store, tmp_path, monkeypatch)
+    return found
 
 
 def of_run(store: Store) -> list[RecordedEvent]:

@@ -106,7 +106,7 @@ def test_the_branch_says_of_what_it_is_a_branch_why_and_which_evaluations_it_ask
     branch = shown(store, folder, 2)
     assert branch["branched_from"] == {
         "run_id": shown(store, folder, 1)["run_id"], "position": last,
-        "again": "abandoned", "settings": {},
+        "again": "abandoned", "settings": {}, "reuse": False,
     }  # fmt: skip
     assert [each["case"] for each in branch["asked_again"]] == [
         "case-00000", "case-00001", "case-00002"

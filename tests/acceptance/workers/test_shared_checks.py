@@ -17,11 +17,19 @@ from failproof_es.engine.history import iterate_evaluations
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.acceptance.runs.tampering import WAYS, tampering
-from tests.acceptance.runs.test_live_checks import SEED, Driven, facts, faulty, of_run
+from tests.acceptance.runs.test_live_checks import (
+    SEED,
+    Driven,
+    facts,
+    faulty,
+    of_run,
+    recorded_faults,
+    template,
+)
 from tests.integration.engine.working import CASES, Working, count, drive, plan
 from tests.servers.mock_server import MockServer
 
-__all__ = ["faulty"]  # a fixture
+__all__ = ["faulty", "recorded_faults", "template"]  # fixtures
 
 
 @pytest.fixture

@@ -27,6 +27,9 @@ from tests.acceptance.workers.processes import (
     wait_until,
 )
 
+LEASE_S = 3.0
+"""As in storms: a worker that is stopped has to be so for longer."""
+
 
 def test_two_local_workers_drive_a_run(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=20) as url:
@@ -50,16 +53,15 @@ def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
 ) -> None:
     with mock_server(latency_ms=100) as url:
         plan(store, tmp_path, url)
-        killed, stopped, third = (
-            begin_worker(workers, store, tmp_path, "--run", "1", "--drain") for _ in range(3)
-        )
+        how = ("--run", "1", "--drain", "--lease-seconds", f"{LEASE_S:g}")
+        killed, stopped, third = (begin_worker(workers, store, tmp_path, *how) for _ in range(3))
         wait_until(store, "WorkerJoined", 3)
         wait_until(store, "RequestSent", 60)
         os.kill(stopped.pid, signal.SIGSTOP)
         since = time.monotonic()
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
-        time.sleep(max(0.0, 18 - (time.monotonic() - since)))  # longer than its lease lasts
+        time.sleep(max(0.0, LEASE_S + 2 - (time.monotonic() - since)))  # longer than its lease
         os.kill(stopped.pid, signal.SIGCONT)
         end_of(third)
         end_of(stopped)

@@ -93,6 +93,7 @@ def row(store: Store, view: str, events: Sequence[Event]) -> dict[str, Any]:
         ("promptguard", "true_negative", "false_positive"),
         ("benchmark", "answered", "wrong"),
         ("command", "correct", "incorrect"),
+        ("checks", "pass", "fail"),
         ("failproof", "fail", "pass"),  # a case that expects `fail`
     ],
 )

@@ -12,8 +12,8 @@ import orjson
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.spend import HIDDEN_INPUT_TOKENS
-from failproof_es.engine.drive.interpreter import Target
 from failproof_es.engine.drive.targets import Targets, account_of
+from failproof_es.engine.requests import Target
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.ollama.provider import OllamaProvider

@@ -104,6 +104,7 @@ def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_
 CLAUDE = "provider: anthropic, model: m, api_key_env: KEY"
 AWS = "provider: bedrock, model: m"
 AZURE = "provider: azure, model: m, api_key_env: KEY"
+OPENAI = "provider: openai, model: m, base_url: 'http://127.0.0.1:9/v1'"
 GPT = "provider: openai-responses, model: m"
 OWN = "provider: python, model: m, class: 'a:B'"
 
@@ -126,8 +127,9 @@ OWN = "provider: python, model: m, class: 'a:B'"
         (
             "judge: {provider: grok, model: m}",
             "judge.provider",
-            "known: anthropic, azure, bedrock, gemini, local, mistral, ollama, openai, "
-            "openai-responses, openrouter, python, vertex;",
+            "known: anthropic, anthropic-sdk, azure, bedrock, gemini, local, mistral, ollama, "
+            "openai, openai-responses, openai-responses-sdk, openai-sdk, openrouter, python, "
+            "vertex;",
         ),
         (f"judge: {{{AWS}}}", "judge.options", "`region` is missing"),
         (f"judge: {{{AWS}, options: {{region: Ohio}}}}", "judge.options", "like us-east-1"),
@@ -170,6 +172,14 @@ OWN = "provider: python, model: m, class: 'a:B'"
         (f"judge: {{{GPT}, options: {{leave: [x]}}}}", "judge.options", "has no `leave`"),
         (f"judge: {{{GPT}, options: {{leave_out: [model]}}}}", "judge.options", "`temperature`"),
         (f"judge: {{{GPT}, options: {{leave_out: x}}}}", "judge.options", "is a list"),
+        (f"judge: {{{OPENAI}, options: {{leave: [x]}}}}", "judge.options", "has no `leave`"),
+        (f"judge: {{{OPENAI}, options: {{max_tokens_as: x}}}}", "judge.options", "is neither"),
+        (
+            f"judge: {{{OPENAI}, options: {{max_tokens_as: max_completion_tokens}}, "
+            "parameters: {max_completion_tokens: 3}}",
+            "judge.parameters",
+            "must not hold `max_completion_tokens`",
+        ),
         (f"judge: {{{GPT}, parameters: {{background: true}}}}", "judge.parameters", "`background`"),
         (f"judge: {{{CLAUDE}, seed: 7}}", "judge.seed", "is not supported by provider `anthropic`"),
         (f"judge: {{{CLAUDE}, temperature: 1.5}}", "judge.temperature", "at most 1"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from failproof_es.core.case import operations_id, review_id
 from failproof_es.core.evaluation import ImpossibleHistory
-from failproof_es.core.run import fold_run
+from failproof_es.core.run import TELL_STATUS, fold_run, run_in_brief
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.events import (
     Event,
@@ -239,3 +239,27 @@ def test_limits_of_other_models_stay_and_one_without_models_is_the_servers(
     run = fold_run([*events[: len(PLAN)], *changed])
     assert run is not None
     assert [each.models for each in run.limits.values()] == limits
+
+
+@given(run_kinds(), st.data())
+def test_a_run_in_brief_says_what_its_whole_stream_says(
+    kinds: tuple[str, ...], data: st.DataObject
+) -> None:
+    """At every moment of its life after its plan."""
+    events = run_stream(*kinds)[: data.draw(st.integers(len(PLAN), len(kinds)))]
+    last = {type(event): event for event in events if isinstance(event, TELL_STATUS)}
+    brief = run_in_brief(
+        [events[0], *sorted(last.values(), key=lambda each: each.originator_version)]
+    )
+    whole = fold_run(events)
+    for name in ("manifest", "status", "reason", "counts", "gates", "gates_met", "ended"):
+        assert getattr(brief, name) == getattr(whole, name), name
+
+
+@pytest.mark.parametrize("kinds", [
+    ("RunCompleted",), ("RunStarted", "RunCompleted", "RunFailed"), ("RunStarted", "RunStarted"),
+    ("RunStarted", "RunCompleted", "RunPaused"), (),
+])  # fmt: skip
+def test_what_cannot_be_true_in_brief_is_refused(kinds: tuple[str, ...]) -> None:
+    with pytest.raises(ImpossibleHistory):
+        assert run_in_brief(run_stream(*kinds)).started is None

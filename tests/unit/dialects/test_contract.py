@@ -1,4 +1,4 @@
-"""Our five dialects keep the contract that a plugin's author holds a dialect to."""
+"""Our six dialects keep the contract that a plugin's author holds a dialect to."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from failproof_es.testing.dialect_contract import DefectiveFile, DialectContract
 from tests.servers.judging_server import judged
 from tests.unit.dialects.kit.test_unknown_keys import (
     BENCHMARK,
+    CHECKS,
     COMMAND,
     FAILPROOF,
     PROMPTGUARD,
@@ -125,3 +126,19 @@ class TestCommand(DialectContract):
         DefectiveFile("a.toml", 'version = "1.0.0"\n[[test_cases]]\nid = ', 3),
     )
     replies = (SampleReply("ls", "passed"), SampleReply("rm -rf /", "failed"))
+
+
+class TestChecks(DialectContract):
+    dialect = "checks"
+    good = {"a.jsonl": line(CHECKS), "b.jsonl": line(CHECKS, id="b", checks=[])}
+    cases = 2
+    defective = (
+        DefectiveFile("a.jsonl", line(CHECKS, id=None), 1, "id"),
+        DefectiveFile("a.jsonl", line(CHECKS) + line(CHECKS, id="c", messages=[]), 2, "messages"),
+        DefectiveFile("a.jsonl", line(CHECKS, checks=[{"kind": "regex", "values": ["("]}]), 1),
+        DefectiveFile("a.jsonl", line(CHECKS, chekcs=[]), 1, "chekcs"),
+    )
+    replies = (SampleReply("It is 42.", "passed"), SampleReply("43", "failed"))
+
+    def many(self, count: int) -> tuple[str, str] | None:
+        return "a.jsonl", "".join(line(CHECKS, id=f"c{n}") for n in range(count))

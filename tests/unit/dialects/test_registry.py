@@ -142,8 +142,10 @@ def test_an_installed_package_brings_a_dialect_which_is_imported_when_it_is_name
     installed: Installed,
 ) -> None:
     installed("their-package", {"theirs": "their_dialect:Theirs"}, their_dialect=THEIRS)
-    assert names()[:5] == ["failproof", "promptguard", "redteam", "benchmark", "command"]
-    assert names()[5:] == ["theirs"]
+    assert names()[:6] == [
+        *("failproof", "promptguard", "redteam", "benchmark", "command", "checks")
+    ]
+    assert names()[6:] == ["theirs"]
     assert "their_dialect" not in sys.modules
     assert dialect_named("theirs").name == "theirs"
     assert package_of_dialect("theirs") == ("their-package", "1.0")

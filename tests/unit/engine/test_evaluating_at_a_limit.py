@@ -12,10 +12,11 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import NO_JUDGES, Classification, EvaluationKey, Score, Transcript
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.interpreter import Interpreter, Target
+from failproof_es.engine.drive.interpreter import Interpreter
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
+from failproof_es.engine.requests import Target
 from failproof_es.events import Event
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,

@@ -15,11 +15,12 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.evaluation import NO_JUDGES, EvaluationKey
 from failproof_es.core.spend import HIDDEN_INPUT_TOKENS, RunBudget, Spending
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.interpreter import Halted, Interpreter, Target
+from failproof_es.engine.drive.interpreter import Halted, Interpreter
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.spend_limiter import SpendLimiter
+from failproof_es.engine.requests import Target
 from failproof_es.events import Event, ModelPrices, Rate, Usage
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.store.writing.journal import Journal

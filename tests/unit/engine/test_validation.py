@@ -19,10 +19,12 @@ from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.finish.validation import OtherStreams, Validation
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
+    AnswerImported,
     Classified,
     Counts,
     EvaluationAbandoned,
     EvaluationEvent,
+    ImportedReply,
     ModelPrices,
     ModelSnapshot,
     Rate,
@@ -97,9 +99,10 @@ def checked(
     abandoned: int = 0,
     streams: int = 1,
     known: int = 1,
+    imported: bool = False,
 ) -> dict[str, Any]:
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
-    validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
+    validation = Validation(STARTED, PlainDialect(), imported)  # type: ignore[arg-type]
     recorded = RecordedEvaluation(key, case, events)
     validation.check(recorded)
     counts = Counts(planned=1, finished=1, scored=scored, abandoned=abandoned)
@@ -125,7 +128,30 @@ def raw(**changes: Any) -> str:
     return orjson.dumps({**ANSWER, **changes}).decode()
 
 
+def of_another_tool() -> list[EvaluationEvent]:
+    """The history with an imported answer in place of the request and its response."""
+    sent, _, *rest = history()
+    head = {name: getattr(sent, name) for name in EvaluationEvent.model_fields}
+    reply = ImportedReply(text="hello")
+    first = AnswerImported(**head, source_place="p", sample_sha256="ab", replies=(reply,))
+    after = (e.model_copy(update={"originator_version": n}) for n, e in enumerate(rest, 2))
+    return [first, *after]
+
+
+def test_an_imported_answer_in_an_imported_run_is_checked_and_cost_nothing() -> None:
+    found = checked(of_another_tool(), imported=True)
+    assert found["passed"] and not found["findings"]
+    assert found["checked"] == {"evaluations": 1, "events": 3, "imported answers": 1}
+    assert (found["usage"], found["cost_usd"]) == ({}, {})
+
+
 SPOILED: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
+    "an answer was imported into a run that asked": (
+        "not_asked", lambda: checked(of_another_tool())
+    ),
+    "a request was sent in an imported run": (
+        "asked_here", lambda: checked(history(), imported=True)
+    ),
     "a request's body was changed": (
         "request_altered", lambda: checked(altered(0, body=history()[0].body + " "))  # type: ignore[attr-defined]
     ),
@@ -193,7 +219,7 @@ def sent(document: dict[str, Any], case: Case, provider: str = "openai", **more:
     asked = MODEL.model_copy(update={"provider": provider})
     judge = MODEL.model_copy(update={"key": "j"})
     started = STARTED.model_copy(update={"models": (asked,), "judges": (judge,)})
-    validation = Validation(started, WholeDialect(judged=True))  # type: ignore[arg-type]
+    validation = Validation(started, WholeDialect(judged=True), False)  # type: ignore[arg-type]
     key = EvaluationKey(RUN, prompt_id(case.digest()), "m")
     validation.check(RecordedEvaluation(key, case, [request]))
     return {each.kind for each in validation.findings} - {"unaccounted"}
@@ -219,7 +245,7 @@ def test_a_class_was_sent_the_whole_prompt() -> None:
 def test_what_is_of_a_provider_that_is_not_installed_is_said_to_be_unread() -> None:
     foreign = MODEL.model_copy(update={"provider": "elsewhere"})
     started = STARTED.model_copy(update={"models": (foreign,)})
-    validation = Validation(started, PlainDialect())  # type: ignore[arg-type]
+    validation = Validation(started, PlainDialect(), False)  # type: ignore[arg-type]
     key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
     validation.check(RecordedEvaluation(key, CASE, history()))
     counts = Counts(planned=1, finished=1, scored=1, abandoned=0)
@@ -261,7 +287,7 @@ def test_where_a_secret_was_replaced_the_raw_reply_says_nothing() -> None:
 
 
 def test_of_many_findings_of_a_kind_a_hundred_are_named_and_the_rest_counted() -> None:
-    validation = Validation(STARTED, PlainDialect())  # type: ignore[arg-type]
+    validation = Validation(STARTED, PlainDialect(), False)  # type: ignore[arg-type]
     for _ in range(150):
         key = EvaluationKey(uuid4(), prompt_id(CASE.digest()), "m")
         validation.check(RecordedEvaluation(key, CASE, []))

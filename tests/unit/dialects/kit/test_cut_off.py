@@ -20,6 +20,7 @@ HALF = {
     "redteam": "Good mor",
     "benchmark": "Becau",
     "command": "ls -l",
+    "checks": "It is 4",
 }
 SAID = ["", "  \n", "I can't help with that", "<think>Let me see"]
 

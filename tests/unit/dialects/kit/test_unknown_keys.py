@@ -47,12 +47,18 @@ COMMAND: dict[str, Any] = {
         }
     ],
 }  # fmt: skip
+CHECKS: dict[str, Any] = {
+    "id": "a", "suite": "s", "messages": [{"role": "user", "content": "Say 42"}],
+    "checks": [{"kind": "contains", "values": ["42"], "ignore_case": True, "negate": False}],
+    "category": "c", "tags": ["t"],
+}  # fmt: skip
 GOOD = {
     "failproof": (FAILPROOF, "jsonl"),
     "promptguard": (PROMPTGUARD, "jsonl"),
     "redteam": (REDTEAM, "json"),
     "benchmark": (BENCHMARK, "yaml"),
     "command": (COMMAND, "toml"),
+    "checks": (CHECKS, "jsonl"),
 }
 FREE = {("prompt_vars", "name")}
 """Keys that are the case's own."""

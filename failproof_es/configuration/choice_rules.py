@@ -1,0 +1,69 @@
+"""Rules of what chooses a part of the cases and models, and of the models' keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from failproof_es.configuration.choices import PROMPT, PromptTemplate, Selection, parse_pattern
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.configuration.variants import model_keys
+from failproof_es.configuration.yaml_tree import Location
+
+Report = Callable[[Location, str, str | None], None]
+"""Reports the error of a value: where it stands, what is wrong, what to do."""
+
+
+def check_selection(selection: Selection, error: Report) -> None:
+    """Report what cannot be selected by."""
+    for name, patterns in (("only", selection.only), ("exclude", selection.exclude)):
+        for at, written in enumerate(patterns or ()):
+            if parse_pattern(written) is None:
+                said = f"{written!r} does not say what it is about"
+                remedy = "begin it with id:, tag: or suite:, such as tag:smoke or id:login-*"
+                error(("selection", name, at), said, remedy)
+    if selection.limit is not None and selection.sample is not None:
+        error(("selection", "limit"), "stands beside `sample`", "keep one of them")
+    if selection.seed is not None and selection.sample is None:
+        error(("selection", "seed"), "has no effect without `sample`", "remove it")
+
+
+def check_keys(configuration: Configuration, error: Report) -> None:
+    """Report keys that two models share, or that no table or command line can show."""
+    judge = [] if configuration.judge is None else [configuration.judge]
+    listed = {"models": configuration.models, "judges": configuration.judges or [], "judge": judge}
+    for name, models in listed.items():
+        keys = model_keys(models)
+        shared = Counter(keys)
+        for at, (key, model) in enumerate(zip(keys, models, strict=True)):
+            place: Location = (name, "key") if name == "judge" else (name, at, "key")
+            if model.key is None:
+                continue
+            if shared[key] > 1:
+                error(place, f"{key!r} is the key of another entry, too", "change it")
+            elif not key.isprintable() or key != key.strip() or key.startswith("judge:"):
+                said = "begins with `judge:` or a space, ends with one, or cannot be printed"
+                error(place, said, "use a plain name")
+
+
+def check_templates(configuration: Configuration, error: Report) -> None:
+    """Report templates that leave out what a case says, and those of judges."""
+    for at, model in enumerate(configuration.models):
+        _check_template(model.prompt_template, ("models", at, "prompt_template"), error)
+    for name, template in ((configuration.matrix and configuration.matrix.prompts) or {}).items():
+        _check_template(template, ("matrix", "prompts", name), error)
+    judges: list[tuple[Location, Model]] = [
+        (("judges", at), judge) for at, judge in enumerate(configuration.judges or ())
+    ]
+    if configuration.judge is not None:
+        judges.append((("judge",), configuration.judge))
+    for place, judge in judges:
+        if judge.prompt_template is not None:
+            said = "has no effect: a judge is asked what its dialect says"
+            error((*place, "prompt_template"), said, "remove it")
+
+
+def _check_template(template: PromptTemplate | None, at: Location, error: Report) -> None:
+    if template is not None and PROMPT not in template.user:
+        remedy = f"write {PROMPT} where the text of the case belongs"
+        error((*at, "user"), f"does not hold {PROMPT}, so no case would be asked", remedy)

@@ -1,0 +1,88 @@
+"""What a run takes of all that its configuration names: a part of the cases and of the models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from failproof_es.configuration.section import Section
+
+_LARGEST = 2**63 - 1
+_Pattern = Annotated[str, Field(min_length=1, examples=["id:login-*", "tag:smoke", "suite:basics"])]
+
+
+RunReference = Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
+PROMPT = "{prompt}"
+"""What stands in a template for the text of a case."""
+KINDS = ("id", "tag", "suite")
+"""What a pattern can be about: it begins with one of these and a colon."""
+
+
+def parse_pattern(written: str) -> tuple[str, str] | None:
+    """What a pattern is about and its glob, of `tag:smoke*`; `None` where it is not written so."""
+    kind, colon, glob = written.partition(":")
+    return (kind, glob) if colon and glob and kind in KINDS else None
+
+
+class Selection(Section):
+    """A part of what the configuration names. The run records which part, and of how much.
+
+    First `only` and `exclude` choose, then `limit` or `sample`. A pattern begins with `id:`,
+    `tag:` or `suite:`; `*`, `?` and `[abc]` stand for others, and letter case counts.
+    """
+
+    limit: Annotated[int | None, Field(ge=1, le=_LARGEST)] = None
+    """The first so many cases, in the order of the plan."""
+    sample: Annotated[int | None, Field(ge=1, le=1_000_000)] = None
+    """So many cases, drawn by a hash of the seed, the suite and the case's id: the same on every
+    machine, whatever the order of files."""
+    seed: Annotated[int | None, Field(ge=0, le=_LARGEST)] = None
+    """The seed of the sample; 0 unless given."""
+    only: Annotated[list[_Pattern] | None, Field(min_length=1)] = None
+    """Patterns that a case must match: one of those with `id:`, one of those with `tag:`, one of
+    those with `suite:`, as far as there are any."""
+    exclude: Annotated[list[_Pattern] | None, Field(min_length=1)] = None
+    """Patterns of cases that are left out."""
+    models: Annotated[list[Annotated[str, Field(min_length=1)]] | None, Field(min_length=1)] = None
+    """The keys of the models to ask, or patterns of them."""
+
+
+class PromptTemplate(Section):
+    """What is put around the text of every case, before it is sent to a model."""
+
+    system: Annotated[str | None, Field(min_length=1)] = None
+    """A system message before all others; a case's own follows it in the same message."""
+    user: Annotated[str, Field(min_length=1, examples=["{prompt}\n\nThink step by step."])] = PROMPT
+    """The text of each of the user's turns: `{prompt}` stands for what the case says."""
+
+
+class Matrix(Section):
+    """Variants of every model: each prompt template with each combination of the parameters.
+
+    The key of a variant is that of its model, `@`, and what makes it different, such as
+    `gpt-4o-mini@terse,temperature=0.7`.
+    """
+
+    prompts: Annotated[dict[str, PromptTemplate] | None, Field(min_length=1)] = None
+    """Prompt templates by name; `{}` is one that changes nothing."""
+    parameters: Annotated[
+        dict[str, Annotated[list[Any], Field(min_length=1)]] | None,
+        Field(min_length=1, examples=[{"temperature": [0.0, 0.7]}]),
+    ] = None
+    """The values of each parameter: `temperature`, `max_tokens`, `seed`, `stream`, or any that the
+    provider has."""
+    most: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """The most variants that all models may make together; more are an error."""
+
+
+class Reuse(Section):
+    """Recorded answers that are not asked for again. The run shows what it carried over.
+
+    An evaluation is carried over as a whole, the judges' answers with it. It must have a score, and
+    each of its requests must be what this run would send: the same bytes, place, model, provider
+    and parameters. The case and the model's key must be the same, too.
+    """
+
+    from_run: RunReference | None = None
+    """The run whose answers are reused, by its number or id; none unless given."""

@@ -1,0 +1,170 @@
+"""The models of a run: their keys, the variants of a matrix, and which of them are asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from failproof_es.configuration.choices import Matrix, PromptTemplate
+from failproof_es.configuration.schema import Configuration, Model
+from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
+from failproof_es.problems import Problems
+from failproof_es.support.plurals import plural
+
+
+def model_keys(models: Sequence[Model]) -> list[str]:
+    """A name for each entry of `models:` that is its own within the run.
+
+    The entry's `key`. Without one, the model's name; where two entries share it,
+    `provider:model`; where they share that too, numbered `#1`, `#2` in order.
+    """
+    named = [model for model in models if model.key is None]
+    names = Counter(model.model for model in named)
+    by_model = [m.model if names[m.model] == 1 else f"{m.provider}:{m.model}" for m in named]
+    shared = Counter(by_model)
+    seen: Counter[str] = Counter()
+    unique = []
+    for name in by_model:
+        seen[name] += 1
+        unique.append(name if shared[name] == 1 else f"{name}#{seen[name]}")
+    remaining = iter(unique)
+    return [next(remaining) if model.key is None else model.key for model in models]
+
+
+_OWN = frozenset({"temperature", "max_tokens", "seed", "stream"})
+"""The parameters that are keys of a model's entry; all others stand in its `parameters`."""
+_LONGEST_KEY = 200
+
+
+def with_matrix(
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+) -> Configuration:
+    """The configuration with the variants of its matrix in place of its models.
+
+    Too many variants, and those that are no valid models, are errors.
+    """
+    matrix = configuration.matrix
+    if matrix is None:
+        return configuration
+
+    def error(location: Location, message: str, remedy: str | None = None) -> None:
+        found_in, line = tree.place_of(location, path)
+        problems.error(message, path=found_in, line=line, field=dotted(location), remedy=remedy)
+
+    count = len(configuration.models) * prod(_sizes(matrix))
+    if count > matrix.most:
+        said = f"makes {count:,} variants ({_factors(len(configuration.models), matrix)})"
+        most = f"matrix.most is {matrix.most:,}"
+        error(("matrix",), f"{said}, and {most}", "leave some out, or raise matrix.most")
+        return configuration
+    found = []
+    for key, model in zip(model_keys(configuration.models), configuration.models, strict=True):
+        for changes in _variants(key, model, matrix):
+            if len(changes["key"]) > _LONGEST_KEY:
+                error(("matrix",), f"a key has more than {_LONGEST_KEY} characters")
+                return configuration
+            try:
+                found.append(Model.model_validate({**model.model_dump(by_alias=True), **changes}))
+            except ValidationError as wrong:
+                for each in wrong.errors():
+                    at = ("matrix", "parameters", str(each["loc"][0]))
+                    error(at, f"{each['msg']}: {each['input']!r}")
+                return configuration
+    return configuration.model_copy(update={"models": found})
+
+
+def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]]:
+    """What each variant of a model changes of its entry, its key among it."""
+    templates: list[tuple[str | None, PromptTemplate | None]] = [(None, None)]
+    if matrix.prompts is not None:
+        templates = [*matrix.prompts.items()]
+    for name, template in templates:
+        for chosen in _combinations(matrix):
+            told = [*([] if name is None else [name]), *(f"{n}={_told(v)}" for n, v in chosen)]
+            others = {n: value for n, value in chosen if n not in _OWN}
+            yield {
+                **{n: value for n, value in chosen if n in _OWN},
+                **({} if template is None else {"prompt_template": template.model_dump()}),
+                "parameters": {**model.parameters, **others},
+                "key": f"{key}@{','.join(told)}" if told else key,
+            }
+
+
+def describe_matrix(configuration: Configuration, of_models: int) -> str | None:
+    """How many variants the matrix makes of how many models; `None` without one."""
+    matrix = configuration.matrix
+    if matrix is None:
+        return None
+    variants = plural(of_models * prod(_sizes(matrix)), "variant")
+    return f"matrix: {variants} ({_factors(of_models, matrix)})"
+
+
+def _factors(models: int, matrix: Matrix) -> str:
+    return ", ".join([plural(models, "model"), *_parts(matrix)])
+
+
+def _parts(matrix: Matrix) -> list[str]:
+    prompts = [] if matrix.prompts is None else [plural(len(matrix.prompts), "prompt")]
+    return prompts + [
+        f"{name} {len(values):,}" for name, values in (matrix.parameters or {}).items()
+    ]
+
+
+def _sizes(matrix: Matrix) -> list[int]:
+    return [len(matrix.prompts or {None: None}), *map(len, (matrix.parameters or {}).values())]
+
+
+def _combinations(matrix: Matrix) -> Iterator[tuple[tuple[str, Any], ...]]:
+    """Every combination of the parameters' values, the last one changing fastest."""
+    listed = [
+        [(name, value) for value in values] for name, values in (matrix.parameters or {}).items()
+    ]
+    return product(*listed)
+
+
+def _told(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def with_selected_models(
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+) -> Configuration:
+    """The configuration with those models alone that `selection.models` chooses.
+
+    Each keeps the key that it has among all of them. A pattern that fits none is an error.
+    """
+    wanted = configuration.selection.models
+    if wanted is None:
+        return configuration
+    keys = model_keys(configuration.models)
+    for at, pattern in enumerate(wanted):
+        if not any(_fits(key, pattern) for key in keys):
+            location = ("selection", "models", at)
+            found_in, line = tree.place_of(location, path)
+            problems.error(
+                f"no model has the key {pattern!r}", path=found_in, line=line,
+                field=dotted(location), remedy=f"there are: {', '.join(keys)}",
+            )  # fmt: skip
+    kept = [
+        (key, model)
+        for key, model in zip(keys, configuration.models, strict=True)
+        if any(_fits(key, pattern) for pattern in wanted)
+    ]
+    without = model_keys([model for _, model in kept])
+    models = [
+        model if key == alone else model.model_copy(update={"key": key})
+        for (key, model), alone in zip(kept, without, strict=True)
+    ]
+    return configuration.model_copy(update={"models": models})
+
+
+def _fits(key: str, pattern: str) -> bool:
+    return key == pattern or fnmatchcase(key, pattern)

@@ -1,0 +1,33 @@
+"""Writes a configuration as YAML, as the reader of configurations takes it: without anchors."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from ruamel.yaml import YAML
+
+_WIDEST = 4096
+
+
+def yaml_text(document: Mapping[str, Any]) -> str:
+    """The document as YAML, in its own order. Texts of several lines are written as they are."""
+    stream = io.StringIO()
+    yaml = YAML()
+    yaml.width = _WIDEST
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.representer.ignore_aliases = lambda *_: True
+    yaml.representer.add_representer(type(None), _nothing)
+    yaml.representer.add_representer(str, _text)
+    yaml.dump(document, stream)
+    return stream.getvalue()
+
+
+def _nothing(representer: Any, _: None) -> Any:
+    return representer.represent_scalar("tag:yaml.org,2002:null", "")
+
+
+def _text(representer: Any, text: str) -> Any:
+    style = "|" if "\n" in text else None
+    return representer.represent_scalar("tag:yaml.org,2002:str", text, style=style)

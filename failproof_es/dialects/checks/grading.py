@@ -1,0 +1,80 @@
+"""Grades a reply by the checks of its case. Pure.
+
+The first rule that applies decides the class:
+
+1. `error`      nothing usable came back, or a regular expression ran out of time.
+2. `truncated`  the reply was cut off (`dialects.kit.cut_off`).
+3. `answered`   the case has no check: no verdict of ours.
+4. `pass`/`fail`  every check is met, or one is not.
+
+What is `answered` ends without a score, left to people.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
+    AWAITING_REVIEW,
+    Classification,
+    Failure,
+    Score,
+    Transcript,
+)
+from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.reply_checks import Check, PatternTimeout, met
+
+NAME = "checks.classifier"
+SCORER = "checks.accuracy"
+VERSION = "1"
+
+
+def classify(case: Case, transcript: Transcript) -> Classification:
+    """The class of what came back. Deterministic but for an expression near its time limit."""
+    primary, details = _decide(case, transcript)
+    return Classification(primary, details, NAME, VERSION)
+
+
+def score(classification: Classification) -> Score | Failure:
+    """`accuracy`: 1 where every check is met, else 0; or why there is none."""
+    details = classification.details
+    match classification.primary:
+        case cut_off.CLASS:
+            return cut_off.UNSCORED
+        case "error":
+            return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
+        case "answered":
+            said = "the case has no check of the reply: no verdict of ours, people can give one"
+            return Failure(AWAITING_REVIEW, said)
+    passed = classification.primary == "pass"
+    failed = [number + 1 for number, each in enumerate(details["met"]) if not each]
+    told = ", ".join(map(str, failed))
+    reason = "every check is met" if passed else f"not met: check {told} of {len(details['met'])}"
+    return Score(
+        scores={"accuracy": 1 if passed else 0},
+        reason=reason,
+        scorer=SCORER,
+        version=VERSION,
+        passed=passed,
+    )
+
+
+def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
+    if transcript.failure is not None:
+        failure = transcript.failure
+        return "error", {"rule": "failure", "kind": failure.kind, "message": failure.message}
+    if not transcript.replies:
+        return "error", {"rule": "no_reply", "message": "there is no reply"}
+    reply = transcript.replies[-1]
+    seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
+    if reply.cut_off:
+        return cut_off.CLASS, {"rule": "finish_reason", **seen}
+    checks = [Check.model_validate(each) for each in case.expectation.get("checks", [])]
+    if not checks:
+        return "answered", {"rule": "no_check", **seen}
+    try:
+        results = [met(check, reply.text) for check in checks]
+    except PatternTimeout as error:
+        return "error", {"rule": "pattern_timeout", "message": str(error), **seen}
+    return "pass" if all(results) else "fail", {"rule": "checks", "met": results, **seen}

@@ -1,0 +1,108 @@
+"""Reads cases of this dialect: JSON lines, each with its messages and its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.dialects.kit.json_lines import read_objects
+from failproof_es.dialects.kit.taken_ids import SeenIds
+from failproof_es.dialects.kit.unknown_keys import UnknownKeys
+from failproof_es.dialects.reply_checks import Check, described
+from failproof_es.problems import Problems
+
+NAME = "checks"
+
+
+class Line(BaseModel):
+    """One line of a file. `metadata` is whatever its author wants to keep beside it."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+    id: str
+    suite: str = "checks"
+    messages: list[Turn] = Field(min_length=1)
+    checks: list[Check] = []
+    category: str | None = None
+    tags: list[str] = []
+    metadata: dict[str, Any] = {}
+
+
+FIELDS = tuple(Line.model_fields)
+_NESTED = {"messages": tuple(Turn.model_fields), "checks": tuple(Check.model_fields)}
+
+
+def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case]]:
+    """Yield every valid case with its file, in order; every defect goes to `problems`."""
+    with SeenIds() as taken:
+        for path in files:
+            unknown = UnknownKeys(problems)
+            for line, document in read_objects(path, problems):
+                case = _case(path, line, document, problems, taken, unknown)
+                if case is not None:
+                    yield path, case
+
+
+def case_of(line: Line, document: dict[str, Any]) -> Case:
+    """The case that a line says; `document` is the line as it stood in its file."""
+    return Case(
+        dialect=NAME,
+        case_id=line.id,
+        suite_id=line.suite,
+        turns=tuple(line.messages),
+        expectation={"checks": [described(each) for each in line.checks]},
+        category=line.category,
+        tags=tuple(line.tags),
+        document=document,
+    )
+
+
+def _case(
+    path: Path,
+    number: int,
+    document: dict[str, Any],
+    problems: Problems,
+    taken: SeenIds,
+    unknown: UnknownKeys,
+) -> Case | None:
+    misspelt = [
+        unknown.report(key, FIELDS, document, path=path, line=number, field=key)
+        for key in document
+        if key not in FIELDS
+    ]
+    known = dict(document)
+    for name, fields in _NESTED.items():
+        if isinstance(items := document.get(name), list):
+            known[name] = []
+            for at, item in enumerate(items):
+                given = item if isinstance(item, dict) else {}
+                misspelt += [
+                    unknown.report(
+                        key, fields, given, path=path, line=number, field=f"{name}[{at}].{key}"
+                    )
+                    for key in given
+                    if key not in fields
+                ]
+                kept = {key: value for key, value in given.items() if key in fields}
+                known[name].append(kept if isinstance(item, dict) else item)
+    try:
+        line = Line.model_validate(known)
+    except ValidationError as error:
+        for each in error.errors(include_url=False):
+            field = ".".join(map(str, each["loc"]))
+            problems.error(each["msg"], path=path, line=number, field=field)
+        return None
+    first = taken.claim(line.suite, line.id, path, number)
+    if first is not None:
+        problems.error(
+            f"duplicate id {line.id!r} in suite {line.suite!r}, first used at {first}",
+            path=path,
+            line=number,
+            field="id",
+            remedy="give each case of a suite its own id",
+        )
+    return None if first is not None or any(misspelt) else case_of(line, document)

@@ -1,0 +1,175 @@
+"""The files of a new project: a configuration, a suite, and what runs both on a CI server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from failproof_es.configuration.providers import rules_of
+from failproof_es.configuration.written import yaml_text
+from failproof_es.dialects.new_suites import new_suite, suffix_of_new
+from failproof_es.dialects.registry import dialect_named
+
+CONFIGURATION = "run.yaml"
+CI = {"github": ".github/workflows/failproof-es.yml", "gitlab": ".gitlab-ci.yml", "none": None}
+DEFAULT_MODELS = {"local": "smollm2", "python": "my-model"}
+"""What is asked unless a model is named: with any other provider one has to be."""
+OWN_CLASS = "my_model:MyModel"
+_CLASSES = {
+    "python": "new_model.txt",
+    "openai-sdk": "new_openai_sdk_model.txt",
+    "openai-responses-sdk": "new_openai_responses_sdk_model.txt",
+    "anthropic-sdk": "new_anthropic_sdk_model.txt",
+}
+"""The class that is written for a provider that asks by one of the user's own."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_EXTRAS = {"command": "commands", "redteam": "redteam"}
+_JUDGED = ("benchmark",)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What `init` asks."""
+
+    name: str
+    provider: str
+    model: str
+    dialect: str
+    ci: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def is_name(text: str) -> bool:
+    """Whether it can be the name of a run, and of a file."""
+    return len(text) <= 100 and _NAME.match(text) is not None
+
+
+def files_of(answers: Answers) -> dict[str, bytes]:
+    """The content of each file, by its path in the project. Raises `InvalidInput`."""
+    dialect = dialect_named(answers.dialect)
+    suite = f"suites/{answers.name}{suffix_of_new(dialect)}"
+    found = {
+        CONFIGURATION: _configuration(answers, suite).encode(),
+        suite: new_suite(dialect, Path(suite)).content,
+    }
+    if answers.provider in _CLASSES:
+        template = resources.files(__package__) / _CLASSES[answers.provider]
+        found["my_model.py"] = template.read_bytes()
+    if (path := CI[answers.ci]) is not None:
+        found[path] = (_github if answers.ci == "github" else _gitlab)(answers).encode()
+    return found
+
+
+def _configuration(answers: Answers, suite: str) -> str:
+    model = _model(answers)
+    document: dict[str, Any] = {"test_run": {"name": answers.name}, "models": [model]}
+    if answers.dialect in _JUDGED:
+        document["judge"] = dict(model)
+    document |= {
+        "prompts": {"path": suite, "dialect": answers.dialect},
+        "gates": {"max_error_rate": 0.05},
+    }
+    said = "# Every key: docs/reference/configuration.md\n"
+    if answers.dialect in _JUDGED:
+        said += "# The model judges itself here: name a strong model under `judge` instead.\n"
+    if answers.dialect == "redteam":
+        said += "# No judge is named: people decide, with `failproof-es review RUN`.\n"
+    return said + yaml_text(document)
+
+
+def _model(answers: Answers) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "provider": answers.provider,
+        "model": answers.model,
+        "class": OWN_CLASS if answers.provider in _CLASSES else None,
+        "base_url": answers.base_url,
+        "api_key_env": answers.api_key_env,
+        "options": dict(answers.options) or None,
+        "max_tokens": 1000,
+        "temperature": 0.0,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def key_variables(answers: Answers) -> list[str]:
+    """The environment variables whose values the run needs, by name."""
+    default = rules_of(answers.provider).default_key_variable(answers.base_url)
+    named = answers.api_key_env or default
+    more = [value for name, value in answers.options.items() if name.endswith("_env")]
+    return [*([named] if named else []), *more]
+
+
+def _packages(answers: Answers) -> str:
+    extras = {_EXTRAS.get(answers.dialect), "local" if answers.provider == "local" else None}
+    extras |= {"aws"} if "access_key_env" in answers.options else set()
+    named = ",".join(sorted(each for each in extras if each))
+    return f"failproof-es[{named}]" if named else "failproof-es"
+
+
+def _vendor(answers: Answers) -> str:
+    """The vendor's package and its HTTP client, where the class uses them."""
+    vendor, sdk, _ = answers.provider.partition("-")
+    return f" {vendor} httpx2" if sdk and answers.provider.endswith("-sdk") else ""
+
+
+def _steps(answers: Answers) -> list[str]:
+    return [
+        f"pip install '{_packages(answers)}'{_vendor(answers)}",
+        *(
+            [f"failproof-es models install {quote(answers.model)}"]
+            if answers.provider == "local"
+            else []
+        ),
+        "failproof-es suites validate suites/",
+        f"failproof-es start {CONFIGURATION} --junit results.xml",
+    ]
+
+
+def _github(answers: Answers) -> str:
+    keys = {name: f"${{{{ secrets.{name} }}}}" for name in key_variables(answers)}
+    run: dict[str, Any] = {"run": "\n".join(_steps(answers)) + "\n"}
+    steps: list[dict[str, Any]] = [
+        {"uses": "actions/checkout@v4"},
+        {"uses": "actions/setup-python@v5", "with": {"python-version": "3.12"}},
+        {**run, "env": keys} if keys else run,
+        {
+            "if": "always()",
+            "uses": "actions/upload-artifact@v4",
+            "with": {"name": "failproof-es", "path": "results.xml"},
+        },
+    ]
+    return yaml_text(
+        {
+            "name": "failproof-es",
+            "on": {"pull_request": None, "workflow_dispatch": None},
+            "permissions": {"contents": "read"},
+            "jobs": {
+                "evaluate": {"runs-on": "ubuntu-latest", "timeout-minutes": 60, "steps": steps}
+            },
+        }
+    )
+
+
+def _gitlab(answers: Answers) -> str:
+    keys = key_variables(answers)
+    said = f"# Set as masked CI/CD variables: {', '.join(keys)}\n" if keys else ""
+    return said + yaml_text(
+        {
+            "evaluate": {
+                "image": "python:3.12",
+                "script": _steps(answers),
+                "artifacts": {
+                    "when": "always",
+                    "paths": ["results.xml"],
+                    "reports": {"junit": "results.xml"},
+                },
+            }
+        }
+    )

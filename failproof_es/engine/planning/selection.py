@@ -1,0 +1,165 @@
+"""Chooses a part of the cases that a configuration names: `selection`."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from failproof_es.configuration.choices import KINDS, Selection, parse_pattern
+from failproof_es.core.case import Case
+from failproof_es.core.run import describe_part
+from failproof_es.events import Selection as Selected
+from failproof_es.problems import Problems
+from failproof_es.support.plurals import plural
+
+_NAMED = 20
+"""How many values an error lists at most."""
+
+
+_FORMAT = "failproof-es/sample/1"
+
+
+def values_of(case: Case, kind: str) -> Sequence[str]:
+    """What patterns of this kind are matched with."""
+    return {"id": (case.case_id,), "tag": case.tags, "suite": (case.suite_id,)}[kind]
+
+
+def matches(case: Case, kind: str, glob: str) -> bool:
+    """Whether one of the case's values fits the glob. Letter case counts, on every platform."""
+    return any(fnmatchcase(value, glob) for value in values_of(case, kind))
+
+
+def rank(seed: int, case: Case) -> int:
+    """The place of a case in the order by which samples are drawn: a sample has the lowest.
+
+    It is SHA-256 of the seed, the suite and the case's id. So what a case says, which others there
+    are and where it stands change nothing about it.
+    """
+    told = json.dumps([_FORMAT, seed, case.suite_id, case.case_id]).encode("ascii")
+    return int.from_bytes(hashlib.sha256(told).digest())
+
+
+class Selector:
+    """Decides, case by case, which ones are asked. Where it `draws`, each is ranked first."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._patterns = {
+            name: [parsed for each in written or () if (parsed := parse_pattern(each)) is not None]
+            for name, written in (("only", selection.only), ("exclude", selection.exclude))
+        }
+        self._unmatched = {
+            (name, kind, glob) for name, found in self._patterns.items() for kind, glob in found
+        }
+        self._there: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
+        self._lowest: list[int] = []
+        """The ranks of the sample, negated: the highest of them is at hand."""
+        self._drawn: tuple[int, int] | None = None
+        """The highest rank of the sample, and how many cases with it are still to be taken."""
+        self._total = self._kept = 0
+
+    @property
+    def draws(self) -> bool:
+        """Whether all cases must be ranked (`rank`) before any can be chosen."""
+        return self._selection.sample is not None
+
+    def rank(self, case: Case) -> None:
+        """Take the next case into the draw."""
+        if not self._fits(case):
+            return
+        place = -rank(self._selection.seed or 0, case)
+        if len(self._lowest) < (self._selection.sample or 0):
+            heapq.heappush(self._lowest, place)
+        elif place > self._lowest[0]:
+            heapq.heapreplace(self._lowest, place)
+
+    def add(self, case: Case) -> bool:
+        """Whether the next case is asked."""
+        self._total += 1
+        if self._unmatched:
+            self._look(case)
+        if not self._fits(case):
+            return False
+        chosen = self._within(case)
+        self._kept += chosen
+        return chosen
+
+    def remarks(self, problems: Problems) -> None:
+        """Say what is left out, or add the errors: a pattern without a case, nothing left."""
+        if not (self._patterns["only"] or self._patterns["exclude"] or self._bounded()):
+            return
+        for name, kind, glob in sorted(self._unmatched):
+            problems.error(
+                f"no case matches {f'{kind}:{glob}'!r}",
+                field=f"selection.{name}",
+                remedy=self._what_there_is(kind),
+            )
+        if not self._kept and not problems.errors:
+            problems.error(
+                f"none of {plural(self._total, 'case')} is left to be asked",
+                field="selection",
+                remedy="choose by patterns that leave some",
+            )
+        if not problems.errors:
+            told = describe_part(self.selected(0), self._kept, 0)
+            problems.remark(f"selection: {told}")
+
+    def selected(self, of_models: int) -> Selected:
+        """What was chosen, as it is recorded."""
+        chosen = self._selection
+        return Selected(
+            of_cases=self._total,
+            of_models=of_models,
+            only=tuple(chosen.only or ()),
+            exclude=tuple(chosen.exclude or ()),
+            limit=chosen.limit,
+            sample=chosen.sample,
+            seed=(chosen.seed or 0) if chosen.sample is not None else None,
+        )
+
+    def _bounded(self) -> bool:
+        return self._selection.limit is not None or self._selection.sample is not None
+
+    def _fits(self, case: Case) -> bool:
+        """Whether the patterns choose the case."""
+        if any(matches(case, kind, glob) for kind, glob in self._patterns["exclude"]):
+            return False
+        only = self._patterns["only"]
+        return all(
+            any(matches(case, kind, glob) for kind, glob in only if kind == each)
+            for each in dict.fromkeys(kind for kind, _ in only)
+        )
+
+    def _within(self, case: Case) -> bool:
+        """Whether a case that the patterns choose is among the first ones, or in the sample."""
+        if self._selection.limit is not None:
+            return self._kept < self._selection.limit
+        if self._selection.sample is None:
+            return True
+        if self._drawn is None:
+            highest = -self._lowest[0]
+            self._drawn = highest, self._lowest.count(-highest)
+        highest, left = self._drawn
+        place = rank(self._selection.seed or 0, case)
+        if place == highest and left:
+            self._drawn = highest, left - 1
+            return True
+        return place < highest
+
+    def _look(self, case: Case) -> None:
+        """Note which patterns match it, and some of what there is."""
+        self._unmatched -= {each for each in self._unmatched if matches(case, each[1], each[2])}
+        for kind, there in self._there.items():
+            for value in values_of(case, kind):
+                if len(there) <= _NAMED:
+                    there[value] = None
+
+    def _what_there_is(self, kind: str) -> str:
+        there = list(self._there[kind])
+        if not there:
+            return f"none of the cases has a {kind}"
+        more = " and more" if len(there) > _NAMED else ""
+        return f"there are: {', '.join(there[:_NAMED])}{more}"

@@ -1,0 +1,101 @@
+"""Counts what a run would ask, case by case; what it carries over by reuse is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from uuid import UUID
+
+from failproof_es.configuration.schema import Configuration
+from failproof_es.core.case import Case, prompt_id
+from failproof_es.core.evaluation import EvaluationKey, Judging
+from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.scorers import scorers_of
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.history import Connection, read_run
+from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.replays.reuse import Reuse, ReuseCount, reuse_from
+from failproof_es.engine.requests import Requests
+from failproof_es.events import Branch
+from failproof_es.problems import Problem
+
+_AT_ONCE = 200
+_NO_RUN = UUID(int=0)
+"""Stands for the new run, which has no id yet."""
+
+
+class Looking:
+    """Adds each case to the estimates. `begin` first, `end` at last.
+
+    The connection is to read what is reused; without one nothing is.
+    """
+
+    def __init__(
+        self,
+        connection: Connection | None,
+        configuration: Configuration,
+        dialect: Dialect,
+        targets: Targets,
+        estimates: Estimates,
+    ) -> None:
+        self.branch: Branch | None = None
+        """Whose answers are reused, up to where; `None` where none are."""
+        self._connection = connection
+        self._configuration = configuration
+        self._dialect = dialect
+        self._targets = targets
+        self._estimates = estimates
+        self._count: ReuseCount | None = None
+        self._waiting: list[Case] = []
+
+    def begin(self) -> None:
+        """Find the run whose answers are reused. Raises `InvalidInput` if there is no such run."""
+        named = self._configuration.reuse.from_run
+        if named is None or self._connection is None:
+            return
+        self.branch = reuse_from(self._connection, named)
+        targets = self._targets
+        judging = self._configuration.judging
+        reuse = Reuse.of(
+            self._connection,
+            self.branch,
+            Requests(self._dialect, targets.models, targets.judges),
+            Judging(tuple(targets.judges), judging.rule, judging.attempts),
+            scorers_of(self._configuration.model_dump(include={"grading"})),
+            (*targets.snapshots(), *targets.judge_snapshots()),
+        )
+        self._count = ReuseCount(self.branch, reuse)
+
+    def add(self, case: Case) -> None:
+        """Count the next case."""
+        if self._count is None or self._connection is None:
+            self._estimates.add(case)
+            return
+        self._waiting.append(case)
+        if len(self._waiting) == _AT_ONCE:
+            self._flush(self._connection, self._count)
+
+    def end(self) -> tuple[Problem, ...]:
+        """What is to be said of what is reused."""
+        if self._count is None or self.branch is None or self._connection is None:
+            return ()
+        self._flush(self._connection, self._count)
+        number = read_run(self._connection, self.branch.run_id).started.run_number
+        return (self._count.remark(number),)
+
+    def _flush(self, connection: Connection, count: ReuseCount) -> None:
+        repetitions = range(1, self._configuration.execution.repetitions + 1)
+        planned = {
+            at: [
+                EvaluationKey(_NO_RUN, prompt, model, repetition)
+                for model in self._targets.models
+                for repetition in repetitions
+            ]
+            for at, case in enumerate(self._waiting)
+            for prompt in (prompt_id(case.digest()),)
+        }
+        keys = [key for of_case in planned.values() for key in of_case]
+        reused = count.look(connection, keys)
+        for case, of_case in zip(self._waiting, planned.values(), strict=True):
+            left = Counter(key.model_key for key in of_case if key not in reused)
+            self._estimates.add(case, left)
+        self._waiting.clear()

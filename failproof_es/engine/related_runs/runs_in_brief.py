@@ -1,0 +1,36 @@
+"""Reads of runs what tells their status and counts: the first event and the last of its endings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from psycopg.rows import tuple_row
+
+from failproof_es.core.run import TELL_STATUS, Run, run_in_brief
+from failproof_es.engine.history import UNREADABLE
+from failproof_es.store.mapper import decode
+from failproof_es.store.reading.reader import Connection, lenient
+from failproof_es.store.writing.recorder import query
+
+
+def read_runs_in_brief(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, Run | Exception]:
+    """Each of these runs as `run_in_brief` has it, or why it cannot be read.
+
+    Costs the same however many cases a run planned. Runs without an event are left out.
+    """
+    topics = [each.__name__ for each in TELL_STATUS]
+    stored: dict[UUID, list[tuple[int, str, bytes]]] = {}
+    with lenient(connection.cursor(row_factory=tuple_row, binary=True)) as cursor:
+        cursor.execute(query("runs_in_brief"), {"runs": list(map(str, runs)), "topics": topics})
+        for run_id, version, topic, state in cursor:
+            stored.setdefault(run_id, []).append((version, topic, state))
+    found: dict[UUID, Run | Exception] = {}
+    for run_id, rows in stored.items():
+        try:
+            found[run_id] = run_in_brief(
+                decode(topic, state, run_id, version) for version, topic, state in rows
+            )
+        except UNREADABLE as error:
+            found[run_id] = error
+    return found

@@ -1,0 +1,209 @@
+"""Reuses recorded answers: which evaluations of another run a run may carry over.
+
+An evaluation is carried over whole or not at all. It must have a score, of the same case by the
+same model, and every request of it, the judges' too, must be what this run would send: the same
+bytes to the same place, with the same parameters. What follows from its answers must follow today.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
+    Evaluation,
+    EvaluationKey,
+    Judging,
+    Send,
+    evolve,
+    next_action,
+)
+from failproof_es.core.run import Run
+from failproof_es.dialects import dialect_named
+from failproof_es.dialects.scorers import Scorer, scorers_of
+from failproof_es.engine.drive.judging import judging_of
+from failproof_es.engine.drive.retrying_reader import RetryingReader
+from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.history import UNREADABLE, Connection, read_run, stored_case
+from failproof_es.engine.related_runs.carried_over import Ending, endings, last_position
+from failproof_es.engine.replays.replay import rederive, retries_made
+from failproof_es.engine.requests import Requests
+from failproof_es.events import Branch, Event, Judged, ModelSnapshot, RequestSent
+from failproof_es.models import sent_parameters
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.reading.archives import require_attached
+from failproof_es.store.reading.reader import portions, read_streams, resolve_run
+
+_ELSEWHERE = frozenset({"base_url", "api_key_env"})
+"""Settings that may differ: which key is used, and the place, which each request says itself."""
+
+
+def reuse_from(connection: Connection, named: int | str) -> Branch:
+    """The run whose answers are reused, as it is recorded now. Raises `InvalidInput`."""
+    try:
+        run_id = resolve_run(connection, str(named))
+        require_attached(connection, run_id)
+    except InvalidInput as error:
+        said = [Problem(e.message, field="reuse.from_run", remedy=e.remedy) for e in error.problems]
+        raise InvalidInput(said) from None
+    return Branch(run_id=run_id, position=last_position(connection, run_id), reuse=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """Decides which evaluations of another run are this run's, too. Writes and sends nothing."""
+
+    requests: Requests
+    judging: Judging
+    scorers: Sequence[Scorer]
+    models: Mapping[str, ModelSnapshot]
+    """This run's models and judges, by key."""
+    recorded: Mapping[str, ModelSnapshot]
+    """Those of the other run."""
+
+    @classmethod
+    def of(
+        cls,
+        connection: Connection,
+        branch: Branch,
+        requests: Requests,
+        judging: Judging,
+        scorers: Sequence[Scorer],
+        models: Sequence[ModelSnapshot],
+    ) -> Reuse:
+        """For a run with these models and judges."""
+        started = read_run(connection, branch.run_id).started
+        recorded = {each.key: each for each in (*started.models, *started.judges)}
+        return cls(requests, judging, scorers, {each.key: each for each in models}, recorded)
+
+    def choose(
+        self, connection: Connection, found: Mapping[EvaluationKey, Ending]
+    ) -> dict[EvaluationKey, Ending]:
+        """Those of the endings that are carried over."""
+        of_streams = {end.stream_id: key for key, end in found.items() if not end.abandoned}
+        chosen: dict[EvaluationKey, Ending] = {}
+        for portion in portions(connection, list(of_streams)):
+            streams = read_streams(connection, portion)
+            keys = [of_streams[stream] for stream in portion]
+            prompts = read_streams(connection, list({key.prompt_id for key in keys}))
+            for stream, key in zip(portion, keys, strict=True):
+                try:
+                    history = [row.event() for row in streams.get(stream, [])]
+                    case = stored_case(prompts, key.prompt_id)
+                    same = self.holds(key, case, history)
+                except UNREADABLE:
+                    same = False  # `verify` says what is wrong with it; here it is asked again
+                if same:
+                    chosen[key] = found[key]
+        return chosen
+
+    def holds(self, key: EvaluationKey, case: Case, history: Sequence[Event]) -> bool:
+        """Whether this run would send the same and conclude the same.
+
+        Raises `ImpossibleHistory` where the history cannot be true.
+        """
+        if not self._same_model(key.model_key):
+            return False
+        bound, state = retries_made(history), Evaluation()
+        for event in history:
+            if isinstance(event, Judged) and event.judge not in self.judging.judges:
+                return False  # a verdict from outside was given for that run
+            if isinstance(event, RequestSent) and not self._sends(key, case, state, bound, event):
+                return False
+            state = evolve(state, event)
+        if state.score is None:
+            return False
+        dialect = self.requests.dialect
+        _, disagreements = rederive(
+            case, history, dialect, retry_attempts=bound, judging=self.judging, scorers=self.scorers
+        )
+        return not disagreements
+
+    def _sends(
+        self, key: EvaluationKey, case: Case, state: Evaluation, bound: int, sent: RequestSent
+    ) -> bool:
+        action = next_action(
+            state, case, self.requests.dialect, retry_attempts=bound, judging=self.judging
+        )
+        if not isinstance(action, Send) or (action.purpose, action.judge) != (
+            sent.purpose, sent.judge,
+        ):  # fmt: skip
+            return False
+        if action.judge is not None and not self._same_model(action.judge):
+            return False
+        target = self.requests.target(key.model_key, action)
+        if target is None:
+            return False
+        request = self.requests.prepare(state, case, action, target)
+        return (
+            hashlib.sha256(request.body).hexdigest() == sent.body_sha256
+            and request.endpoint == sent.endpoint
+            and request.tools == sent.tools
+            and target.model.model == sent.model
+            and sent_parameters(target.model) == sent.parameters
+        )
+
+    def _same_model(self, key: str) -> bool:
+        """Whether the model of this key is the same one in both runs, but for how it is reached."""
+        mine, theirs = self.models.get(key), self.recorded.get(key)
+        return mine is not None and theirs is not None and _identity(mine) == _identity(theirs)
+
+
+def _identity(model: ModelSnapshot) -> dict[str, Any]:
+    told = model.model_dump(mode="json", exclude={"settings"})
+    kept = {name: each for name, each in model.settings.items() if name not in _ELSEWHERE}
+    return {**told, "settings": kept}
+
+
+async def reuse_in(run: Run, targets: Targets, reader: RetryingReader) -> Reuse | None:
+    """What decides which recorded answers the run reuses; `None` in a run that reuses none."""
+    manifest = run.started
+    branch = manifest.branched_from
+    if branch is None or not branch.reuse:
+        return None
+    return await reader.read(
+        Reuse.of,
+        branch,
+        Requests(dialect_named(manifest.dialect), targets.models, targets.judges),
+        judging_of(manifest),
+        scorers_of(manifest.configuration),
+        (*manifest.models, *manifest.judges),
+    )
+
+
+class ReuseCount:
+    """How many planned evaluations are reused, and why the others are not."""
+
+    def __init__(self, branch: Branch, reuse: Reuse) -> None:
+        self.branch, self._reuse = branch, reuse
+        self.reused = self.other_request = self.not_there = 0
+
+    def look(
+        self, connection: Connection, keys: Sequence[EvaluationKey]
+    ) -> dict[EvaluationKey, Ending]:
+        """Those of the keys that are reused."""
+        found = endings(connection, self.branch, keys)
+        scored = {key: ending for key, ending in found.items() if not ending.abandoned}
+        chosen = self._reuse.choose(connection, scored)
+        self.reused += len(chosen)
+        self.other_request += len(scored) - len(chosen)
+        self.not_there += len(keys) - len(scored)
+        return chosen
+
+    def remark(self, number: int) -> Problem:
+        """What is reused, as a remark; as a warning where it is nothing."""
+        planned = self.reused + self.other_request + self.not_there
+        why = [
+            f"{count:,} {said}"
+            for count, said in (
+                (self.other_request, "would send or conclude something else"),
+                (self.not_there, "have no score there"),
+            )
+            if count
+        ]
+        asked = f"; asked: {', '.join(why)}" if why else ""
+        said = f"reuse: {self.reused:,} of {planned:,} evaluations carried over from run {number}"
+        return Problem(said + asked, severity="remark" if self.reused else "warning")

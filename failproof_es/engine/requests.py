@@ -1,0 +1,73 @@
+"""Prepares the requests of a run, to the last byte: what is sent, and what would be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, Send, Transcript
+from failproof_es.dialects.protocol import Dialect, HasJudgeSchema, OffersTools
+from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.models.prompt_template import apply_template
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    PreparedRequest,
+    Provider,
+    ResponseOptions,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model of this run, ready to be asked."""
+
+    model: Model
+    provider: Provider
+    limiter: ConcurrencyLimiter
+    stuck_after_s: float = math.inf
+    """How long one attempt may take before its provider is taken to be stuck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The requests of one run. Pure: nothing is opened or sent."""
+
+    dialect: Dialect
+    targets: Mapping[str, Target]
+    judges: Mapping[str, Target]
+    _tools: OffersTools | None = field(init=False)
+    """The dialect, where it is one: asking it for each request takes longer than preparing it."""
+    _judge_schema: HasJudgeSchema | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        dialect: object = self.dialect
+        tools = dialect if isinstance(dialect, OffersTools) else None
+        schema = dialect if isinstance(dialect, HasJudgeSchema) else None
+        object.__setattr__(self, "_tools", tools)
+        object.__setattr__(self, "_judge_schema", schema)
+
+    def target(self, model_key: str, action: Send) -> Target | None:
+        """Who is asked; `None` where the dialect wants a judge and the run has none."""
+        if action.purpose == "target":
+            return self.targets[model_key]
+        return None if action.judge is None else self.judges[action.judge]
+
+    def prepare(
+        self, state: Evaluation, case: Case, action: Send, target: Target
+    ) -> PreparedRequest:
+        """The request that this action sends."""
+        messages = apply_template(target.model.prompt_template, action.messages)
+        return target.provider.prepare(messages, self._options(state, case, action))
+
+    def _options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
+        """The response options: tools for the model under test, a schema for judges."""
+        if action.purpose == "target" and self._tools is not None:
+            return ResponseOptions(tools=self._tools.tools(case))
+        if action.purpose == "judge" and self._judge_schema is not None:
+            return ResponseOptions(
+                schema=self._judge_schema.judge_schema(case, Transcript(state.replies))
+            )
+        return DEFAULT_RESPONSE_OPTIONS

@@ -1,0 +1,172 @@
+"""Asking failed evaluations again, and reusing answers whose requests are the same to the byte."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.store.reading.reader import find, resolve_run
+from failproof_es.store.store import Store
+from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+
+CASES = 8
+
+
+def answers(*texts: str) -> str:
+    return f"[answer:{','.join(b64encode(text.encode()).decode() for text in texts)}]"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, mock_url: str, request: pytest.FixtureRequest) -> Path:
+    """Two cases fail at first and pass then, one always fails, two end with an error at first."""
+    suite = write_suite(tmp_path, CASES, prompt=f"{request.node.name} {{n}}.")
+    cases = [orjson.loads(line) for line in suite.read_bytes().splitlines()]
+    for n, more in (
+        (0, answers("wrong", "number 0")),
+        (1, answers("wrong", "number 1")),
+        (2, answers("wrong")),
+        (3, "[fault:http500]"),
+        (4, "[fault:http500*2]"),
+    ):
+        cases[n]["prompt"] += more
+    suite.write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    execution = {"parallel_workers": 2, "retry_attempts": 1, "retry_delay_ms": 1}
+    write_configuration(tmp_path, mock_url, execution=execution)
+    return tmp_path
+
+
+def told(store: Store, folder: Path, *arguments: object) -> Any:
+    return json.loads(invoke(store.url, *arguments, "--json", cwd=folder).stdout)
+
+
+def topics(store: Store, run: int) -> dict[str, int]:
+    with store.connect() as connection:
+        rows = find(connection, run_id=resolve_run(connection, str(run)))
+        found = [row.topic for row in rows]
+    return {topic: found.count(topic) for topic in ("RequestSent", "CarriedOver")}
+
+
+def edit(folder: Path, n: int, **changes: Any) -> None:
+    file = folder / "suite.jsonl"
+    cases = [orjson.loads(line) for line in file.read_bytes().splitlines()]
+    cases[n] |= changes
+    file.write_bytes(b"\n".join(map(orjson.dumps, cases)))
+
+
+def test_only_what_failed_is_asked_again_and_the_branch_says_what_that_does_to_its_rate(
+    store: Store, folder: Path
+) -> None:
+    told(store, folder, "start", "run.yaml", "--quiet")
+    first = told(store, folder, "show", 1)
+    assert (first["counts"]["passed"], first["counts"]["abandoned"]) == (3, 2)
+    done = invoke(store.url, "resume", 1, "--again", "failed", cwd=folder)
+    assert "3 failed evaluations asked again, 5 carried over" in done.stderr
+    assert topics(store, 2) == {"RequestSent": 3, "CarriedOver": 5}
+    second = told(store, folder, "show", 2)
+    assert (second["counts"]["passed"], second["counts"]["abandoned"]) == (5, 2)
+    assert second["branched_from"]["again"] == "failed"
+    assert [each["case"] for each in second["asked_again"]] == [f"case-0000{n}" for n in range(3)]
+    people = invoke(store.url, "show", 2, cwd=folder).stdout
+    assert "5 evaluations carried over" in people
+    assert "3 evaluations that had failed" in people
+    assert "their second try makes the pass rate too high" in " ".join(people.split())
+    assert second["attempts"]["attempt"] == 2, "it is another attempt of the same"
+    for form in ("md", "html", "json"):
+        file = folder / f"report.{form}"
+        invoke(store.url, "report", 2, "--format", form, "-o", file, cwd=folder)
+        assert "asked again only what failed in run 1 (3 evaluations)" in file.read_text()
+    results = invoke(store.url, "results", 2, cwd=folder)
+    assert "5 of 8 finished evaluations carried over" in results.stderr
+    assert invoke(store.url, "replay", 2, cwd=folder).exit_code == 0
+    third = invoke(store.url, "resume", 2, "--again", "errors", "--quiet", cwd=folder)
+    assert third.exit_code in (0, 3), third.output
+    assert topics(store, 3) == {"RequestSent": 3, "CarriedOver": 6}, "one needs its second try"
+    assert told(store, folder, "show", 3)["counts"]["abandoned"] == 1
+    assert invoke(store.url, "verify", cwd=folder).exit_code == 0
+
+
+def test_where_nothing_failed_there_is_nothing_to_ask_again(store: Store, folder: Path) -> None:
+    told(store, folder, "start", "run.yaml", "--quiet", "--only", "id:*5")
+    for what, said in (("failed", "failed evaluation"), ("errors", "evaluation with an error")):
+        refused = invoke(store.url, "resume", 1, "--again", what, cwd=folder)
+        assert refused.exit_code == 2
+        assert f"run 1 has no {said} that could be asked again" in refused.stderr
+    both = invoke(store.url, "resume", 1, "--again", "failed", "--retry-abandoned", cwd=folder)
+    assert both.exit_code == 2 and len(told(store, folder, "runs")) == 1
+
+
+def test_an_answer_is_reused_only_where_the_request_would_be_the_same_to_the_byte(
+    store: Store, folder: Path, mock_url: str
+) -> None:
+    told(store, folder, "start", "run.yaml", "--quiet")
+    edit(folder, 5, prompt="another question")
+    edit(folder, 6, expected_response="another answer")
+    before = asked(mock_url)
+    checked = invoke(store.url, "validate", "run.yaml", "--offline", "--reuse", 1, cwd=folder)
+    said = "reuse: 4 of 8 evaluations carried over from run 1; asked: 4 have no score there"
+    assert said in checked.stderr, checked.stderr
+    assert "Ready to run: 8 cases, 4 evaluations, 4 requests" in checked.stdout
+    done = invoke(store.url, "start", "run.yaml", "--reuse", 1, cwd=folder)
+    assert said in done.stderr
+    assert "4 of them carried over" in done.stdout
+    assert topics(store, 2)["CarriedOver"] == 4
+    after = asked(mock_url)
+    again = {prompt for prompt, count in after.items() if count > before.get(prompt, 0)}
+    assert len(again) == 4 and "another question" in again
+    shown = told(store, folder, "show", 2)
+    assert shown["branched_from"]["reuse"] is True
+    assert shown["requests"] == topics(store, 2)["RequestSent"]
+    assert "answers reused from" in invoke(store.url, "show", 2, cwd=folder).stdout
+    file = folder / "report.md"
+    invoke(store.url, "report", 2, "--format", "md", "-o", file, cwd=folder)
+    assert "answers reused from" in file.read_text()
+    assert "4 evaluations happened in run 1 or before it" in file.read_text()
+    assert invoke(store.url, "replay", 2, cwd=folder).exit_code == 0
+    proven = invoke(store.url, "verify", 2, cwd=folder)
+    assert proven.exit_code == 0, proven.output
+    assert invoke(store.url, "verify", cwd=folder).exit_code == 0
+
+
+def test_other_parameters_another_place_or_other_grading_are_asked_again(
+    store: Store, folder: Path, mock_url: str
+) -> None:
+    told(store, folder, "start", "run.yaml", "--quiet", "--only", "id:*5", "--only", "id:*7")
+    only = ("--only", "id:*5", "--only", "id:*7", "--reuse", 1)
+    for change, reused in (
+        ("models.0.temperature=0.5", 0),
+        ("models.0.seed=3", 0),
+        (f"models.0.base_url={mock_url.replace('127.0.0.1', 'localhost')}", 0),
+        ("models.0.timeout_ms=4000", 2),
+        ("execution.repetitions=2", 2),
+    ):
+        checked = invoke(
+            store.url, "validate", "run.yaml", "--offline", *only, "--set", change, cwd=folder
+        )
+        assert f"reuse: {reused} of" in checked.stderr, (change, checked.stderr)
+
+
+def test_a_run_that_does_not_exist_cannot_be_reused(store: Store, folder: Path) -> None:
+    refused = invoke(store.url, "start", "run.yaml", "--reuse", 7, cwd=folder)
+    assert refused.exit_code == 2
+    assert "reuse.from_run" in refused.stderr and "7" in refused.stderr
+
+
+def test_a_run_that_reuses_is_carried_on_by_several_workers_and_by_resume(
+    store: Store, folder: Path
+) -> None:
+    told(store, folder, "start", "run.yaml", "--quiet")
+    detached = invoke(store.url, "start", "run.yaml", "--reuse", 1, "--detach", cwd=folder)
+    assert detached.exit_code == 0, detached.output
+    resumed = invoke(store.url, "resume", 2, "--quiet", cwd=folder)
+    assert resumed.exit_code in (0, 3), resumed.output
+    assert topics(store, 2)["CarriedOver"] == 6
+    assert told(store, folder, "show", 2)["counts"]["passed"] == 4, "one had an error before"
+    third = told(store, folder, "start", "run.yaml", "--reuse", 2, "--quiet")
+    assert third["counts"]["finished"] == CASES
+    assert topics(store, 3)["CarriedOver"] >= 6, "what was carried over before is carried over"
+    assert invoke(store.url, "verify", cwd=folder).exit_code == 0

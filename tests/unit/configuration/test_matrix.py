@@ -1,0 +1,141 @@
+"""A matrix: every model with each prompt template and each combination of parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.configuration.choices import PromptTemplate
+from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
+from failproof_es.core.case import Turn
+from failproof_es.models import model_keys, snapshot
+from failproof_es.models.prompt_template import apply_template, recorded_template
+from failproof_es.problems import InvalidInput
+
+MODEL = {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+
+
+def write(folder: Path, **sections: Any) -> Path:
+    configuration = {
+        "test_run": {"name": "crossed"}, "models": [MODEL], "prompts": {"path": "x"}, **sections,
+    }  # fmt: skip
+    (folder / "run.yaml").write_bytes(orjson.dumps(configuration, option=orjson.OPT_INDENT_2))
+    return folder / "run.yaml"
+
+
+def test_every_model_meets_every_template_and_every_combination_of_parameters(
+    tmp_path: Path,
+) -> None:
+    models = [{**MODEL, "parameters": {"stop": ["x"]}}, {**MODEL, "model": "n", "temperature": 1.0}]
+    matrix = {
+        "prompts": {"plain": {}, "terse": {"system": "In one word."}},
+        "parameters": {"temperature": [0.0, 0.7], "top_p": [1]},
+    }
+    loaded = load_configuration(write(tmp_path, models=models, matrix=matrix))
+    found = loaded.configuration.models
+    assert model_keys(found) == [
+        f"{model}@{name},temperature={value},top_p=1"
+        for model in ("m", "n") for name in ("plain", "terse") for value in ("0.0", "0.7")
+    ]  # fmt: skip
+    assert [each.temperature for each in found] == [0.0, 0.7] * 4
+    assert found[0].parameters == {"stop": ["x"], "top_p": 1}
+    assert found[-1].parameters == {"top_p": 1}
+    assert loaded.of_models == 8
+    assert loaded.matrix == "matrix: 8 variants (2 models, 2 prompts, temperature 2, top_p 1)"
+    again = configuration_from_resolved(loaded.resolved())
+    assert again == loaded.configuration, "what is recorded is not multiplied once more"
+    told = snapshot(found[2], "k").parameters
+    assert recorded_template(told) == PromptTemplate(system="In one word.")
+    assert told["temperature"] == 0.0
+
+
+def test_a_selection_chooses_among_the_variants(tmp_path: Path) -> None:
+    matrix = {"parameters": {"seed": [1, 2, 3]}}
+    file = write(tmp_path, matrix=matrix, selection={"models": ["*seed=2"]})
+    loaded = load_configuration(file)
+    assert model_keys(loaded.configuration.models) == ["m@seed=2"]
+    assert loaded.of_models == 3
+
+
+@pytest.mark.parametrize(("most", "count"), [(256, 255), (256, 256), (256, 257), (None, 64)])
+def test_as_many_variants_as_are_allowed_and_no_more(
+    tmp_path: Path, most: int | None, count: int
+) -> None:
+    matrix: dict[str, Any] = {"parameters": {"seed": list(range(count))}}
+    if most is not None:
+        matrix["most"] = most
+    file = write(tmp_path, matrix=matrix)
+    if count <= (most or 64):
+        assert len(load_configuration(file).configuration.models) == count
+        return
+    with pytest.raises(InvalidInput) as refused:
+        load_configuration(file)
+    said = "makes 257 variants (1 model, seed 257), and matrix.most is 256"
+    assert said in str(refused.value)
+
+
+def test_a_product_that_nobody_could_build_is_refused_at_once(tmp_path: Path) -> None:
+    parameters = {f"p{n}": list(range(1_000)) for n in range(20)}
+    with pytest.raises(InvalidInput, match="leave some out"):
+        load_configuration(write(tmp_path, matrix={"parameters": parameters}))
+
+
+@pytest.mark.parametrize(
+    ("sections", "said"),
+    [
+        ({"matrix": {"parameters": {"seed": [1, 1]}}}, "'m@seed=1' is the key of another entry"),
+        ({"matrix": {"parameters": {"temperature": [3.0]}}}, "matrix.parameters.temperature"),
+        ({"matrix": {"parameters": {"messages": [1]}}}, "must not hold `messages`"),
+        ({"matrix": {"parameters": {"prompt_template": [1]}}}, "must not hold `prompt_template`"),
+        ({"matrix": {"prompts": {"a": {"user": "Hello"}}}}, "matrix.prompts.a.user: does not hold"),
+        ({"matrix": {"prompts": {}}}, "matrix.prompts"),
+        ({"matrix": {"parameters": {"seed": []}}}, "matrix.parameters.seed"),
+        ({"matrix": {"parameters": {"x": ["y" * 300]}}}, "a key has more than 200 characters"),
+        ({"matrix": {"parameters": {"x": ["a\u0007"]}}}, "cannot be printed"),
+        ({"judge": {**MODEL, "prompt_template": {"system": "x"}}}, "judge.prompt_template: has no"),
+    ],
+)
+def test_what_makes_no_variants_is_refused_with_its_place(
+    tmp_path: Path, sections: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load_configuration(write(tmp_path, **sections))
+    assert said in str(refused.value)
+    assert "run.yaml:" in str(refused.value)
+
+
+SYSTEM, USER = Turn(role="system", content="Be kind."), Turn(role="user", content="A {prompt}?")
+REPLY = Turn(role="assistant", content="{prompt}")
+
+
+@pytest.mark.parametrize(
+    ("template", "sent"),
+    [
+        (None, (SYSTEM, USER, REPLY, USER)),
+        (PromptTemplate(), (SYSTEM, USER, REPLY, USER)),
+        (
+            PromptTemplate(system="S", user="<{prompt}|{prompt}>"),
+            (
+                Turn(role="system", content="S\n\nBe kind."),
+                *(
+                    turn
+                    if turn is REPLY
+                    else Turn(role="user", content="<A {prompt}?|A {prompt}?>")
+                    for turn in (USER, REPLY, USER)
+                ),
+            ),
+        ),
+    ],
+)
+def test_a_template_is_put_around_each_turn_of_the_user_and_around_nothing_else(
+    template: PromptTemplate | None, sent: tuple[Turn, ...]
+) -> None:
+    assert apply_template(template, (SYSTEM, USER, REPLY, USER)) == sent
+
+
+def test_a_system_text_comes_before_a_case_that_has_none() -> None:
+    found = apply_template(PromptTemplate(system="S"), (USER,))
+    assert found == (Turn(role="system", content="S"), USER)

@@ -1,0 +1,210 @@
+"""Which part of its cases a run asks: `selection`."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.core.case import Case
+from failproof_es.engine.planning.planner import Reading
+from failproof_es.engine.planning.selection import rank
+from failproof_es.engine.planning.sources import source_of
+from failproof_es.models import model_keys
+from failproof_es.problems import InvalidInput
+
+MODEL = {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+
+
+def case(n: int) -> dict[str, Any]:
+    return {
+        "case_id": f"case-{n:03}", "suite_id": "even" if n % 2 == 0 else "odd",
+        "prompt": f"Question {n}", "tags": ["slow"] if n % 3 == 0 else [],
+    }  # fmt: skip
+
+
+def write(folder: Path, cases: list[dict[str, Any]], files: int = 1, **sections: Any) -> Path:
+    for at in range(files):
+        part = cases[at::files]
+        (folder / f"cases{at}.jsonl").write_bytes(b"\n".join(map(orjson.dumps, part)) + b"\n")
+    configuration = {
+        "test_run": {"name": "selected"}, "models": [MODEL],
+        "prompts": {"path": [str(folder / f"cases{at}.jsonl") for at in range(files)]}, **sections,
+    }  # fmt: skip
+    (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
+    return folder / "run.yaml"
+
+
+def read(loaded: LoadedConfiguration) -> tuple[list[str], Reading]:
+    nowhere: Any = None
+    cases: list[Case] = []
+    reading = source_of(loaded, nowhere).read(cases.append)
+    return [each.case_id for each in cases], reading
+
+
+def chosen(folder: Path, cases: int = 12, files: int = 1, /, **selection: Any) -> list[str]:
+    listed = [case(n) for n in range(cases)]
+    found, _ = read(load_configuration(write(folder, listed, files, selection=selection)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("selection", "left"),
+    [
+        ({}, range(12)),
+        ({"limit": 1}, [0]),
+        ({"limit": 12}, range(12)),
+        ({"limit": 2**63 - 1}, range(12)),
+        ({"only": ["tag:slow"]}, [0, 3, 6, 9]),
+        ({"only": ["id:case-00?"]}, range(10)),
+        ({"only": ["id:case-001", "id:case-00[23]"]}, [1, 2, 3]),
+        ({"only": ["tag:slow", "suite:odd"]}, [3, 9]),
+        ({"exclude": ["suite:o*"]}, [0, 2, 4, 6, 8, 10]),
+        ({"only": ["suite:even"], "exclude": ["tag:slow"], "limit": 3}, [2, 4, 8]),
+    ],
+)
+def test_patterns_choose_and_a_limit_takes_the_first_of_those(
+    tmp_path: Path, selection: dict[str, Any], left: Any
+) -> None:
+    assert chosen(tmp_path, **selection) == [f"case-{n:03}" for n in left]
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 257, 300, 301])
+def test_a_sample_has_its_size_and_keeps_the_order_of_the_plan(tmp_path: Path, size: int) -> None:
+    found = chosen(tmp_path, 300, sample=size)
+    assert len(found) == min(size, 300)
+    assert found == sorted(found)
+
+
+def test_a_sample_is_the_same_whatever_the_files_and_their_order_and_other_for_another_seed(
+    tmp_path: Path,
+) -> None:
+    first = chosen(tmp_path, 100, sample=7, seed=7)
+    assert sorted(chosen(tmp_path, 100, 3, sample=7, seed=7)) == first
+    shuffled = [case(n) for n in range(100)]
+    random.Random(1).shuffle(shuffled)
+    for each in shuffled:
+        each["prompt"] += " in other words"
+    configuration = write(tmp_path, shuffled, selection={"sample": 7, "seed": 7})
+    assert sorted(read(load_configuration(configuration))[0]) == first
+    assert chosen(tmp_path, 100, sample=7, seed=8) != first
+    assert set(first) < set(chosen(tmp_path, 100, sample=20, seed=7)), "a larger one has it inside"
+
+
+def test_the_order_of_a_draw_is_for_ever() -> None:
+    """Were it another one some day, no sample that is on record could be drawn again."""
+    asked = Case(dialect="failproof", case_id="a", suite_id="b", turns=())
+    assert f"{rank(7, asked):x}"[:16] == "e4ffdf0abce1445c"
+    odd = asked.model_copy(update={"case_id": "naïve \U0001f600 \x00"})
+    assert f"{rank(0, odd):x}"[:16] == "99d2ebb553125ef1"
+
+
+def test_of_a_sample_it_is_said_and_recorded_of_how_many_it_is(tmp_path: Path) -> None:
+    listed = [case(n) for n in range(1_432)]
+    _, reading = read(load_configuration(write(tmp_path, listed, selection={"sample": 100})))
+    assert [each.describe() for each in reading.found] == [
+        "selection: 100 of 1,432 cases: sample of 100, seed 0"
+    ]
+    assert reading.selected is not None
+    assert (reading.selected.of_cases, reading.selected.seed) == (1_432, 0)
+    assert sum(part.cases for part in reading.parts) == 100
+
+
+def test_filters_come_first_and_the_sample_is_of_what_they_leave(tmp_path: Path) -> None:
+    listed = [case(n) for n in range(12)]
+    prompts = {"path": str(tmp_path / "cases0.jsonl"), "filters": {"tags": ["slow"]}}
+    file = write(tmp_path, listed, prompts=prompts, selection={"sample": 2})
+    found, reading = read(load_configuration(file))
+    assert set(found) < {"case-000", "case-003", "case-006", "case-009"}
+    assert reading.selected is not None and reading.selected.of_cases == 4
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        ({"only": ["tag:fast"]}, "selection.only: no case matches 'tag:fast' (there are: slow)"),
+        ({"exclude": ["suite:Odd"]}, "no case matches 'suite:Odd' (there are: even, odd)"),
+        ({"only": ["id:x"], "exclude": ["id:y"]}, "no case matches 'id:y'"),
+        ({"exclude": ["id:*"]}, "selection: none of 12 cases is left to be asked"),
+        ({"only": ["suite:odd"], "exclude": ["suite:odd"]}, "none of 12 cases is left"),
+        ({"exclude": ["id:*"], "sample": 3}, "none of 12 cases is left"),
+    ],
+)
+def test_a_pattern_without_a_case_and_a_choice_of_nothing_are_errors(
+    tmp_path: Path, selection: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        chosen(tmp_path, **selection)
+    assert said in str(refused.value)
+
+
+def test_of_many_values_an_error_names_some_and_says_that_there_are_more(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="case-019 and more"):
+        chosen(tmp_path, 300, only=["id:nothing"])
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        ({"only": ["smoke"]}, "selection.only[0]: 'smoke' does not say what it is about"),
+        ({"only": ["tag:"]}, "does not say what it is about"),
+        ({"exclude": ["ID:x"]}, "begin it with id:, tag: or suite:"),
+        ({"limit": 1, "sample": 1}, "selection.limit: stands beside `sample`"),
+        ({"seed": 7}, "selection.seed: has no effect without `sample`"),
+        ({"limit": 0}, "selection.limit"),
+        ({"sample": 1_000_001}, "selection.sample"),
+        ({"models": ["n"]}, "selection.models[0]: no model has the key 'n' (there are: m)"),
+    ],
+)
+def test_what_cannot_be_selected_by_is_refused_before_a_case_is_read(
+    tmp_path: Path, selection: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load_configuration(write(tmp_path, [case(0)], selection=selection))
+    assert said in str(refused.value)
+
+
+def test_of_several_models_those_are_left_that_are_named_with_the_keys_that_they_had(
+    tmp_path: Path,
+) -> None:
+    models = [MODEL, {**MODEL, "temperature": 0.5}, {**MODEL, "model": "other"}]
+    every = model_keys(load_configuration(write(tmp_path, [], models=models)).configuration.models)
+    assert every == ["openai:m#1", "openai:m#2", "other"]
+    for wanted, left in (
+        (["openai:m#2"], ["openai:m#2"]),
+        (["o*"], every),
+        (["other", "*#1"], ["openai:m#1", "other"]),
+    ):
+        file = write(tmp_path, [], models=models, selection={"models": wanted})
+        loaded = load_configuration(file)
+        assert model_keys(loaded.configuration.models) == left
+        assert loaded.of_models == 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (["a", "a"], "models[0].key: 'a' is the key of another entry, too"),
+        (["openai:m", None, None], None),
+        (["m", None], "models[0].key: 'm' is the key of another entry, too"),
+        ([" a"], "ends with one"),
+        (["judge:a"], "begins with `judge:`"),
+        (["a\nb"], "cannot be printed"),
+    ],
+)
+def test_a_key_of_ones_own_is_one_that_no_other_entry_has(
+    tmp_path: Path, keys: list[str | None], said: str | None
+) -> None:
+    models = [MODEL if key is None else {**MODEL, "key": key} for key in keys]
+    file = write(tmp_path, [], models=models)
+    if said is None:
+        found = model_keys(load_configuration(file).configuration.models)
+        assert found == ["openai:m", "openai:m#1", "openai:m#2"]
+        return
+    with pytest.raises(InvalidInput) as refused:
+        load_configuration(file)
+    assert said in str(refused.value)
