@@ -21,7 +21,7 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group, ModelTally
 from failproof_es.declared_gates import DECLARED
 from failproof_es.support.plurals import plural
-from failproof_es.support.untrusted_text import shortened
+from failproof_es.support.untrusted_text import one_line, shortened
 
 Gate = dict[str, Any]
 """`limit`, `measured`, `of`, `met`, and what else there is to say of it; `model`, if of one."""
@@ -38,6 +38,11 @@ def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
     if interval := gate.get("interval"):
         said += f", interval {format_amount(interval[0])} to {format_amount(interval[1])}"
     return f"{said} ({why})" if (why := gate.get("why")) else said
+
+
+def gate_line(name: str, gate: Mapping[str, Any]) -> str:
+    """A gate in one line, safe to show: its limit, what was measured, whether it is met."""
+    return one_line(f"gate {describe_gate(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")
 
 
 def format_amount(value: object) -> str:

@@ -1,0 +1,104 @@
+"""The charts of a run's report, each a picture that shows itself in a notebook.
+
+A chart is shown as an image: its styles cannot reach the notebook, and nothing in it can run.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from typing import overload
+from uuid import UUID
+
+from failproof_es.report.data.builder import build_report
+from failproof_es.report.formats.html import stylesheet
+from failproof_es.report.page.blocks import Figure
+from failproof_es.report.page.sections import build_page
+from failproof_es.store.reading.reader import Connection
+from failproof_es.support.untrusted_text import one_line
+
+_HEAD = "<svg "
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart: an SVG document that needs nothing else."""
+
+    caption: str
+    svg: str
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {
+            "text/html": self._repr_html_(),
+            "image/svg+xml": self.svg,
+            "text/plain": repr(self),
+        }
+
+    def _repr_html_(self) -> str:
+        data = b64encode(self.svg.encode()).decode()
+        said = escape(one_line(self.caption))
+        return (
+            f'<figure><img alt="{said}" src="data:image/svg+xml;base64,{data}">'
+            f"<figcaption>{said}</figcaption></figure>"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Chart {one_line(self.caption)!r}>"
+
+
+class Charts(Sequence[Chart]):
+    """The charts of a run, in the order of its report."""
+
+    def __init__(self, charts: Sequence[Chart]) -> None:
+        self._charts = tuple(charts)
+
+    @overload
+    def __getitem__(self, index: int) -> Chart: ...
+    @overload
+    def __getitem__(self, index: slice) -> Charts: ...
+    def __getitem__(self, index: int | slice) -> Chart | Charts:
+        found = self._charts[index]
+        return found if isinstance(found, Chart) else Charts(found)
+
+    def __len__(self) -> int:
+        return len(self._charts)
+
+    def _repr_html_(self) -> str:
+        shown = "".join(chart._repr_html_() for chart in self._charts)
+        return shown or "<p>Nothing is finished yet, so nothing is drawn.</p>"
+
+    def __repr__(self) -> str:
+        return f"<Charts {list(self._charts)!r}>"
+
+
+def charts_of(connection: Connection, run_id: UUID) -> Charts:
+    """What the report of the run draws."""
+    page = build_page(build_report(connection, [run_id]), ())
+    figures = (block for section in page.sections for block in section.blocks)
+    return Charts([_chart(each) for each in figures if isinstance(each, Figure)])
+
+
+def _chart(figure: Figure) -> Chart:
+    drawn = str(figure.svg)
+    if not drawn.startswith(_HEAD):
+        raise ValueError("a chart does not begin as one")
+    opening, _, rest = drawn.partition(">")
+    named = f'{_HEAD}xmlns="http://www.w3.org/2000/svg" {opening.removeprefix(_HEAD)}'
+    return Chart(figure.caption, f"{named}><style>{_style()}</style>{rest}")
+
+
+@cache
+def _style() -> str:
+    """The styles of the report, for an image that has its own ground."""
+    return "".join([*_sheets(), "svg { background: var(--paper); }"])
+
+
+def _sheets() -> Iterator[str]:
+    for name in ("tokens.css", "charts.css"):
+        text = stylesheet(name).decode()
+        if "<" in text or "&" in text:
+            raise ValueError(f"{name} cannot stand in an SVG document")
+        yield text

@@ -1,0 +1,180 @@
+"""Drives a run from a Python program: what `start` and `resume` do, without a terminal.
+
+The run is driven in a thread of its own. So it works where an event loop is running, as in a
+notebook, and a keyboard interrupt lets the requests in flight end, as it does in the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.process import raise_descriptor_limit
+from failproof_es.cli.app.run_end import write_files
+from failproof_es.cli.rendering.partial_results import PartialResultsWriter
+from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.core.case import Case
+from failproof_es.engine import Outcome, resume, start
+from failproof_es.engine.planning.sources import source_of
+from failproof_es.events import Event, RunStarted
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reading.reader import resolve_run
+from failproof_es.store.store import Store
+from failproof_es.support import event_loop
+from projections.follower import Follower
+
+logger = logging.getLogger("failproof_es")
+
+Given = Path | str | Mapping[str, Any]
+"""A configuration: a file, the name of one that ships, or what would stand in a file."""
+Begun = Callable[[RunStarted], None]
+"""Told of a run once it is on record, from another thread, before anything is sent."""
+Drive = Callable[..., Coroutine[Any, Any, Outcome]]
+
+
+class FilesNotWritten(Exception):
+    """The run is on record, but a file that its configuration names could not be written."""
+
+
+def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfiguration:
+    """The checked configuration. Raises `InvalidInput` with all its problems.
+
+    Relative paths of a mapping start from the current folder, as those of a file may.
+    """
+    __tracebackhide__ = True  # of pytest: what a test did wrong stands in the test
+    if not isinstance(configuration, Mapping):
+        return load_configuration(Path(configuration), settings)
+    with TemporaryDirectory(prefix="failproof-es-") as folder:
+        file = Path(folder, "configuration.yaml")
+        try:
+            file.write_bytes(orjson.dumps(dict(configuration)))
+        except TypeError as error:
+            raise InvalidInput.because(
+                f"the configuration is not what YAML can hold: {error}",
+                remedy="use mappings, lists, strings, numbers, true, false and None",
+            ) from None
+        try:
+            loaded = load_configuration(file, settings)
+        except InvalidInput as error:
+            raise InvalidInput([_of_mapping(each, file) for each in error.problems]) from None
+    return replace(loaded, path=Path.cwd() / "configuration")
+
+
+def planned_cases(loaded: LoadedConfiguration, database_url: str | None = None) -> list[Case]:
+    """The cases that a run would ask, in order. Nothing is asked and nothing is stored.
+
+    Raises `InvalidInput` with every error in the suites.
+    """
+    found: list[Case] = []
+    with Store.open(database_url) as store:
+        source_of(loaded, store).read(found.append)
+    return found
+
+
+def evaluate(
+    loaded: LoadedConfiguration,
+    *,
+    database_url: str | None = None,
+    begun: Begun = lambda started: None,
+) -> Outcome:
+    """Start a run and drive it to its end. Interrupted, it is paused and can be resumed.
+
+    Everything is checked before anything is sent: raises `InvalidInput`. Raises `LedgerBroken` or
+    `Forked` where the log was changed meanwhile, and `FilesNotWritten`.
+    """
+    with Store.open(database_url) as store:
+        return _carry_out(store, partial(start, loaded, store), begun)
+
+
+def go_on(
+    run: str, *, database_url: str | None = None, begun: Begun = lambda started: None
+) -> Outcome:
+    """Resume a run, named as for the commands. One that has ended stays as it is.
+
+    Raises as `evaluate` does, and `RunBusy` while another process drives it.
+    """
+    with Store.open(database_url) as store:
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+            begun(RecordedRun.read_events(connection, run_id).started)
+        return _carry_out(store, partial(resume, run_id, store), lambda started: None)
+
+
+def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
+    raise_descriptor_limit()
+    with (
+        CheckpointSigner(store) as signer,
+        Follower(store.projections_url) as follower,
+        PartialResultsWriter(store) as partial_results,
+    ):
+
+        def observe(event: Event) -> None:
+            partial_results.observe(event)
+            if isinstance(event, RunStarted):
+                begun(event)
+
+        outcome = _driven(partial(drive, observe=observe, say=logger.info))
+    if not follower.kept_up:
+        logger.warning("the projections stopped following: `failproof-es projections rebuild`")
+    if signer.changed is not None:
+        raise signer.changed
+    if signer.trouble is not None:
+        logger.warning("the log could not be signed: %s", signer.trouble)
+    _write_files(store, outcome.run_id)
+    return outcome
+
+
+def _write_files(store: Store, run_id: UUID) -> None:
+    with store.connect() as connection:
+        run = RecordedRun.read(connection, run_id)
+        if not write_files(store, run, junit=None, quiet=True):
+            number = run.started.run_number
+            raise FilesNotWritten(
+                f"run {number} is on record, but its results file could not be written: "
+                f"`failproof-es results {number} --format jsonl` prints them"
+            )
+
+
+def _driven(drive: Drive) -> Outcome:
+    """Drive it in a thread; the first keyboard interrupt stops it, the second stops waiting."""
+    ended: Future[Outcome] = Future()
+    stopping: queue.Queue[Callable[[], object]] = queue.Queue()
+
+    async def until_ended() -> Outcome:
+        stop = asyncio.Event()
+        stopping.put(partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set))
+        return await drive(stop=stop)
+
+    def work() -> None:
+        try:
+            ended.set_result(event_loop.run(until_ended()))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=work, name="failproof-es", daemon=True).start()
+    try:
+        return ended.result()
+    except KeyboardInterrupt:
+        if not ended.done():
+            logger.warning("stopping after the requests in flight; interrupt again to stop at once")
+            stopping.get()()
+        return ended.result()
+
+
+def _of_mapping(problem: Problem, file: Path) -> Problem:
+    """The problem without the file that nobody has."""
+    return replace(problem, path=None, line=None) if problem.path == file else problem

@@ -1,0 +1,84 @@
+"""Results as a data frame of pandas or polars, each column with its type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal
+
+from failproof_es.library.rows import COLUMNS, Kind, Result
+from failproof_es.problems import InvalidInput
+
+FrameLibrary = Literal["pandas", "polars"]
+_PANDAS: Mapping[Kind, str] = {
+    "text": "string", "texts": "object", "integer": "Int64", "number": "Float64",
+    "boolean": "boolean", "moment": "datetime64[us, UTC]",
+}  # fmt: skip
+
+
+def frame_of(results: Iterable[Result], library: FrameLibrary | None = None) -> Any:
+    """A data frame with one row for each result. Costs are floating-point numbers there.
+
+    `library` is by default the one that is installed, pandas first. Raises `InvalidInput` where
+    none is.
+    """
+    chosen = library or next((n for n in ("pandas", "polars") if find_spec(n) is not None), None)
+    if chosen not in ("pandas", "polars"):
+        told = "none is installed here" if chosen is None else f"it is not {chosen!r}"
+        raise InvalidInput.because(
+            f"a data frame is one of pandas or polars, and {told}",
+            remedy="pip install 'failproof-es[notebook]'",
+        )
+    if find_spec(chosen) is None:
+        raise InvalidInput.because(
+            f"{chosen} is not installed here", remedy=f"pip install {chosen}"
+        )
+    kinds, values = _columns(results)
+    module = import_module(chosen)
+    if chosen == "pandas":
+        return module.DataFrame(
+            {name: module.Series(values[name], dtype=_PANDAS[kind]) for name, kind in kinds.items()}
+        )
+    return module.DataFrame(values, schema={n: _polars(module, kind) for n, kind in kinds.items()})
+
+
+def _columns(results: Iterable[Result]) -> tuple[dict[str, Kind], dict[str, list[Any]]]:
+    kinds: dict[str, Kind] = dict(COLUMNS)
+    values: dict[str, list[Any]] = {name: [] for name in kinds}
+    scores: dict[str, list[float | None]] = {}
+    for count, result in enumerate(results):
+        for name, column in values.items():
+            column.append(_plain(getattr(result, name), kinds[name]))
+        for name in result.scores:
+            scores.setdefault(name, [None] * count)
+        for name, numbers in scores.items():
+            numbers.append(result.scores.get(name))
+    for name, numbers in sorted(scores.items()):
+        kinds[f"score:{name}"], values[f"score:{name}"] = "number", numbers
+    return kinds, values
+
+
+def _plain(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    match kind:
+        case "number":
+            return float(value)
+        case "text":
+            return str(value)
+        case "texts":
+            return list(value)
+        case _:
+            return value
+
+
+def _polars(module: Any, kind: Kind) -> Any:
+    return {
+        "text": module.String,
+        "texts": module.List(module.String),
+        "integer": module.Int64,
+        "number": module.Float64,
+        "boolean": module.Boolean,
+        "moment": module.Datetime("us", "UTC"),
+    }[kind]

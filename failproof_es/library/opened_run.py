@@ -1,0 +1,182 @@
+"""`OpenedRun`: a recorded run as typed results, data frames, charts and events.
+
+What is shown of it comes from the read side, the same as in `show`, `results` and `report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from html import escape
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
+
+from failproof_es.core.history_errors import ImpossibleHistory
+from failproof_es.core.summary import RunSummary
+from failproof_es.gates import describe_gate
+from failproof_es.library.rows import Result
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.summary_rows import suite_rows, total_row
+from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
+from failproof_es.store.store import Store
+from failproof_es.support.extras import require
+from failproof_es.support.untrusted_text import one_line
+
+if TYPE_CHECKING:
+    from failproof_es.library.charts import Charts
+    from failproof_es.library.frames import FrameLibrary
+
+_SHOWN = ("evaluations", "passed", "failed", "abandoned", "awaiting_review")
+
+
+class GatesNotMet(AssertionError):
+    """A run is not complete, its record has errors, or a gate is not met."""
+
+
+class OpenedRun:
+    """A run as the log has it when it is opened, and a connection to read more of it."""
+
+    def __init__(self, store: Store, reference: str) -> None:
+        with ExitStack() as opening:
+            self._connection = opening.enter_context(store.connect())
+            run_id = resolve_run(self._connection, reference)
+            self.recorded = RecordedRun.read(self._connection, run_id)
+            self._closing = opening.pop_all()
+
+    @classmethod
+    def open(cls, reference: str, *, database_url: str | None = None) -> Self:
+        """Open it; see `failproof_es.open`."""
+        with ExitStack() as opening:
+            found = cls(opening.enter_context(Store.open(database_url)), reference)
+            found._closing.push(opening.pop_all())
+            return found
+
+    # -- what it is --
+
+    @property
+    def id(self) -> UUID:
+        """The run's id."""
+        return self.recorded.run_id
+
+    @property
+    def number(self) -> int:
+        """The run's number."""
+        return self.recorded.started.run_number
+
+    @property
+    def name(self) -> str:
+        """The run's name, as its configuration has it."""
+        return self.recorded.started.name
+
+    @property
+    def status(self) -> str:
+        """`running`, `paused`, `completed` or `failed`."""
+        return self.recorded.run.status
+
+    @property
+    def summary(self) -> RunSummary:
+        """Every count, sum and rate of the run."""
+        return self.recorded.summary
+
+    @property
+    def gates(self) -> Mapping[str, Mapping[str, Any]]:
+        """What each gate wanted and got, by name; empty before the run is complete."""
+        return self.recorded.run.gates or {}
+
+    @property
+    def warning(self) -> str | None:
+        """Why the log itself is read, which is slower than the projections; `None` if it is not."""
+        return self.recorded.feeder.warning
+
+    # -- what happened --
+
+    def results(self, *, after: int = 0, limit: int | None = None) -> Iterator[Result]:
+        """Planned evaluations in plan order, finished or not, from the one after `after` on.
+
+        Holds a part of them in memory. Raises `ImpossibleHistory` where the record of one
+        contradicts itself, and `RunIsArchived`.
+        """
+        for planned in self.recorded.outcomes(after=after, limit=limit):
+            if planned.outcome.impossible is not None:
+                raise ImpossibleHistory(planned.outcome.impossible)
+            yield Result.of(planned)
+
+    def frame(self, library: FrameLibrary | None = None) -> Any:
+        """All results as a data frame of pandas, or of polars. Raises `InvalidInput`."""
+        from failproof_es.library.frames import frame_of
+
+        return frame_of(self.results(), library)
+
+    @cached_property
+    def charts(self) -> Charts:
+        """What the report of the run draws. Raises `InvalidInput` without the extra `report`."""
+        require("report", "a chart")
+        from failproof_es.library.charts import charts_of
+
+        return charts_of(self._connection, self.id)
+
+    def events(self) -> Iterator[RecordedEvent]:
+        """Every event of the run, in commit order: `event()` is the typed event of each."""
+        return find(self._connection, run_id=self.id)
+
+    def assert_gates(self) -> None:
+        """Raises `GatesNotMet` unless it is complete, its record sound, and every gate met."""
+        __tracebackhide__ = True  # of pytest: what a test did wrong stands in the test
+        run, told = self.recorded.run, []
+        if run.status != "completed":
+            told.append(f"it is {run.status}" + (f": {run.reason}" if run.reason else ""))
+        if run.validation is not None and not run.validation.passed:
+            told.append("checking its record found errors")
+        told += [
+            f"gate {describe_gate(name, gate)}, NOT MET"
+            for name, gate in self.gates.items()
+            if not gate["met"]
+        ]
+        if told:
+            look = f"`failproof-es show {self.number}` says more"
+            raise GatesNotMet(one_line(f"run {self.number} {self.name}: {'; '.join(told)}; {look}"))
+
+    # -- closing, showing --
+
+    def close(self) -> None:
+        """Close the connections. The embedded server keeps running."""
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<run {self.number} {one_line(self.name)}: {self.status}>"
+
+    def _repr_html_(self) -> str:
+        """The run as a table: a row for each model and suite. Every text is escaped."""
+        rows = [*suite_rows(self.summary), total_row(self.summary)]
+        head = "".join(
+            f"<th>{_text(n.replace('_', ' '))}</th>" for n in ("model", "suite", *_SHOWN)
+        )
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td>{_text(row[name])}</td>" for name in ("model", "suite"))
+            + "".join(f"<td>{row[name]:,}</td>" for name in _SHOWN)
+            + "</tr>"
+            for row in rows
+        )
+        said = _text(f"run {self.number} {self.name}: {self.status}")
+        return (
+            f"<table><caption>{said}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>"
+        )
+
+
+def _text(value: object) -> str:
+    return escape(one_line(value))

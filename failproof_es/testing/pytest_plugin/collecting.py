@@ -1,0 +1,204 @@
+"""Collects the evaluations of configurations as tests, and reports each from the record.
+
+The run is driven when the first of its tests is executed. One that nobody executes asks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from failproof_es.core.case import Case
+from failproof_es.library.evaluating import load, planned_cases
+from failproof_es.library.opened_run import GatesNotMet, OpenedRun
+from failproof_es.library.rows import Result
+from failproof_es.models import model_keys
+from failproof_es.problems import InvalidInput
+from failproof_es.support.untrusted_text import lines, one_line, shortened
+from failproof_es.testing.pytest_plugin.fixture import drive_once
+from failproof_es.testing.pytest_plugin.shared_runs import CouldNotRun, SharedRuns, shared_runs
+
+LONGEST_TEXT = 4_000
+"""How many characters of one text a failure shows; it says how many more there are."""
+_LONGEST_NAME = 100
+_PAGE = 200
+
+
+class NotPassed(Exception):
+    """An evaluation that did not pass, or ended without a score."""
+
+
+class Collecting:
+    """Adds the evaluations to what pytest collects."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._asked: list[Asked] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Read every configuration and suite. Raises `UsageError` with every problem of them."""
+        runs, problems = shared_runs(self._config), []
+        for kind, option in ((_of_file, "--failproof"), (_of_run, "--failproof-resume")):
+            for name in self._config.getoption(option):
+                try:
+                    self._asked.append(kind(str(name), runs))
+                except InvalidInput as error:
+                    problems += [one_line(each) for each in error.problems]
+        if problems:
+            raise pytest.UsageError("failproof-es: " + "\n".join(problems))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, items: list[pytest.Item]
+    ) -> None:
+        """Put the evaluations after the tests."""
+        for asked in self._asked:
+            items.extend(Evaluations.from_parent(session, asked=asked).collect())
+
+
+class Asked:
+    """A configuration or a run that is to be reported, and the names of its evaluations."""
+
+    def __init__(self, name: str, names: list[str], open_run: Callable[[], OpenedRun]) -> None:
+        self.name = shortened(one_line(name), _LONGEST_NAME)
+        self.names = names
+        self.open_run = open_run
+        self._page: tuple[int, list[Result]] = (-1, [])
+
+    def result(self, place: int) -> Result:
+        """The evaluation at this place of the plan, from 1. Drives the run first."""
+        page, within = divmod(place - 1, _PAGE)
+        if self._page[0] != page:
+            found = self.open_run().results(after=page * _PAGE, limit=_PAGE)
+            self._page = (page, list(found))
+        return self._page[1][within]
+
+
+def _of_file(name: str, runs: SharedRuns) -> Asked:
+    loaded = load(name)
+    cases = planned_cases(loaded, runs.database_url)
+    execution = loaded.configuration.execution
+    models = model_keys(loaded.configuration.models)
+    key = f"{loaded.path.absolute()}\n{loaded.digest()}"
+    drive = partial(drive_once, loaded, runs.database_url)
+    names = list(_names(cases, models, execution.repetitions))
+    return Asked(name, names, partial(runs.opened, name, key, drive))
+
+
+def _of_run(name: str, runs: SharedRuns) -> Asked:
+    with OpenedRun.open(name, database_url=runs.database_url) as opened:
+        names = [_name(r.suite, r.case, r.model, r.repetition) for r in opened.results()]
+        number = str(opened.number)
+    return Asked(f"run {number}", names, partial(runs.opened, number, f"run {number}"))
+
+
+def _names(cases: list[Case], models: list[str], repetitions: int) -> Iterator[str]:
+    """In the order of the plan."""
+    for case in cases:
+        for model in models:
+            for repetition in range(1, repetitions + 1):
+                yield _name(case.suite_id, case.case_id, model, repetition)
+
+
+def _name(suite: str, case: str, model: str, repetition: int) -> str:
+    parts = (shortened(one_line(each), _LONGEST_NAME) for each in (suite, case, model))
+    said = "{}/{}[{}]".format(*parts)
+    return said if repetition == 1 else f"{said}#{repetition}"
+
+
+class Evaluations(pytest.Collector):
+    """The run of one configuration."""
+
+    def __init__(self, *, asked: Asked, **settings: Any) -> None:
+        super().__init__(name=asked.name, nodeid=asked.name, **settings)
+        self.asked = asked
+
+    @classmethod
+    def from_parent(cls, parent: Any, **settings: Any) -> Evaluations:
+        """As pytest makes its nodes."""
+        made = super().from_parent(parent, **settings)
+        assert isinstance(made, Evaluations)
+        return made
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """A test for the run, then one for each evaluation of its plan."""
+        yield RunItem.from_parent(self, name="run")
+        for place, name in enumerate(self.asked.names, start=1):
+            yield EvaluationItem.from_parent(self, name=name, place=place)
+
+
+class _Item(pytest.Item):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.add_marker("failproof")
+
+    @property
+    def asked(self) -> Asked:
+        """What it is of."""
+        assert isinstance(self.parent, Evaluations)
+        return self.parent.asked
+
+    def reportinfo(self) -> tuple[Any, int | None, str]:
+        """Where it stands: pytest groups by it."""
+        return self.asked.name, None, self.name
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What went wrong, without the frames of this plugin."""
+        if isinstance(excinfo.value, NotPassed | GatesNotMet | CouldNotRun | InvalidInput):
+            return lines(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+
+class RunItem(_Item):
+    """The run itself: complete, its record sound, its gates met."""
+
+    def runtest(self) -> None:
+        """Drive the run, if no other test did, and assert its gates."""
+        self.asked.open_run().assert_gates()
+
+
+class EvaluationItem(_Item):
+    """One evaluation: a case, asked of a model."""
+
+    def __init__(self, *, place: int, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._place = place
+
+    def runtest(self) -> None:
+        """Drive the run, if no other test did, and say what became of the evaluation."""
+        result = self.asked.result(self._place)
+        self.user_properties.append(("failproof_evaluation", str(result.evaluation_id)))
+        if result.awaiting_review:
+            pytest.skip("awaits review by people")
+        if result.status not in ("scored", "abandoned"):
+            pytest.skip("not finished")
+        if result.status == "scored" and result.passed is None:
+            pytest.skip("scored, and neither passed nor failed")
+        if not result.passed:
+            raise NotPassed(describe(result, self.asked.open_run().number))
+
+
+def describe(result: Result, run: int) -> str:
+    """The question, the answer, the verdict and where to look further."""
+    verdict = "no score" if result.status == "abandoned" else "not passed"
+    classified = "" if result.classification is None else f", {result.classification}"
+    told = [
+        f"{verdict}{classified}: {result.reason}",
+        *(f"question: {_bounded(each)}" for each in result.questions),
+        f"answer: {'(none)' if result.answer is None else _bounded(result.answer)}",
+    ]
+    if result.error_message is not None and result.error_message != result.reason:
+        told.append(f"error: {_bounded(result.error_message)}")
+    told.append(f"look further: failproof-es log --stream {result.evaluation_id}")
+    told.append(f"all of the run: failproof-es show {run}")
+    return "\n".join(told)
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]}\n({len(text) - LONGEST_TEXT:,} more characters are on record)"

@@ -1,0 +1,48 @@
+"""The fixture `failproof`: evaluates a configuration in a test, and asserts its gates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
+
+import pytest
+
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.engine import Outcome
+from failproof_es.library.evaluating import Begun, Given, evaluate, load
+from failproof_es.library.opened_run import OpenedRun
+from failproof_es.testing.pytest_plugin.shared_runs import shared_runs
+
+
+class FailproofFixture:
+    """Evaluates configurations, each once in a test session."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._runs = shared_runs(config)
+
+    def run(self, configuration: Given, *, settings: Sequence[str] = ()) -> OpenedRun:
+        """The run of this configuration: a file, the name of one that ships, or a mapping.
+
+        It is recorded like any other. The same configuration once more is the same run, in each
+        process of the session. `settings` are those of `start --set`. Raises `InvalidInput` with
+        every problem, and `CouldNotRun` where that was told in another process.
+        """
+        __tracebackhide__ = True  # what a test did wrong stands in the test
+        loaded = load(configuration, settings)
+        asked = str(configuration) if isinstance(configuration, str) else str(loaded.path)
+        url = self._runs.database_url
+        key = f"{loaded.path.absolute()}\n{loaded.digest()}"
+        drive = partial(drive_once, loaded, url)
+        found = self._runs.opened(asked, key, drive)
+        assert isinstance(found, OpenedRun)
+        return found
+
+    def open(self, run: int | str | UUID = "latest") -> OpenedRun:
+        """A recorded run, as `failproof_es.open` gives it. Close it."""
+        return OpenedRun.open(str(run), database_url=self._runs.database_url)
+
+
+def drive_once(loaded: LoadedConfiguration, url: str | None, begun: Begun) -> Outcome:
+    """Evaluate it. Raises as `evaluate` does."""
+    return evaluate(loaded, database_url=url, begun=begun)

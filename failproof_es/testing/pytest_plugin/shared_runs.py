@@ -1,0 +1,154 @@
+"""The runs of one test session: each is driven once, however many processes ask for it.
+
+Workers of pytest-xdist share a folder. The first of them that needs a run holds its lock and drives
+it; what it notes there tells the others. Where that worker died, the next one resumes the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.support.atomic_file import atomic_write
+from failproof_es.support.file_lock import locked
+from failproof_es.support.untrusted_text import one_line
+from failproof_es.testing.pytest_plugin import PREPARED, folder_of
+
+
+@dataclass(slots=True)
+class Note:
+    """What is known of a run of this session."""
+
+    asked: str
+    """The configuration, or the run, as it was asked for."""
+    run: str | None = None
+    """Its number, once it is on record."""
+    status: str | None = None
+    """Once nobody drives it any more."""
+    error: str | None = None
+    """Why it could not be driven."""
+    interrupted: bool = False
+
+
+class CouldNotRun(Exception):
+    """A run that could not be driven, in this process or in another one of the session."""
+
+
+class SharedRuns:
+    """The notes in the session's folder, and the runs that this process opened."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.folder = folder_of(config)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self.database_url: str | None = config.getoption("--failproof-database-url")
+        self._opened: dict[str, Any] = {}
+
+    def opened(self, asked: str, key: str, drive: Drive | None = None) -> Any:
+        """The run of this key, an `OpenedRun`: driven first, where that is still to be done.
+
+        Raises `CouldNotRun` with the reason, and `KeyboardInterrupt`.
+        """
+        if key not in self._opened:
+            note = self._driven(asked, key, drive)
+            from failproof_es.library.opened_run import OpenedRun
+
+            assert note.run is not None
+            self._opened[key] = OpenedRun.open(note.run, database_url=self.database_url)
+        return self._opened[key]
+
+    def _driven(self, asked: str, key: str, drive: Drive | None) -> Note:
+        file = self.folder / f"{key_of(key)}.json"
+        with locked(file.with_suffix(".lock"), patience_s=math.inf):
+            note = read_note(file) or Note(asked)
+            if note.interrupted:
+                raise KeyboardInterrupt(f"run {note.run} was interrupted")
+            if note.error is None and note.status is None:
+                self._drive(note, file, drive)
+            if note.error is not None:
+                raise CouldNotRun(note.error)
+            return note
+
+    def _drive(self, note: Note, file: Path, drive: Drive | None) -> None:
+        from failproof_es.cli.rendering.database_url import mask_message
+        from failproof_es.library.evaluating import go_on
+
+        def begun(started: Any) -> None:
+            note.run = str(started.run_number)
+            _write(file, note)
+
+        try:
+            if note.run is None and drive is not None:
+                outcome = drive(begun)
+            else:  # on record: another process of this session drove it and died, or it was named
+                again = note.asked if note.run is None else note.run
+                outcome = go_on(again, database_url=self.database_url, begun=begun)
+        except Exception as error:
+            note.error = mask_message(f"{type(error).__name__}: {error}")
+            _write(file, note)
+            raise
+        note.run, note.status = str(outcome.run_number), outcome.status
+        note.interrupted = outcome.interrupted
+        _write(file, note)
+        if outcome.interrupted:
+            raise KeyboardInterrupt(f"run {note.run} was interrupted")
+
+    def close(self) -> None:
+        """Close the connections."""
+        for opened in self._opened.values():
+            opened.close()
+
+
+Drive = Callable[[Callable[[Any], None]], Any]
+"""Drives a run to its outcome; tells of it once it is on record."""
+
+
+def shared_runs(config: pytest.Config) -> SharedRuns:
+    """Those of the session, made when they are first needed."""
+    if PREPARED not in config.stash:
+        config.stash[PREPARED] = SharedRuns(config)
+    found = config.stash[PREPARED]
+    assert isinstance(found, SharedRuns)
+    return found
+
+
+def tell(folder: Path, terminal: Any) -> None:
+    """Say which runs the session has, and how to go on from each."""
+    notes = [read_note(file) for file in sorted(folder.glob("*.json"))]
+    told = [each for each in notes if each is not None and each.run is not None]
+    if told:
+        terminal.section("failproof-es")
+    for note in told:
+        terminal.line(one_line(f"{note.asked}: {_what_next(note)}"))
+
+
+def key_of(text: str) -> str:
+    """A name for a file, whatever the text."""
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def read_note(file: Path) -> Note | None:
+    """The note in a file, if there is one."""
+    try:
+        return Note(**orjson.loads(file.read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
+def _write(file: Path, note: Note) -> None:
+    atomic_write(file, [orjson.dumps(asdict(note))])
+
+
+def _what_next(note: Note) -> str:
+    if note.status is None or note.status == "paused":
+        return (
+            f"run {note.run} is not complete: `pytest --failproof-resume {note.run}` or "
+            f"`failproof-es resume {note.run}` goes on"
+        )
+    return f"run {note.run} {note.status}: `failproof-es show {note.run}` says more"
