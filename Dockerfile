@@ -1,9 +1,11 @@
 # The program with all that drives runs, without the embedded model. Build it from the repository:
 #   docker build -t failproof-es .
-# EXTRAS chooses what else it can do: docs/get-started/install.md lists the extras.
+# EXTRAS chooses what else it can do: docs/get-started/install.md lists the extras. VERSION is the tag's, as 1.2.3: git is
+# not copied here.
 FROM python:3.13.7-slim-bookworm AS build
 
 ARG EXTRAS="report,commands,redteam,console"
+ARG VERSION=""
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source
 
@@ -17,7 +19,9 @@ COPY failproof_es /source/failproof_es
 COPY projections /source/projections
 COPY suites /source/suites
 COPY configs /source/configs
-RUN /tmp/builder/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheels . \
+COPY tools/releasing/version.py /source/tools/releasing/
+RUN FAILPROOF_ES_BUILD_VERSION="$VERSION" \
+    /tmp/builder/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheels . \
     && wheel=$(echo /tmp/wheels/*.whl) \
     && /opt/failproof-es/bin/pip install --only-binary :all: --constraint .ci/constraints.txt \
         "failproof-es[$EXTRAS] @ file://$wheel" \

@@ -6,6 +6,7 @@
 #   make benchmarks   measure everything that docs/reference/benchmarks.md shows; BENCHMARKS='--help' for options
 #   make scale        one run of each size through four workers, killed half-way; SCALE='--sizes 1000000' for a million
 #   make search       look for new counterexamples to the properties, at random
+#   make release      build a release of HEAD into build/release; RELEASE='--key FILE --source URL' signs it
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -13,7 +14,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PINS := .ci/constraints.txt
 
-.PHONY: quickstart test test-all docs search lint benchmarks scale clean
+.PHONY: quickstart test test-all docs search lint benchmarks scale release clean
 
 quickstart: .venv/weights
 	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
@@ -30,11 +31,18 @@ test: lint .venv/weights
 	@echo "make: pytest, without the slow tests (make test-all runs them, too)"
 	@$(PYTEST) -m 'not slow'
 
-# The type checker keeps one core busy. Another compiles the tests meanwhile: once, and not in each process of pytest.
+# The type checker keeps one core busy for minutes, so it works beside the tests. Another core compiles them first: once,
+# and not in each process of pytest. What the checks say comes last, all of it together, and either can fail the whole.
 test-all: .venv/dev .venv/weights
-	@$(COLLECT) --collect-only > .venv/collected.log 2>&1 & $(MAKE) --no-print-directory lint; code=$$?; wait; exit $$code
-	@echo "make: pytest"
-	@$(PYTEST) --durations=25
+	@$(MAKE) --no-print-directory lint > .venv/lint.log 2>&1 & lint=$$!; \
+	trap 'kill $$lint 2> .venv/killed.log; exit 130' INT TERM; \
+	$(COLLECT) --collect-only > .venv/collected.log 2>&1; \
+	echo "make: pytest, and the other checks beside it"; \
+	$(PYTEST) --durations=25; tests=$$?; \
+	wait $$lint; checks=$$?; cat .venv/lint.log; \
+	test $$tests = 0 || echo "make: pytest failed, see above" >&2; \
+	test $$checks = 0 || echo "make: ruff, mypy or lint-imports failed" >&2; \
+	test $$tests = 0 && test $$checks = 0
 
 docs: .venv/docs
 	@echo "make: building the documentation site"
@@ -59,6 +67,10 @@ scale: .venv/dev
 	@echo "make: scale; the table at the end, and build/benchmarks/ for docs/concepts/scale.md"
 	@$(BIN)/python -m tests.benchmarks.scale $(SCALE)
 
+release: .venv/dev
+	@echo "make: building a release of HEAD into build/release"
+	@$(BIN)/python -m tools.releasing build $(RELEASE)
+
 clean:
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
@@ -72,19 +84,19 @@ clean:
 
 .venv/installed: .venv/created pyproject.toml $(PINS)
 	@echo "make: installing failproof-es"
-	@$(PIP) install --constraint $(PINS) --editable '.[all]'
+	@$(PIP) install --no-compile --constraint $(PINS) --editable '.[all]'
 	@touch $@
 
 .venv/dev: .venv/installed
 	@echo "make: installing what the checks need"
-	@$(PIP) install --constraint $(PINS) 'pip>=25.1'
-	@$(PIP) install --constraint $(PINS) --group dev
+	@$(PIP) install --no-compile --constraint $(PINS) 'pip>=25.1'
+	@$(PIP) install --no-compile --constraint $(PINS) --group dev
 	@touch $@
 
 .venv/docs: .venv/installed
 	@echo "make: installing what the documentation site needs"
-	@$(PIP) install --constraint $(PINS) 'pip>=25.1'
-	@$(PIP) install --constraint $(PINS) --group docs
+	@$(PIP) install --no-compile --constraint $(PINS) 'pip>=25.1'
+	@$(PIP) install --no-compile --constraint $(PINS) --group docs
 	@touch $@
 
 .venv/weights: .venv/installed

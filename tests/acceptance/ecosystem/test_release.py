@@ -1,0 +1,323 @@
+"""What a release is made of: the version, the packages, the signed statement, a first run."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from failproof_es.ledger.note import SigningKey
+from tests.acceptance.commands import ROOT
+from tests.acceptance.ecosystem.test_pre_commit import git
+from tools.releasing import provenance
+from tools.releasing.artefacts import build, build_twice, sha256
+from tools.releasing.sbom import write_sbom
+from tools.releasing.version import FALLBACK, TOLD, of_description, version
+
+UV = Path(sys.executable).with_name("uv")
+PINS = ROOT / ".ci/constraints.txt"
+
+
+@pytest.mark.parametrize(
+    ("described", "expected"),
+    [
+        ("v1.2.3", "1.2.3"),
+        ("v1.2.3-0-gabc1234", "1.2.3"),
+        ("v1.2.3-4-gabc1234", "1.2.4.dev4+gabc1234"),
+        ("v1.2.3-0-gabc1234-dirty", "1.2.4.dev0+gabc1234.dirty"),
+        ("v2.0.0rc1", "2.0.0rc1"),
+        ("v2.0.0rc1-2-gabc1234", "2.0.0.dev2+gabc1234"),
+        ("2.0.0", None),
+        ("v2.0.0; touch x", None),
+        ("$Format:%(describe:tags=true,match=v[0-9]*)$", None),
+    ],
+)
+def test_the_version_is_that_of_the_tag(described: str, expected: str | None) -> None:
+    assert of_description(described) == expected
+
+
+def test_a_source_without_git_has_the_version_that_it_was_packed_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "around it")
+    git(tmp_path, "tag", "v7.7.7")
+    source = tmp_path / "source"
+    source.mkdir()
+    assert version(source) == FALLBACK
+    (source / ".git_archival.txt").write_text("commit: a\ndescribe: v1.2.3\n")
+    assert version(source) == "1.2.3"
+    (source / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: x\nVersion: 1.2.4\n\ntext\n")
+    assert version(source) == "1.2.4"
+    assert version(tmp_path) == "7.7.7"
+    monkeypatch.setenv(TOLD, "3.2.1")
+    assert version(source) == "3.2.1"
+    monkeypatch.setenv(TOLD, "3.2.1; touch x")
+    with pytest.raises(ValueError, match="is not a version"):
+        version(source)
+
+
+class TestProvenance:
+    """A statement about three files, checked by both programs that check it."""
+
+    @pytest.fixture
+    def key(self) -> SigningKey:
+        return SigningKey.generate("failproof-es.release")
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path, key: SigningKey) -> Path:
+        files = [tmp_path / name for name in ("a.whl", "b.tar.gz", "SHA256SUMS")]
+        for file in files:
+            file.write_bytes(file.name.encode())
+        told = provenance.statement(
+            files,
+            commit="c" * 40,
+            source="https://example.org/r",
+            version="1.0",
+            builder="urn:x",
+            at="2026-01-01T00:00:00+00:00",
+        )
+        (tmp_path / provenance.FILE).write_text(provenance.signed(told, key))
+        return tmp_path
+
+    def outcome(self, folder: Path, key: SigningKey) -> str | None:
+        """Why it is not as signed; both say the same of whether it is."""
+        done = subprocess.run(
+            [
+                sys.executable, "-I", ROOT / "docs/reference/verify_release.py", folder,
+                "--key", str(key.public),
+            ],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode in (0, 1), done.stderr
+        try:
+            provenance.check(folder, key.public)
+        except provenance.NotAsSigned as reason:
+            assert done.returncode == 1, done.stdout
+            return f"{reason} / {done.stdout}"
+        assert done.returncode == 0, done.stdout
+        return None
+
+    def test_what_was_signed_is_as_signed(self, folder: Path, key: SigningKey) -> None:
+        assert self.outcome(folder, key) is None
+
+    def test_a_changed_file_is_named(self, folder: Path, key: SigningKey) -> None:
+        (folder / "a.whl").write_bytes(b"A.whl")
+        assert "a.whl is another file" in (self.outcome(folder, key) or "")
+
+    def test_a_missing_and_an_added_file_are_named(self, folder: Path, key: SigningKey) -> None:
+        (folder / "a.whl").rename(folder / "z.whl")
+        said = self.outcome(folder, key) or ""
+        assert "a.whl is missing; z.whl is not named" in said
+
+    def test_a_changed_statement_and_another_key_are_refused(
+        self, folder: Path, key: SigningKey
+    ) -> None:
+        assert "not signed by" in (
+            self.outcome(folder, SigningKey.generate("failproof-es.release")) or ""
+        )
+        note = folder / provenance.FILE
+        note.write_text(note.read_text().replace("example.org/r", "example.org/s"))
+        assert "not valid" in (self.outcome(folder, key) or "")
+
+
+@pytest.mark.slow
+def test_the_bill_of_materials_has_every_dependency_at_its_pin_and_no_tool_of_the_checks(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "sbom.json"
+    count = write_sbom(PINS, ROOT / "pyproject.toml", file)
+    told = orjson.loads(file.read_bytes())
+    listed = {each["name"].lower(): each["version"] for each in told["components"]}
+    assert (told["bomFormat"], len(listed)) == ("CycloneDX", count)
+    assert {"aiohttp", "psycopg", "psycopg-binary", "scipy", "pandas", "pydantic-core"} <= {
+        name.replace("_", "-") for name in listed
+    }
+    assert not {"pytest", "mypy", "ruff", "hatchling"} & listed.keys()
+    assert f"aiohttp=={listed['aiohttp']}" in PINS.read_text().splitlines()
+    again = tmp_path / "again.json"
+    write_sbom(PINS, ROOT / "pyproject.toml", again)
+    assert file.read_bytes() == again.read_bytes()
+
+
+IN_A_RELEASE = (
+    "pyproject.toml", "README.md", "LICENSE", ".gitattributes", ".git_archival.txt", ".gitignore",
+    "failproof_es", "projections", "suites", "configs", "tools",
+)  # fmt: skip
+
+
+ARCHIVAL = "commit: $Format:%H$\ndescribe: $Format:%(describe:tags=true,match=v[0-9]*)$\n"
+"""The file as it is committed. In a copy that `git archive` made it says which commit that is."""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with what a release is made of, tagged."""
+    folder = tmp_path_factory.mktemp("repository")
+    for name in IN_A_RELEASE:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    (folder / ".git_archival.txt").write_text(ARCHIVAL)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "everything")
+    git(folder, "tag", "v9.8.7")
+    return folder
+
+
+@pytest.mark.slow
+def test_two_builds_of_a_tag_are_the_same_bytes_and_so_is_one_of_the_source_package(
+    repository: Path, tmp_path: Path
+) -> None:
+    (repository / "failproof_es/stray.py").write_text("not of the commit\n")
+    source, wheel = sorted(
+        build_twice("v9.8.7", tmp_path / "out", repository), key=lambda each: each.suffix
+    )
+    assert (source.name, wheel.name) == (
+        "failproof_es-9.8.7.tar.gz",
+        "failproof_es-9.8.7-py3-none-any.whl",
+    )
+    with zipfile.ZipFile(wheel) as packed:
+        names = set(packed.namelist())
+        points = packed.read("failproof_es-9.8.7.dist-info/entry_points.txt").decode()
+    assert "failproof_es/data/configs/quickstart.yaml" in names
+    assert "failproof_es/stray.py" not in names
+    assert not {name for name in names if name.startswith(("tests/", "tools/", "docs/"))}
+    assert "failproof = failproof_es.testing.pytest_plugin" in points
+    with tarfile.open(source) as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    time = git(repository, "show", "-s", "--format=%ct", "v9.8.7")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "again"],
+        cwd=tmp_path / "unpacked/failproof_es-9.8.7",
+        env={**os.environ, "SOURCE_DATE_EPOCH": time},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    assert sha256(tmp_path / "again" / wheel.name) == sha256(wheel)
+
+
+@contextlib.contextmanager
+def simple_index(wheel: Path, folder: Path) -> Iterator[str]:
+    """An index on loopback with one package, laid out as PEP 503 says; its URL."""
+    place = folder / "simple/failproof-es"
+    place.mkdir(parents=True)
+    shutil.copy(wheel, place)
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/simple"
+        server.shutdown()
+        thread.join()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+def uv_environment(home: Path) -> dict[str, str]:
+    """Variables for uv: its cache and ways to the registry stay, this program's folders do not."""
+    kept = ("PATH", "HOME", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy")
+    ours = ("UV_", "PIP_")
+    found = {n: each for n, each in os.environ.items() if n in kept or n.startswith(ours)}
+    if "PIP_INDEX_URL" in os.environ:
+        found.setdefault("UV_DEFAULT_INDEX", os.environ["PIP_INDEX_URL"])
+    return {**found, "FAILPROOF_ES_HOME": str(home), "NO_COLOR": "1"}
+
+
+@pytest.mark.slow
+def test_the_quick_start_is_one_command_in_an_empty_environment(
+    repository: Path, tmp_path: Path
+) -> None:
+    *_, wheel = sorted(build("v9.8.7", tmp_path / "out", repository), key=lambda each: each.suffix)
+    home = Path(tempfile.mkdtemp(prefix="failproof-es-quickstart-"))
+    home.chmod(0o755)  # the server is another user's where these tests are root's
+    variables = uv_environment(home)
+    program = ["--constraints", str(PINS), "failproof-es[local]@9.8.7"]
+
+    def uvx(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(UV), "tool", "run", "--index", index, *program, *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=540,
+            check=False,
+        )  # fmt: skip
+
+    with simple_index(wheel, tmp_path) as index:
+        try:
+            done = uvx("start", "quickstart")
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert "checked 15 evaluations" in done.stdout
+            assert "installing smollm2" in done.stderr
+        finally:
+            uvx("db", "stop")
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def interpreter(version: str) -> Path | None:
+    """An interpreter of this version that starts: on the path, or one that pyenv has."""
+    named = shutil.which(f"python{version}")
+    places = [Path(named)] if named else []
+    places += sorted(Path.home().glob(f".pyenv/versions/{version}*/bin/python{version}"))
+    for place in places:
+        with contextlib.suppress(OSError):
+            if subprocess.run([place, "-c", ""], capture_output=True, check=False).returncode == 0:
+                return place
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+def test_the_source_package_installs_into_an_empty_environment(
+    python: str, repository: Path, tmp_path: Path
+) -> None:
+    found = interpreter(python)
+    if found is None:
+        pytest.skip(f"there is no python{python} here; .github/workflows/test.yml has all of them")
+    source, _ = sorted(build("v9.8.7", tmp_path / "out", repository), key=lambda each: each.suffix)
+    variables = uv_environment(tmp_path / "home")
+    environment = tmp_path / "environment"
+    own = environment / "bin/python"
+    by_pip: list[list[str | Path]] = [
+        [found, "-m", "venv", environment],
+        [own, "-m", "pip", "install", "--quiet", "--constraint", PINS, source],
+    ]
+    by_uv: list[list[str | Path]] = [
+        [UV, "venv", "--quiet", "--python", found, environment],
+        [UV, "pip", "install", "--quiet", "--python", own, "--constraints", PINS, source],
+    ]
+    for command in by_pip if python == "3.11" else by_uv:
+        done = subprocess.run(
+            list(map(str, command)),
+            env=variables, capture_output=True, text=True, timeout=540, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    said = subprocess.run(
+        [environment / "bin/failproof-es", "--version"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "9.8.7" in said.stdout
