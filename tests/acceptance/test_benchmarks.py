@@ -17,8 +17,9 @@ import pytest
 from failproof_es.store.embedded.server import DATABASE, EmbeddedServer
 from tests.acceptance.commands import mock_server
 from tests.benchmarks import __main__ as benchmarks
-from tests.benchmarks import peers, servers
+from tests.benchmarks import peers, reading, servers
 from tests.benchmarks.all import BENCHMARKS
+from tests.benchmarks.console import pages
 from tests.benchmarks.installation import THIS, Installation, installation
 from tests.benchmarks.reach import large, live, log, replies, runs, starting, whole, workers
 from tests.benchmarks.scale import __main__ as scale
@@ -73,6 +74,8 @@ def shared() -> Iterator[None]:
             patched.setattr(module, "benchmark_server", found.server)
         for module in (runs, workers, curve):
             patched.setattr(module, "mock_server", lambda ms, name, warm: mock_server(ms, name))
+        patched.setattr(pages, "REQUESTS", 1)
+        patched.setattr(reading, "ROUNDS", 2)
         yield
 
 

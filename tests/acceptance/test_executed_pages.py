@@ -29,6 +29,7 @@ ELSEWHERE = {
 """Pages whose sessions another test runs."""
 BEFORE: dict[str, list[str]] = {
     "docs/concepts/validation.md": ["start run.yaml"],
+    "docs/how-to/export.md": ["start run.yaml"],
     "docs/how-to/review.md": ["start run.yaml"],
     "docs/reference/evidence-format.md": ["start run.yaml"],
     "docs/reference/report.md": ["start run.yaml", "start run.yaml"],

@@ -40,6 +40,14 @@ PRELOADED = (
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "SSL_")
 """How variables begin that an interpreter or a library reads once."""
 _LONGEST_REQUEST = 2**20
+FOLLOW_AT_THE_END = (3600.0,)
+"""For `Follower.__init__.__defaults__` in commands that a test runs to their end.
+
+They take in what they wrote when they are done, as any run does that is over within two seconds.
+Beside a longer one a process follows, which takes a second of the processor to begin: whether it
+came depended on how busy the machine was. What a test begins and looks at meanwhile has one, and
+so have storms, and tests of following.
+"""
 
 
 def usable(environment: Mapping[str, str]) -> bool:
@@ -321,6 +329,9 @@ def main() -> None:
     os.chdir(request["cwd"])
     sys.path[0] = request["cwd"]
     importlib.invalidate_caches()
+    following = sys.modules.get("projections.follower")
+    if following is not None and not request["grouped"]:
+        following.Follower.__init__.__defaults__ = FOLLOW_AT_THE_END
     sys.argv[1:] = [os.fsdecode(bytes.fromhex(each)) for each in request["arguments"]]
     try:
         runpy.run_module(request["module"], run_name="__main__", alter_sys=True)

@@ -113,13 +113,22 @@ def test_every_dialect_of_ours_has_its_place_in_the_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "file", "attribute"),
+    ("kind", "files", "attribute"),
     [
-        ("providers", "integration/models/contract/test_contract.py", "provider"),
-        ("dialects", "unit/dialects/test_contract.py", "dialect"),
+        (
+            "providers",
+            [
+                "integration/models/contract/test_contract.py",
+                "integration/models/contract/test_sdk.py",
+            ],
+            "provider",
+        ),
+        ("dialects", ["unit/dialects/test_contract.py"], "dialect"),
     ],
 )
-def test_what_ships_is_put_through_its_contract(kind: str, file: str, attribute: str) -> None:
-    text = (ROOT / "tests" / file).read_text("utf-8")
+def test_what_ships_is_put_through_its_contract(
+    kind: str, files: list[str], attribute: str
+) -> None:
+    text = "".join((ROOT / "tests" / file).read_text("utf-8") for file in files)
     tested = re.findall(rf'^    {attribute} = "([\w-]+)"$', text, re.M)
     assert sorted(tested) == sorted(PROJECT["project"]["entry-points"][f"failproof_es.{kind}"])

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import gc
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from failproof_es.cli.app.program import Program
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class CommandEntry(NamedTuple):
@@ -42,6 +45,10 @@ COMMANDS = {
     "resume": CommandEntry(
         "failproof_es.cli.commands.start_resume:resume",
         "Resume RUN.",
+    ),
+    "watch": CommandEntry(
+        "failproof_es.cli.watching.watch:watch",
+        "Run a small sample of CONFIG now, and at every change of it or its suites.",
     ),
     "worker": CommandEntry(
         "failproof_es.cli.commands.worker:worker",
@@ -117,7 +124,15 @@ COMMANDS = {
     ),
     "models": CommandEntry(
         "failproof_es.cli.commands.manage.models:models",
-        "List the models that can be installed, or install one.",
+        "List the models that can be installed, or those of a provider; or install one.",
+    ),
+    "init": CommandEntry(
+        "failproof_es.cli.commands.manage.init:init",
+        "Write a configuration, a suite and a CI file into FOLDER, which run as they are.",
+    ),
+    "import": CommandEntry(
+        "failproof_es.cli.commands.manage.imports:import_",
+        "Import the cases in PATH, which another tool wrote, as a suite and a configuration.",
     ),
     "projections": CommandEntry(
         "failproof_es.cli.commands.manage.projections:projections",
@@ -135,6 +150,10 @@ COMMANDS = {
         "failproof_es.cli.commands.manage.archive:attach",
         "Put the run in FILE, which `archive` wrote, back into the log.",
     ),
+    "completion": CommandEntry(
+        "failproof_es.cli.commands.manage.completion:completion",
+        "Print the script that completes commands and options in SHELL.",
+    ),
     "db": CommandEntry(
         "failproof_es.cli.commands.manage.database:db",
         "Start, stop and inspect the database that holds the log.",
@@ -142,14 +161,14 @@ COMMANDS = {
 }
 
 GROUPS = {
-    "Run": ("start", "resume", "worker"),
+    "Run": ("start", "resume", "watch", "worker"),
     "Look": ("runs", "workers", "show", "results", "report", "console", "diff", "log"),
     "Check": ("validate", "replay"),
     "Judge": ("review",),
     "Prove": ("verify", "evidence", "ledger", "audit"),
     "Manage": (
-        *("suites", "prompts", "models", "projections"),
-        *("export", "archive", "attach", "db"),
+        *("init", "suites", "prompts", "models", "projections"),
+        *("import", "export", "archive", "attach", "completion", "db"),
     ),
 }
 """The commands by purpose, the everyday ones first."""
@@ -201,6 +220,17 @@ class Commands(Program):
             gc.freeze()
             gc.enable()
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, and the program's own options. No command is loaded."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=COMMANDS[name].sentence)
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
         """The command's sentence in the list of commands. The command is not loaded for it."""

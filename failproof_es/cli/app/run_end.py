@@ -14,9 +14,11 @@ from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.partial_results import PartialResults
 from failproof_es.cli.rendering.results_file import write_results_file
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.cli.rendering.suite_table import gate_line, print_suites
+from failproof_es.cli.rendering.suite_table import print_suites
+from failproof_es.core.run import describe_selection
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine import Outcome
+from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import describe_messages
@@ -74,10 +76,14 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
 
 def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
     """Print the results by suite, the errors, the gates, and what checking the run found."""
-    title = f"run {outcome.run_number} {outcome.name}: {outcome.status}"
+    part = describe_selection(counted_up.run.started)
+    told = "" if part is None else f" ({part})"
+    title = f"run {outcome.run_number} {outcome.name}{told}: {outcome.status}"
     counts = outcome.counts
     if counts.finished < counts.planned:
         title += f", {counts.finished:,} of {plural(counts.planned, 'evaluation')} finished"
+    if carried_over := counted_up.asking().carried_over:
+        title += f", {carried_over:,} of them carried over"
     print_suites(counted_up, title=title)
     if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
         click.echo(one_line(f"errors: {describe_messages(counted_up)}"))

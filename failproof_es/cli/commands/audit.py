@@ -39,7 +39,8 @@ _COLUMNS = (
 def audit(run: str, output_format: Format) -> None:
     """Print the audit trail of RUN, or of a validation that failed.
 
-    A validation that failed is named by the id that its run would have had.
+    A validation that failed is named by the id that its run would have had, an import by the id
+    that it printed.
 
     The trail holds the resolved configuration, validations, retries, errors and pauses. It
     also holds changed limits, written files and reviews. With --json each line is a record as

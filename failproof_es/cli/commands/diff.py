@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.commands.results import first_line
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -19,7 +20,9 @@ from failproof_es.cli.rendering.output import (
     print_json,
     print_rows,
     print_table,
+    say,
 )
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.exact_numbers import exact
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.differences import (
@@ -34,6 +37,9 @@ from failproof_es.engine.related_runs.paired_results import Scores, scores_of_bo
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.experiments import related_runs
 
+if TYPE_CHECKING:
+    from failproof_es.reading.overviews.compared_runs import ComparedPair, ComparedRuns
+
 _SIDES = ("left", "right")
 _VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))
 _CASES = (
@@ -43,6 +49,19 @@ _CASES = (
     Column("left", "left"),
     Column("right", "right"),
 )
+_CHANGED = (
+    Column("model", "model"),
+    Column("suite", "suite"),
+    Column("case", "case"),
+    Column("what", "what"),
+    Column("left class", "left_class"),
+    Column("right class", "right_class"),
+    Column("left answer", "left_answer"),
+    Column("right answer", "right_answer"),
+)
+_AT_ONCE = 200
+LONGEST_ANSWER = 100_000
+"""How much of an answer is read, in characters; a longer one is marked as cut."""
 _RESULTS = (
     Column("model", "model"),
     *(
@@ -68,6 +87,9 @@ def diff(left: str, right: str, output_format: Format) -> None:
     differs between the runs, its most important difference is shown: what is sent, how it is
     graded, or only its notes. Results are compared on pairs: evaluations that were sent the
     same, graded alike, and scored in both runs.
+
+    Pairs that passed in one run alone are listed with both answers. `worse` passed in the first
+    RUN only, `better` in the second. The table shows the first line of each answer, JSON more.
     """
     with session().open_store() as store, store.connect() as connection:
         one, other = (read_run(connection, run) for run in (left, right))
@@ -86,6 +108,7 @@ class _Found:
     def __init__(self, left: RecordedRun, right: RecordedRun) -> None:
         attempts = related_runs(left.connection, left.run_id).attempts
         self.runs = {"left": left.started, "right": right.started}
+        self.imported = {"left": left.run.imported_from, "right": right.run.imported_from}
         self.same_experiment = str(right.run_id) in {each.run_id for each in attempts}
         self.configuration = list(
             differing(left.started.configuration, right.started.configuration)
@@ -93,6 +116,7 @@ class _Found:
         self.models = model_differences(left.run, right.run)
         self.cases: CaseDifferences = case_differences(left.connection, left.run, right.run)
         self.results = list(_results(left, right))
+        self.changed, self.why_not = _changed(left, right, self.results)
 
     def document(self) -> dict[str, Any]:
         """Everything as one object."""
@@ -104,6 +128,7 @@ class _Found:
                     "name": started.name,
                     "code_version": started.code_version,
                     "dialect": started.dialect,
+                    "imported": self.imported[side],
                 }
                 for side, started in self.runs.items()
             },
@@ -112,6 +137,7 @@ class _Found:
             "models": [_value(each) for each in self.models],
             "cases": asdict(self.cases),
             "results": self.results,
+            "changed": self.changed,
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -120,6 +146,7 @@ class _Found:
             yield from ({"kind": kind, **_value(each)} for each in values)
         yield from ({"kind": "case", **row} for row in self._case_rows())
         yield from ({"kind": "results", **row} for row in self.results)
+        yield from ({"kind": "changed", **row} for row in self.changed or ())
 
     def print(self) -> None:
         """Everything for people."""
@@ -128,6 +155,7 @@ class _Found:
         print_facts(
             {
                 side: f"run {started.run_number} {started.name} ({started.originator_id})"
+                + (f", {said}" if (said := self.imported[side]) else "")
                 for side, started in self.runs.items()
             }
             | {
@@ -142,6 +170,14 @@ class _Found:
         if rows:
             print_table(map(_short, rows), _CASES, title="cases")
         print_table(self.results, _RESULTS, title="results")
+        if self.changed is None:
+            say(f"which evaluations went better or worse cannot be listed: {self.why_not}")
+        elif self.changed:
+            worse = sum(row["what"] == "worse" for row in self.changed)
+            title = (
+                f"passed in one run alone: {worse:,} worse, {len(self.changed) - worse:,} better"
+            )
+            print_table(map(_changed_shown, self.changed), _CHANGED, title=title)
 
     def _case_rows(self) -> Iterator[dict[str, Any]]:
         cases = self.cases
@@ -175,6 +211,61 @@ def _results(left: RecordedRun, right: RecordedRun) -> Iterator[dict[str, Any]]:
             row[f"{side}_passed"] = None if facts is None else facts.passed
             row[f"{side}_correct"] = None if facts is None else float(facts.accuracy_sum)
         yield row | _of_pairs(both.get(model))
+
+
+Changed = list[dict[str, Any]]
+"""Pairs of evaluations that passed in one run alone."""
+
+
+def _changed(
+    left: RecordedRun, right: RecordedRun, results: Sequence[dict[str, Any]]
+) -> tuple[Changed | None, str]:
+    """What went better or worse, by model, worse first; or why that cannot be told."""
+    if left.feeder.source == "log" or right.feeder.source == "log":
+        return None, "the projections are not up to date (`failproof-es projections status`)"
+    from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
+
+    compared = ComparedRuns(left.connection, left.run_id, right.run_id)
+    found: Changed = []
+    for row in results:
+        if row["compared_with"] is None:
+            continue
+        base = Side(left.run_id, row["model"], repetitions_of(left.started))
+        other = Side(right.run_id, row["compared_with"], repetitions_of(right.started))
+        with left.connection.transaction():
+            pairs = list(compared.pairs(base, other, "discordant"))
+        for start in range(0, len(pairs), _AT_ONCE):
+            found += _with_answers(compared, row["model"], pairs[start : start + _AT_ONCE])
+    return found, ""
+
+
+def _with_answers(
+    compared: ComparedRuns, model: str, pairs: Sequence[ComparedPair]
+) -> Iterator[dict[str, Any]]:
+    ids = [id_ for each in pairs for id_ in (each.base_evaluation_id, each.other_evaluation_id)]
+    answers = compared.answers(ids, LONGEST_ANSWER)
+    for each in pairs:
+        one, two = answers[each.base_evaluation_id], answers[each.other_evaluation_id]
+        yield {
+            "model": model,
+            "suite": each.suite,
+            "case": each.case,
+            "repetition": each.repetition,
+            "what": "better" if each.other_passed else "worse",
+            "left_class": each.base_class,
+            "right_class": each.other_class,
+            "left_answer": one.answer,
+            "right_answer": two.answer,
+            "left_cut": one.answer_cut,
+            "right_cut": two.answer_cut,
+            "left_reason": one.reason,
+            "right_reason": two.reason,
+        }
+
+
+def _changed_shown(row: dict[str, Any]) -> dict[str, Any]:
+    """A pair for people: the first line of each answer."""
+    return {**row, **{f"{side}_answer": first_line(row[f"{side}_answer"]) for side in _SIDES}}
 
 
 def _of_pairs(both: Scores | None) -> dict[str, Any]:

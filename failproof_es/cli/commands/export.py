@@ -4,34 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
 from psycopg import IsolationLevel
 
+from failproof_es.cli.app.chosen_run import with_warning
 from failproof_es.cli.app.program import Command, session
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, write_file
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    format_option,
+    print_rows,
+    print_table,
+    write_file,
+)
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.core.case import prompt_id
-from failproof_es.dialects.protocol import Export, Exporting
+from failproof_es.dialects.protocol import Export as Collections
+from failproof_es.dialects.protocol import Exporting
 from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.engine.history import read_chunk
+from failproof_es.exports.exporter import Export, ExportedFile, Exporter, Pieces, refuse_settings
+from failproof_es.exports.registry import EXPORTERS, exporter_named, usable_exporters
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.collections import documents
 from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.support.atomic_file import WrittenFile
+from failproof_es.support.extras import require_for
 
 _LIST = ""
-_SHAPES = (Column("shape", "shape"), Column("writes", "writes"))
+_SHAPES = (Column("shape", "shape"), Column("runs", "runs"), Column("writes", "writes"))
 _WRITTEN = (
     Column("collection", "collection"),
     Column("documents", "documents", right=True),
     Column("file", "file"),
 )
+_LEFT_OUT = (
+    Column("left out or changed", "left_out"),
+    Column("count", "count", right=True),
+    Column("why", "why"),
+)
+_ALL_RUNS = "SELECT run_id FROM failproof.run_list ORDER BY run_number"
 
 
 @click.command(cls=Command)
@@ -43,6 +62,14 @@ _WRITTEN = (
     metavar="NAME",
     help="What to export. Without a name, list the shapes.",
 )
+@click.option("--all", "every_run", is_flag=True, help="Export all runs, and name none.")
+@click.option(
+    "--with",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the shape. Can be repeated.",
+)
 @click.option(
     "-o",
     "--output",
@@ -52,83 +79,102 @@ _WRITTEN = (
 )
 @format_option()
 def export(
-    runs: tuple[str, ...], shape: str | None, output: Path | None, output_format: Format
+    runs: tuple[str, ...],
+    shape: str | None,
+    every_run: bool,
+    settings: tuple[str, ...],
+    output: Path | None,
+    output_format: Format,
 ) -> None:
     """Export all data of each RUN into FOLDER, for another system.
 
-    All files are of one moment, and each appears whole or not at all, under a name of its
-    own: YYYY-MM-DD_HH-MM-SS_COLLECTION.jsonl, by the time of the export.
+    All files are of one moment, and each appears whole or not at all. What a shape cannot hold is
+    listed after the files, with the reason. As JSON, the last file names it under `left_out`.
     """
     if shape == _LIST:
-        rows = [{"shape": name, "writes": each.export.says} for name, each in _shapes().items()]
-        print_rows(rows, _SHAPES, output_format)
+        print_rows(_shape_rows(), _SHAPES, output_format)
         return
-    chosen_shape, folder = _required(runs, shape, output)
+    exporter, folder = _required(runs, shape, every_run, settings, output)
+    require_for(exporter, f"the shape `{shape}`")
     with session().open_store() as store, store.connect() as connection:
+        ids = _run_ids(connection, runs, every_run)
+        for run_id in ids[:1]:
+            with_warning(RecordedRun.read(connection, run_id))  # brings up what is read below
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
         connection.read_only = True
+        made = Export(datetime.now(UTC))
         with connection.transaction():
-            chosen = _chosen(connection, runs, chosen_shape.dialect)
-            files = list(_write(connection, chosen, chosen_shape.export, folder))
+            chosen = [RecordedRun.read(connection, run_id) for run_id in ids]
+            files = list(_write(exporter.files(chosen, made), folder))
         for file in files:
-            run_ids = [run.run_id for run in chosen]
-            record_file(store, run_ids, "export", file.path, file.written)
-    print_rows(map(_row, files), _WRITTEN, output_format)
+            record_file(store, ids, "export", file.path, file.written)
+    _print(files, made.left_out.rows(), output_format)
 
 
-class _Shape(NamedTuple):
-    """A shape that can be exported, and the dialect whose runs have it."""
+def _shape_rows() -> Iterator[dict[str, Any]]:
+    for exporter in usable_exporters():
+        yield {"shape": exporter.name, "runs": "any", "writes": exporter.says}
+    for name, each in _dialect_shapes().items():
+        yield {"shape": name, "runs": each.dialect, "writes": each.says}
 
-    dialect: str
-    export: Export
 
-
-def _shapes() -> dict[str, _Shape]:
-    """Every shape that can be exported, by name. Of two with one name, the first counts."""
-    found: dict[str, _Shape] = {}
+def _dialect_shapes() -> dict[str, _DialectShape]:
+    """The shapes that dialects have, by name. Of two with one name, the first counts."""
+    found: dict[str, _DialectShape] = {}
     for name in names():
         with suppress(InvalidInput):  # a broken dialect is told where it is named
             dialect = dialect_named(name)
             if isinstance(dialect, Exporting):
                 for shape, each in dialect.exports.items():
-                    found.setdefault(shape, _Shape(name, each))
+                    if shape not in EXPORTERS:
+                        found.setdefault(shape, _DialectShape(shape, name, each))
     return found
 
 
-def _required(runs: Sequence[str], shape: str | None, output: Path | None) -> tuple[_Shape, Path]:
-    """The shape and the folder. Raises `InvalidInput` with every option that is missing."""
-    shapes = _shapes()
+def _required(
+    runs: Sequence[str],
+    shape: str | None,
+    every_run: bool,
+    settings: Sequence[str],
+    output: Path | None,
+) -> tuple[Exporter, Path]:
+    """The exporter and the folder. Raises `InvalidInput` with everything that is wrong."""
     problems = Problems()
-    if not runs:
-        problems.error("no run is named", field="RUN", remedy="name one or more, or `latest`")
-    if shape not in shapes:
+    if bool(runs) == every_run:
+        said = "runs are named, and --all" if runs else "no run is named"
+        problems.error(said, field="RUN", remedy="name one or more, or `latest`, or use --all")
+    exporter: Exporter | None = None
+    if shape is not None and shape in EXPORTERS:
+        exporter = exporter_named(shape)
+    elif shape is not None:
+        exporter = _dialect_shapes().get(shape)
+    if exporter is None:
         said = "no shape is named" if shape is None else f"unknown shape {shape!r}"
-        problems.error(said, field="--shape", remedy=f"there are: {', '.join(shapes)}")
+        there = [*EXPORTERS.names(), *_dialect_shapes()]
+        problems.error(said, field="--shape", remedy=f"there are: {', '.join(there)}")
     if output is None:
         problems.error("no folder is named", field="--output", remedy="name one to write into")
+    chosen: dict[str, str] = {}
+    for each in settings:
+        name, equals, value = each.partition("=")
+        if not equals or not name or name in chosen:
+            said = f"{name!r} is given twice" if name in chosen else f"{each!r} is not NAME=VALUE"
+            problems.error(said, field="--with", remedy="for example --with dataset=org/name")
+        chosen[name] = value
     problems.raise_errors()
-    assert shape is not None and output is not None
-    return shapes[shape], output
+    assert exporter is not None and output is not None
+    return exporter.with_settings(chosen), output
 
 
-def _chosen(connection: Connection, references: Sequence[str], dialect: str) -> list[RecordedRun]:
-    """The chosen runs, each once. Raises `InvalidInput` for a run of another dialect."""
-    ids = dict.fromkeys(resolve_run(connection, reference) for reference in references)
-    found = [RecordedRun.read(connection, run_id) for run_id in ids]
-    problems = Problems()
-    for run in found:
-        if run.started.dialect != dialect:
-            problems.error(
-                f"run {run.started.run_number} is of the dialect {run.started.dialect!r}, whose "
-                "results have another shape",
-                remedy=f"`failproof-es results {run.started.run_number} --format jsonl`",
-            )
-    problems.raise_errors()
-    return found
+def _run_ids(connection: Connection, runs: Sequence[str], every_run: bool) -> list[UUID]:
+    """The chosen runs, each once."""
+    if every_run:
+        return [row[0] for row in connection.execute(_ALL_RUNS).fetchall()]
+    return list(dict.fromkeys(resolve_run(connection, reference) for reference in runs))
 
 
 class _File(NamedTuple):
-    """A collection that was written."""
+    """A file that was written."""
 
     collection: str
     documents: int
@@ -136,38 +182,84 @@ class _File(NamedTuple):
     written: WrittenFile
 
 
-def _row(file: _File) -> dict[str, Any]:
-    return {"collection": file.collection, "documents": file.documents, "file": str(file.path)}
+def _write(files: Iterator[ExportedFile], folder: Path) -> Iterator[_File]:
+    """Write each file before the next is made. Raises `InvalidInput` where it can't be."""
+    for file in files:
+        if file.name.is_absolute() or ".." in file.name.parts:
+            raise InvalidInput.because(
+                f"the exporter names a file outside of the folder: {str(file.name)!r}",
+                remedy="update or remove the package that offers it",
+            )
+        path = folder.joinpath(*file.name.parts)
+        written = write_file(path, file.pieces)
+        yield _File(file.collection, file.pieces.rows, path, written)
 
 
-def _write(
-    connection: Connection, runs: Sequence[RecordedRun], export: Export, folder: Path
-) -> Iterator[_File]:
-    """Write each collection; yields what was written. Raises `InvalidInput` where it can't be."""
-    ids = [run.run_id for run in runs]
-    prompts = list(dict.fromkeys(prompt for run in runs for prompt in _planned(run)))
-    moment = datetime.now(UTC).strftime("%Y-%m-%d_%H-%M-%S")
-    for collection, statement in export.collections.items():
-        path = folder / f"{moment}_{collection}.jsonl"
-        counted = _Counted(documents(connection, statement, ids, prompts))
-        written = write_file(path, counted)
-        yield _File(collection, counted.count, path, written)
+def _print(files: Sequence[_File], left_out: list[dict[str, Any]], output_format: Format) -> None:
+    rows: list[dict[str, Any]] = [
+        {"collection": file.collection, "documents": file.documents, "file": str(file.path)}
+        for file in files
+    ]
+    if output_format is Format.TABLE:
+        print_rows(rows, _WRITTEN, output_format)
+        if left_out:
+            print_table(left_out, _LEFT_OUT)
+        return
+    if left_out:
+        rows = rows or [{"collection": None, "documents": 0, "file": None}]
+        rows[-1]["left_out"] = left_out
+    print_rows(rows, _WRITTEN, output_format)
+
+
+@dataclass(frozen=True, slots=True)
+class _DialectShape:
+    """A dialect's own shape as an exporter: a JSON Lines file for each collection."""
+
+    name: str
+    dialect: str
+    export: Collections
+
+    @property
+    def says(self) -> str:
+        """What it writes, in a few words."""
+        return self.export.says
+
+    def with_settings(self, settings: Any) -> _DialectShape:
+        """Itself: it has none."""
+        refuse_settings(self.name, settings)
+        return self
+
+    def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
+        """The collections. Raises `InvalidInput` for a run of another dialect."""
+        problems = Problems()
+        for run in runs:
+            if run.started.dialect != self.dialect:
+                problems.error(
+                    f"run {run.started.run_number} is of the dialect {run.started.dialect!r}, "
+                    "whose results have another shape",
+                    remedy=f"`failproof-es results {run.started.run_number} --format jsonl`",
+                )
+        problems.raise_errors()
+        if not runs:
+            return
+        ids = [run.run_id for run in runs]
+        prompts = list(dict.fromkeys(prompt for run in runs for prompt in _planned(run)))
+        for collection, statement in self.export.collections.items():
+            found = documents(runs[0].connection, statement, ids, prompts)
+            name = PurePosixPath(f"{export.prefix}_{collection}.jsonl")
+            yield ExportedFile(name, collection, Pieces(_counting(found)))
+
+
+def _counting(found: Iterator[bytes]) -> Any:
+    def make(pieces: Pieces) -> Iterator[bytes]:
+        for line in found:
+            pieces.rows += 1
+            yield line
+
+    return make
 
 
 def _planned(run: RecordedRun) -> Iterator[UUID]:
     for chunk in range(run.run.chunks):
         for digest in read_chunk(run.connection, run.run_id, chunk):
             yield prompt_id(digest)
-
-
-class _Counted:
-    """Counts lines as they are read."""
-
-    def __init__(self, lines: Iterator[bytes]) -> None:
-        self._lines = lines
-        self.count = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        for line in self._lines:
-            self.count += 1
-            yield line

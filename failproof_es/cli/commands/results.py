@@ -28,14 +28,15 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.rendering.result_rows import result_rows, run_shape_of, shape_of
 from failproof_es.cli.rendering.sanitise import one_line, shortened
-from failproof_es.cli.rendering.suite_table import gate_line
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.people import count_review_statuses, describe_review_statuses
+from failproof_es.gates import gate_line
 from failproof_es.problems import Problems
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.support.plurals import plural
 
 ANSWER_WIDTH = 60
 
@@ -123,9 +124,13 @@ def results(
         else:
             for row in result_rows(recorded, shape, **page._asdict()):
                 print_json(row)
+        if (imported := recorded.run.imported_from) is not None:
+            say(f"run {recorded.started.run_number} is {one_line(imported)}")
         for name, gate in (recorded.run.gates or {}).items():
             if not gate["met"]:
                 say(gate_line(name, gate))
+        if recorded.started.branched_from is not None:
+            _say_carried_over(recorded)
         _say_next(recorded, page)
 
 
@@ -171,6 +176,13 @@ def _nothing(run: RecordedRun, page: _Page) -> str:
             f"print all results: `failproof-es results {number}`"
         )
     return f"the plan of run {number} is empty; see `failproof-es show {number}`"
+
+
+def _say_carried_over(run: RecordedRun) -> None:
+    """Say how many of the results happened in another run."""
+    carried_over = run.summary.asking().carried_over
+    finished = plural(run.summary.total.finished, "finished evaluation")
+    say(f"{carried_over:,} of {finished} carried over: `failproof-es show` says from where")
 
 
 def _say_next(run: RecordedRun, page: _Page) -> None:

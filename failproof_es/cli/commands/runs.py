@@ -32,7 +32,7 @@ _LIMIT = 20
 """The number of runs that are printed without --limit."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
-    Column("name", "name"),
+    Column("name", "name_shown"),
     Column("status", "status"),
     Column("started", "started_at"),
     Column("models", "models_shown"),
@@ -48,8 +48,8 @@ _WORKERS = Column("workers", "workers_shown")
 """Printed where somebody drives a run now."""
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
-    "attempt", "attempts", "overlapping", "planned", "finished", "passed", "gates_met", "cost_usd",
-    "workers", "problem", "archived",
+    "attempt", "attempts", "overlapping", "planned", "selection", "finished", "passed", "gates_met",
+    "cost_usd", "workers", "problem", "archived", "imported",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _RATE_KEYS = ("model", "passed", "failed", "scored", "rate")
@@ -79,12 +79,15 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     attempt      which attempt at the same experiment this is: same cases, models, judges
     overlapping  how many earlier runs overlap with it (share many cases); `show RUN` names them
     finished     the evaluations scored or abandoned, of those planned
+    name         and which part of the cases and models was asked, where it is not all
     passed       the share that passed, of those that passed or failed, for each model
     workers      who drives it now; `workers` says more of each
     cost         of all answers, judges included; `-` if a price or a token count is unknown
 
     A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
     attach it. What was not recorded when it ended is unknown.
+
+    A run that another tool recorded says so beside its name; in JSON under `imported`.
 
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
     printed on stderr; in JSON it is under `problem`.
@@ -184,9 +187,15 @@ def _named(workers: Sequence[str]) -> str | None:
     return workers[0] + (f" and {more} more" if more else "")
 
 
+def _with_part(name: str | None, told: str | None) -> str | None:
+    """The name, with which tool recorded the run, or of how much it asked which part."""
+    return name if told is None else f"{name} ({told})"
+
+
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
+        "name_shown": _with_part(row["name"], row["imported"] or row["selection"]),
         "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
         "passed_shown": _told(row["passed"]) or None,

@@ -25,10 +25,11 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.suite_table import gate_line, print_suites
+from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, describe_tokens
+from failproof_es.core.run import describe_selection
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import GATES, RelatedRun, attempts_of
@@ -38,7 +39,8 @@ from failproof_es.engine.related_runs.retried_evaluations import (
 )
 from failproof_es.engine.required_plugins import describe_packages
 from failproof_es.engine.reviews.people import REVIEW_STATUSES, describe_review_statuses
-from failproof_es.events import ModelSnapshot
+from failproof_es.events import Again, ModelSnapshot
+from failproof_es.gates import gate_line
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import (
     describe_messages,
@@ -55,6 +57,12 @@ _NAMED = 10
 """The number of evaluations that are listed for people."""
 _NEWEST = 20
 """The number of other attempts, and of overlapping runs, that are listed."""
+_HAD: Mapping[Again, str] = {
+    "abandoned": "had been abandoned",
+    "errors": "had ended with an error",
+    "failed": "had failed",
+}
+_OF_EVERY_EVENT = {"originator_id", "originator_version", "run_id", "timestamp"}
 _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),
@@ -132,6 +140,9 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
             heading += f", the newest {len(others)} of {len(others) + before:,}"
         if others:
             print_table(map(_other_row, others), _OTHERS, title=heading)
+        for each in others:
+            if each.unreadable is not None:
+                say(f"run {each.run_number} cannot be read: {each.unreadable}")
     print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
     print_suites(summary)
     for name, gate in (run.run.gates or {}).items():
@@ -158,10 +169,10 @@ def _say_impossible(run: RecordedRun) -> bool:
 
 
 def _other_row(other: RelatedRun) -> dict[str, Any]:
-    finished = "-" if other.finished is None else other.finished
+    finished, planned = ("-" if each is None else each for each in (other.finished, other.planned))
     return {
         **asdict(other),
-        "finished_shown": f"{finished}/{other.planned}",
+        "finished_shown": f"{finished}/{planned}",
         "gates": GATES[other.gates_met],
     }
 
@@ -189,7 +200,13 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
         "status": run.run.status,
         "reason": run.run.reason,
         "as_of": run.up_to,
+        "selection": started.selection and started.selection.model_dump(mode="json"),
         "branched_from": started.branched_from and started.branched_from.model_dump(mode="json"),
+        "imported": run.run.imported
+        and {
+            "says": run.run.imported_from,
+            **run.run.imported.model_dump(mode="json", exclude=_OF_EVERY_EVENT),
+        },
         "started_at": started.timestamp,
         "who": started.who,
         "where": started.where,
@@ -253,12 +270,14 @@ def _for_people(run: RecordedRun) -> dict[str, Any]:
     return {
         "run": f"{started.run_number} {started.name}",
         "id": _id_for_people(run),
+        **_imported_for_people(run),
         **_branched_for_people(run),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
         "version": started.code_version,
         **({"packages": "; ".join(packages)} if (packages := describe_packages(started)) else {}),
-        "models asked": _asked_for_people(started.models),
+        **({"asked": told} if (told := describe_selection(started)) else {}),
+        "models asked" if run.run.imported is None else "models": _asked_for_people(started.models),
         **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
         "evaluations": _evaluations_for_people(summary),
         **_skipped_for_people(run),
@@ -311,28 +330,52 @@ def _asked_for_people(models: Sequence[ModelSnapshot]) -> str:
     return ", ".join(f"{each.key} ({each.provider}){describe_version(each)}" for each in models)
 
 
+def _imported_for_people(run: RecordedRun) -> dict[str, Any]:
+    """Where an imported run comes from, and what of its source has no place here."""
+    imported = run.run.imported
+    if imported is None:
+        return {}
+    files = ", ".join(f"{each.name} ({each.bytes:,} bytes)" for each in imported.files)
+    told = {
+        "imported": f"{run.run.imported_from}; {imported.answers:,} answers of {files}",
+        "source sha256": imported.source_sha256,
+    }
+    if imported.began_at or imported.ended_at:
+        told["source ran"] = f"{imported.began_at or '-'} to {imported.ended_at or '-'}"
+    if imported.absent:
+        told["not in source"] = plural(imported.absent, "planned evaluation")
+    if imported.unmapped:
+        told["not mapped"] = "; ".join(
+            f"{each.what} ({each.count:,}): {each.why}" for each in imported.unmapped
+        )
+    return told
+
+
 def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
     branch = run.started.branched_from
     if branch is None:
         return {}
     source = RecordedRun.read(run.connection, branch.run_id).started
+    how = "answers reused from" if branch.reuse else "branched from"
     told = {
-        "branched from": f"run {source.run_number} at position {branch.position}, "
+        how: f"run {source.run_number} at position {branch.position}, "
         f"{plural(run.summary.asking().carried_over, 'evaluation')} carried over"
     }
     if branch.settings:
         told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
     if branch.again is not None:
-        told["asked again"] = _again_for_people(list(retried_evaluations(run.connection, run.run)))
+        again = list(retried_evaluations(run.connection, run.run))
+        told["asked again"] = _again_for_people(again, branch.again)
     return told
 
 
-def _again_for_people(again: Sequence[RetriedEvaluation]) -> str:
+def _again_for_people(again: Sequence[RetriedEvaluation], what: Again) -> str:
     kinds = ", ".join(f"{kind} {n}" for kind, n in Counter(e.kind for e in again).most_common())
     named = [f"{each.case.suite_id}/{each.case.case_id} {each.key.model_key}" for each in again]
     more = f" and {len(named) - _NAMED:,} more (--json has all)" if len(named) > _NAMED else ""
+    told = "; their second try makes the pass rate too high" if what == "failed" else ""
     return (
-        f"{plural(len(again), 'evaluation')} that had been abandoned ({kinds}): "
+        f"{plural(len(again), 'evaluation')} that {_HAD[what]} ({kinds}{told}): "
         f"{', '.join(named[:_NAMED])}{more}"
     )
 
@@ -355,10 +398,11 @@ def _skipped_for_people(run: RecordedRun) -> dict[str, Any]:
 
 
 def _ledger_for_people(stands: ProtectionStatus) -> dict[str, Any]:
+    most = "" if stands.counted else "at most "
     return {
         "sealed": "yes" if stands.sealed else "no: the run has not ended",
         "log": f"{plural(stands.signed, 'event')} signed, {stands.anchored_outside:,} anchored "
-        f"outside the database, {stands.not_anchored:,} not anchored yet",
+        f"outside the database, {most}{stands.not_anchored:,} not anchored yet",
         "database": f"does not enforce: {', '.join(stands.missing_layers)}"
         if stands.missing_layers
         else "enforces every layer (`db status`)",

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -50,13 +50,20 @@ from failproof_es.cli.rendering.output import Format, format_option, print_json,
 from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.cli.rendering.protection import print_differences
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
+from failproof_es.cli.starting.missing_models import install_missing
+from failproof_es.cli.starting.selection_options import selection_options
+from failproof_es.cli.starting.telemetry_beside import (
+    require_telemetry,
+    telemetry_beside,
+    telemetry_options,
+)
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
 from failproof_es.engine.history import read_run
-from failproof_es.events import Event, PricesRecorded, RunStarted
+from failproof_es.events import Again, Event, PricesRecorded, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import (
@@ -67,12 +74,17 @@ from failproof_es.store.reading.reader import (
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
+from failproof_es.support.extras import require
 from projections.follower import Follower
+
+if TYPE_CHECKING:
+    from failproof_es.exports.otel.beside import TelemetryBeside
 
 
 @click.command(cls=Command)
 @click.argument("config", type=click.Path(path_type=Path))
 @settings_option
+@selection_options
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -81,6 +93,13 @@ from projections.follower import Follower
 @workers_option
 @detach_option
 @console_options
+@telemetry_options
+@click.option(
+    "--open",
+    "open_it",
+    is_flag=True,
+    help="When the run has ended, write its report here and open it in the browser.",
+)
 @junit_option
 @quiet_option
 @format_option()
@@ -92,6 +111,9 @@ def start(
     detach: bool,
     console: bool,
     console_port: int | None,
+    otlp: str | None,
+    otel_content: bool,
+    open_it: bool,
     junit: Path | None,
     quiet: bool,
     output_format: Format,
@@ -104,25 +126,39 @@ def start(
     """
     require_one_way(workers, detach=detach, junit=junit is not None)
     require_console(console, console_port, detach=detach)
+    require_telemetry(otlp, otel_content, detach=detach)
+    if open_it:
+        if detach:
+            raise click.UsageError("--detach leaves before there is a report: leave out --open")
+        require("report", "--open")
     loaded = load_configuration(config, settings)
     with (
         session().open_store() as store,
         console_beside(store, console, console_port) as beside,
+        telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
         if dry_run:
             print_preflight(loaded, store, output_format)
             return
+        install_missing(loaded.configuration)
 
         if detach:
             leave_to_workers(store, begin_new(store, loaded), output_format)
             return
 
+        state = ProgressState()
+
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if workers > 1:
                 return drive_locally(store, begin_new(store, loaded), workers, quiet=quiet, **how)
+            if not quiet:
+                how["on_carried_over"] = state.carry_over
             return start_run(loaded, store, step=partial(slow_step, quiet=quiet), **how)
 
-        _carry_out(store, drive, ProgressState(), junit, quiet, output_format, beside)
+        _carry_out(
+            store, drive, state, junit, quiet, output_format, beside, telemetry,
+            open_it=open_it,
+        )  # fmt: skip
 
 
 @click.command(cls=Command)
@@ -140,6 +176,12 @@ def start(
     help="Start a new run that asks again what RUN abandoned and carries over what it scored.",
 )
 @click.option(
+    "--again",
+    type=click.Choice(get_args(Again)),
+    help="Start a new run that asks these evaluations of RUN again and carries over all others "
+    "that were finished.",
+)
+@click.option(
     "--max-spend",
     type=usd_argument,
     metavar="USD",
@@ -150,6 +192,7 @@ def start(
 @workers_option
 @detach_option
 @console_options
+@telemetry_options
 @junit_option
 @quiet_option
 @format_option()
@@ -157,12 +200,15 @@ def resume(
     run: str,
     position: int | None,
     retry_abandoned: bool,
+    again: Again | None,
     max_spend: Decimal | None,
     settings: tuple[str, ...],
     workers: int,
     detach: bool,
     console: bool,
     console_port: int | None,
+    otlp: str | None,
+    otel_content: bool,
     junit: Path | None,
     quiet: bool,
     output_format: Format,
@@ -172,25 +218,34 @@ def resume(
     A request whose answer is on record is never sent again. A request without one is
     recorded as lost and sent again.
 
-    With --at or --retry-abandoned, a new run begins with the configuration and the plan of RUN.
-    RUN itself does not change, whether it has ended or not. The new run records which run it was
-    branched from, and why.
+    With --at, --again or --retry-abandoned, a new run begins with the configuration and the plan
+    of RUN. RUN itself does not change, whether it has ended or not. The new run records which run
+    it was branched from, and why.
 
     --at carries over the evaluations that were finished at that position. All others are
     evaluated again.
 
     --retry-abandoned carries over the evaluations that were scored, by now or at that position.
-    It asks the abandoned ones again: those that ended without a score.
+    It asks the abandoned ones again: those that ended without a score. It is the same as
+    `--again abandoned`.
+
+    --again errors leaves out what waits for people. --again failed asks those again whose score
+    does not pass. They get another try that the others do not get, so the pass rate of the new
+    run is too high, and its report says so.
 
     --max-spend goes on with a run that its spend ceiling paused. It is recorded who set it.
     """
-    branching = position is not None or retry_abandoned
+    if retry_abandoned and again not in (None, "abandoned"):
+        raise click.UsageError(f"--retry-abandoned is --again abandoned, not --again {again}")
+    again = "abandoned" if retry_abandoned else again
+    branching = position is not None or again is not None
     require_one_way(workers, detach=detach, branching=branching, junit=junit is not None)
     require_console(console, console_port, detach=detach)
+    require_telemetry(otlp, otel_content, detach=detach)
     if settings and not branching:
         raise InvalidInput.because(
             "--set cannot change a run that has begun: its configuration is on record",
-            remedy="with --retry-abandoned or --at it changes that of the new run",
+            remedy="with --again or --at it changes that of the new run",
         )
     if max_spend is not None and branching:
         raise InvalidInput.because(
@@ -200,6 +255,7 @@ def resume(
     with (
         session().open_store() as store,
         console_beside(store, console, console_port) as beside,
+        telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
         state = ProgressState()
         with store.connect() as connection:
@@ -210,6 +266,8 @@ def resume(
             after = max_position(connection)
             if beside is not None and not branching:
                 beside.show(read_run(connection, run_id).started.run_number)
+            if telemetry is not None and not branching:
+                telemetry.follow(run_id)
             if not quiet and not branching:
                 with slow_step("counting what is recorded"):
                     catch_up_with(state, connection, run_id)
@@ -223,12 +281,11 @@ def resume(
             if not quiet and not branching:
                 how["on_begun"] = state.remember
             if branching:
-                again: Literal["abandoned"] | None = "abandoned" if retry_abandoned else None
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
             return resume_run(run_id, store, max_spend_usd=max_spend, **how)
 
         resumed = None if branching else str(run_id)
-        _carry_out(store, drive, state, junit, quiet, output_format, beside, resumed)
+        _carry_out(store, drive, state, junit, quiet, output_format, beside, telemetry, resumed)
 
 
 def _carry_out(
@@ -239,7 +296,10 @@ def _carry_out(
     quiet: bool,
     output_format: Format,
     beside: BesideRun | None,
+    telemetry: TelemetryBeside | None,
     resumed: str | None = None,
+    *,
+    open_it: bool = False,
 ) -> None:
     """Drive the run, keep the projections current, then print the results."""
     raise_descriptor_limit()
@@ -258,6 +318,8 @@ def _carry_out(
             partial_results.observe(event)
             if isinstance(event, RunStarted) and beside is not None:
                 beside.show(event.run_number)
+            if isinstance(event, RunStarted) and telemetry is not None:
+                telemetry.follow(event.originator_id)
             if isinstance(event, RunStarted) and not quiet:
                 for recorded in _prices(store, event):
                     state.observe(recorded)
@@ -287,6 +349,11 @@ def _carry_out(
             written = write_files(store, run, junit, quiet)
         if not written:
             exit_code = ExitCode.FAILED
+        if open_it and run.run.ended:
+            from failproof_es.cli.rendering.opened_report import open_report
+
+            with slow_step("writing the report", quiet=quiet):
+                open_report(store, run)
         if output_format is Format.TABLE:
             with ignore_broken_pipe():
                 print_outcome(outcome, counted_up)

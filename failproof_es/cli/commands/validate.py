@@ -18,6 +18,7 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.planning.planner import skipped_lines
@@ -45,6 +46,7 @@ _COLUMNS = (
     "whether each key is set.",
 )
 @settings_option
+@selection_options
 @format_option()
 def validate(config: Path, offline: bool, settings: tuple[str, ...], output_format: Format) -> None:
     """Check the configuration CONFIG, its suites, its models and the database.

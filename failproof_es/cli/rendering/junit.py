@@ -1,42 +1,17 @@
-"""Renders a run as JUnit XML, with failures apart from errors.
-
-A test case is an evaluation. It is a failure when it was scored and has not passed, an error when
-it was abandoned, and skipped while it awaits review, is not finished, or has a score that is
-neither a pass nor a failure. The gates are test cases, too. Characters that XML 1.0 does not
-allow, and invisible ones, are shown as escapes.
-"""
+"""`--junit`: writes runs as JUnit XML beside what a command prints. `exports.junit` makes it."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import Any, TypeVar
-from xml.etree import ElementTree as ET
-from xml.sax.saxutils import quoteattr
 
 import click
-import orjson
 
-from failproof_es.cli.rendering.suite_table import gate_line
 from failproof_es.cli.rendering.written_files import write_recorded
-from failproof_es.core.case import Case
-from failproof_es.core.history_errors import ImpossibleHistory
-from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.exports.junit import junit
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
-from failproof_es.support.untrusted_text import lines, one_line, shortened
-
-LONGEST_TEXT = 4_000
-"""How many characters of one answer the file shows; the log holds all of it."""
-_LONGEST_ATTRIBUTE = 400
-_LONGEST_PART = 120
-_HELD = 1_000_000
-_OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""The name of each tag's count in a suite."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,153 +29,3 @@ def junit_option(command: F) -> F:
 def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:
     """Write the file, and record that it was written. Raises `InvalidInput`."""
     write_recorded(store, [run.run_id for run in runs], "report", path, junit(runs))
-
-
-def junit(runs: Sequence[RecordedRun]) -> Iterator[bytes]:
-    """The file's bytes, in UTF-8. Large parts are kept in temporary files, not in memory."""
-    names = [f"run {run.started.run_number} {run.started.name}" for run in runs]
-    name = quoteattr(_attribute(", ".join(names)))
-    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={name}>\n'.encode()
-    for run in runs:
-        number = "" if len(runs) == 1 else f", run {run.started.run_number}"
-        with ExitStack() as stack:
-            suites: dict[str, _Suite] = {}
-            for planned in run.outcomes():
-                _require_possible(planned.outcome)
-                name = planned.case.suite_id + number
-                if name not in suites:
-                    suites[name] = _Suite(name, run, stack.enter_context(_spool()))
-                suites[name].add(_test_case(planned))
-            for suite in suites.values():
-                yield from suite.pieces()
-            if run.run.gates:
-                gates = _Suite("gates" + number, run, stack.enter_context(_spool()))
-                for gate in run.run.gates.items():
-                    gates.add(_gate(*gate))
-                yield from gates.pieces()
-    yield b"</testsuites>\n"
-
-
-def _spool() -> SpooledTemporaryFile[bytes]:
-    return SpooledTemporaryFile(max_size=_HELD)
-
-
-@dataclass(slots=True)
-class _Suite:
-    """A suite's test cases, stored as they come: its counts must be written before them."""
-
-    name: str
-    run: RecordedRun
-    written: SpooledTemporaryFile[bytes]
-    counts: Counter[str] = field(default_factory=Counter)
-    time_s: float = 0.0
-
-    def add(self, case: ET.Element) -> None:
-        self.counts["tests"] += 1
-        self.counts.update(outcome.tag for outcome in case if outcome.tag in _OUTCOMES)
-        self.time_s += float(case.get("time", 0))
-        ET.indent(case, level=1)
-        self.written.write(b"  " + ET.tostring(case, encoding="unicode").encode() + b"\n")
-
-    def pieces(self) -> Iterator[bytes]:
-        started = self.run.started
-        attributes = {
-            "name": _attribute(self.name),
-            "timestamp": started.timestamp.strftime("%Y-%m-%dT%H:%M:%S"),
-            "hostname": _attribute(started.where),
-            "tests": self.counts["tests"],
-            **{name: self.counts[tag] for tag, name in _OUTCOMES.items()},
-            "time": f"{self.time_s:.3f}",
-        }
-        head = "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())
-        yield f"<testsuite{head}>\n  <properties>\n".encode()
-        for name, said in (
-            ("run_id", started.originator_id),
-            ("configuration_digest", started.configuration_digest),
-            ("code_version", started.code_version),
-        ):
-            value = quoteattr(_attribute(str(said)))
-            yield f'    <property name="{name}" value={value} />\n'.encode()
-        yield b"  </properties>\n"
-        self.written.seek(0)
-        yield from self.written
-        yield b"</testsuite>\n"
-
-
-def _require_possible(outcome: EvaluationOutcome) -> None:
-    """Raises `ImpossibleHistory` if the record contradicts itself: CI must not rely on it."""
-    if outcome.impossible is not None:
-        raise ImpossibleHistory(outcome.impossible)
-
-
-def _test_case(planned: PlannedOutcome) -> ET.Element:
-    case_, outcome = planned.case, planned.outcome
-    repeated = "" if outcome.repetition == 1 else f" #{outcome.repetition}"
-    case = ET.Element(
-        "testcase",
-        {
-            "classname": _attribute(f"{case_.suite_id}.{outcome.model_key}"),
-            "name": _attribute(case_.case_id + repeated),
-            "time": f"{(outcome.latency_ms or 0.0) / 1000:.3f}",
-        },
-    )
-    _say_how_it_went(case, case_, outcome)
-    if len(case) and outcome.answer is not None:
-        reply = ET.SubElement(case, "system-out")
-        reply.text = lines(shortened(outcome.answer, LONGEST_TEXT))
-    return case
-
-
-def _say_how_it_went(element: ET.Element, case: Case, outcome: EvaluationOutcome) -> None:
-    if outcome.awaiting_review:
-        ET.SubElement(element, "skipped", message="awaits review by people")
-    elif outcome.status == "abandoned":
-        _outcome(element, "error", outcome.ended_kind or "abandoned", outcome.reason)
-    elif outcome.status != "scored":
-        ET.SubElement(element, "skipped", message="not finished")
-    elif outcome.passed is None:
-        ET.SubElement(element, "skipped", message="scored, and neither passed nor failed")
-    elif not outcome.passed:
-        kind = outcome.primary or "failed"
-        _outcome(element, "failure", kind, outcome.reason, _asked_and_got(case, outcome))
-
-
-def _asked_and_got(case: Case, outcome: EvaluationOutcome) -> dict[str, str]:
-    """The question and the answer, so that a failure can be judged without the log."""
-    asked = [turn.content for turn in case.turns if turn.role == "user"]
-    expected = dict(case.expectation)
-    told = expected.get("expected_response")
-    if set(expected) != {"expected_response"} or not isinstance(told, str):
-        told = orjson.dumps(expected, option=orjson.OPT_SORT_KEYS).decode()
-    return {
-        "prompt": asked[-1] if asked else "",
-        "expected": told,
-        "got": outcome.answer or "",
-    }
-
-
-def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
-    case = ET.Element("testcase", classname="gates", name=_attribute(name), time="0.000")
-    if not gate["met"]:
-        _outcome(case, "failure", "gate", gate_line(name, gate))
-    return case
-
-
-def _outcome(
-    case: ET.Element, outcome: str, kind: str, reason: str, told: Mapping[str, str] | None = None
-) -> None:
-    """An outcome: the reason, and the details, in one line and at length."""
-    named = (told or {}).items()
-    short = [shortened(reason, _LONGEST_PART), *(f"{n}: {_part(text)}" for n, text in named)]
-    said = ET.SubElement(case, outcome, type=_attribute(kind))
-    said.set("message", "; ".join(map(one_line, short)) if named else _attribute(reason))
-    long = [reason, *(f"{n}: {shortened(text, LONGEST_TEXT)}" for n, text in named)]
-    said.text = "\n".join(lines(shortened(each, LONGEST_TEXT + 100)) for each in long)
-
-
-def _part(text: str) -> str:
-    return repr(shortened(" ".join(text.split()), _LONGEST_PART))
-
-
-def _attribute(text: str) -> str:
-    return one_line(shortened(text, _LONGEST_ATTRIBUTE))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from failproof_es.cli.rendering.output import Column, print_table
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.summary import RunSummary
-from failproof_es.gates import describe_gate
 from failproof_es.reading.summary_rows import CLASSES, model_rows, suite_rows, total_row
 from failproof_es.report.data import wording
 
@@ -72,8 +70,3 @@ def passed_of(passed: int, failed: int) -> str:
 def percent(share: float | None) -> str:
     """A share as a percentage, `-` where there is none."""
     return "-" if share is None else wording.percent(share).replace(" ", "")
-
-
-def gate_line(name: str, gate: dict[str, Any]) -> str:
-    """A gate in one line, safe to show: its limit, what was measured, whether it is met."""
-    return one_line(f"gate {describe_gate(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")

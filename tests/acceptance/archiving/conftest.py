@@ -12,9 +12,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import ARCHIVER, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.recording import Recording, recorded_once
 from tests.conftest import as_administrator
 
 
@@ -57,11 +59,41 @@ class Archive:
         return self.folder / folder / f"run-{run}-{self.run_id(run)}.evidence"
 
 
+@pytest.fixture(scope="session")
+def finished_runs(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """A log of two finished runs of three evaluations each, recorded once."""
+
+    def record(url: str, folder: Path) -> None:
+        write_suite(folder, 3)
+        for name in ("acceptance", "another"):
+            write_configuration(folder, mock_url, test_run={"name": name})
+            done = invoke(url, "start", "run.yaml", "--quiet", cwd=folder)
+            assert done.exit_code == 0, done.output
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
+@pytest.fixture
+def template(finished_runs: Recording) -> str:
+    """What `store` is on a copy of."""
+    return finished_runs.database
+
+
 @pytest.fixture
 def archive(
-    store: Store, administrator: psycopg.Connection[Any], mock_url: str, tmp_path: Path
+    store: Store,
+    administrator: psycopg.Connection[Any],
+    finished_runs: Recording,
+    home: Path,
+    tmp_path: Path,
 ) -> Iterator[Archive]:
-    """A log of two finished runs of three evaluations each."""
+    """A copy of that log, and of its files."""
+    finished_runs.copy_files(home, tmp_path)
     login = f"archivist_{uuid4().hex}"
     name = sql.Identifier(login)
     administrator.execute(sql.SQL("CREATE ROLE {} LOGIN").format(name))
@@ -69,11 +101,6 @@ def archive(
     administrator.execute(sql.SQL("GRANT {} TO {}").format(roles, name))
     url = store.url.replace(f"//{WRITER}@", f"//{login}@")
     found = Archive(url, tmp_path, as_administrator(store.url))
-    write_suite(tmp_path, 3)
-    write_configuration(tmp_path, mock_url)
-    found.does("start", "run.yaml", "--quiet")
-    write_configuration(tmp_path, mock_url, test_run={"name": "another"})
-    found.does("start", "run.yaml", "--quiet")
     yield found
     store.close()
     with psycopg.connect(found.admin, autocommit=True) as connection:

@@ -35,7 +35,7 @@ def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
         command: click.Command = main
         context = click.Context(main, info_name="failproof-es", **main.context_settings)
         rest = arguments
-        while isinstance(command, click.Group) and rest:
+        while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
             found = command.resolve_command(context, rest)
             assert found[1] is not None, arguments
             command, rest = found[1], found[2]

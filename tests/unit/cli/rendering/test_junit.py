@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from failproof_es.cli.rendering.junit import LONGEST_TEXT, _outcome, _test_case
+from failproof_es.exports.junit import LONGEST_TEXT, _outcome, _test_case
 from failproof_es.reading.recorded_run import PlannedOutcome
 from tests.unit.cli.summaries import Counted, abandoned_one, an_outcome, scored_one
 

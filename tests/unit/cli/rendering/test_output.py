@@ -161,7 +161,7 @@ def test_a_line_of_the_log_carries_the_stored_bytes_as_they_are() -> None:
 def test_the_summary_of_an_event_is_one_safe_line() -> None:
     state = json.dumps({"primary": f"pass {HOSTILE}\n" * 50}).encode()
     shown = summary(recorded(state))
-    assert shown.startswith("pass \\x1b")
+    assert shown.startswith("answer classed as pass \\x1b")
     assert shown.endswith("…")
 
 

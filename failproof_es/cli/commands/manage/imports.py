@@ -1,0 +1,209 @@
+"""`import`: cases of other tools' files as suites, with a list of what they lose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.commands.manage.recorded_runs import import_recorded_run, is_recorded_run
+from failproof_es.cli.rendering.output import Format, format_option, print_json, say
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.engine.imported_cases import (
+    CONFIGURATIONS,
+    CaseImport,
+    Prepared,
+    record_and_write,
+)
+from failproof_es.importers.protocol import MOST_LISTED, Options
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.support.plurals import plural
+
+_SHOWN = 20
+_LONGEST = 300
+_VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
+
+
+@click.command("import", cls=Command)
+@click.argument("kind")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="The folder to write to. Created if it is missing.",
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="WHAT=COLUMN",
+    help="Which column holds what: prompt=question, expected=answer, id, system, choices, tags, "
+    "suite or metadata. A dot leads into a column: expected=answers.text.",
+)
+@click.option(
+    "--match",
+    metavar="HOW",
+    help="How an answer is compared with the expected one: contains, icontains, equals, iequals, "
+    "begins, ends, regex or judge. An i ignores case.",
+)
+@click.option("--split", metavar="NAME", help="The split of a data set.")
+@click.option("--name", metavar="NAME", help="The name of the suite and of its runs.")
+@click.option("--provider", metavar="NAME", help="For the configuration: the model's provider.")
+@click.option("--model", metavar="NAME", help="For the configuration: the model's exact name.")
+@click.option("--base-url", metavar="URL", help="For the configuration: the model's server.")
+@click.option(
+    "--api-key-env",
+    metavar="VARIABLE",
+    help="For the configuration: the environment variable that holds the key.",
+)
+@click.option("--strict", is_flag=True, help="Write nothing if anything is not mapped; exit 2.")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--again", is_flag=True, help="Import a recorded run that is on record already.")
+@format_option(Format.TABLE, Format.JSON)
+def import_(
+    kind: str,
+    path: Path,
+    output: Path | None,
+    columns: tuple[str, ...],
+    match: str | None,
+    split: str | None,
+    name: str | None,
+    provider: str | None,
+    model: str | None,
+    base_url: str | None,
+    api_key_env: str | None,
+    strict: bool,
+    force: bool,
+    again: bool,
+    output_format: Format,
+) -> None:
+    """Import the cases in PATH, which another tool wrote, as a suite and a configuration.
+
+    KIND is promptfoo, inspect, openai-evals, csv, parquet, hf or suite, or what an installed
+    package offers. What has no counterpart here is listed with its place and the reason, and
+    stands in the event that records the import.
+
+    The kinds inspect-log, promptfoo-results, garak-report and every-eval-ever are of runs that
+    another tool recorded. The answers are kept as a run of their own, which says that it is
+    imported. They are scored by checks here where these decide alike, and no model is asked. The
+    only options are --again and --json.
+    """
+    if is_recorded_run(kind):
+        given: dict[str, Any] = {
+            "--output": output, "--column": columns, "--match": match, "--split": split,
+            "--name": name, "--provider": provider, "--model": model, "--base-url": base_url,
+            "--api-key-env": api_key_env, "--strict": strict, "--force": force,
+        }  # fmt: skip
+        import_recorded_run(kind, path, given, again=again, output_format=output_format)
+        return
+    if again:
+        raise InvalidInput([Problem("is for recorded runs only", field="--again")])
+    if output is None:
+        remedy = "name one with -o FOLDER"
+        raise InvalidInput([Problem("no folder is named", field="--output", remedy=remedy)])
+    options = Options(_columns(columns), match, split)
+    models = _models(provider, model, base_url, api_key_env)
+    with CaseImport(kind, path, output, name) as importing:
+        prepared = importing.prepare(options, models, force=force)
+        if strict and prepared.findings.not_mapped.count:
+            raise InvalidInput(_refused(prepared))
+        with session().open_store() as store:
+            record_and_write(store, prepared)
+        if output_format is Format.JSON:
+            print_json(_document(prepared))
+        else:
+            _tell(prepared)
+
+
+def _columns(given: Sequence[str]) -> dict[str, str]:
+    """`WHAT=COLUMN`, each once. Raises `InvalidInput` with every mistake."""
+    found: dict[str, str] = {}
+    wrong = []
+    for each in given:
+        what, equals, column = each.partition("=")
+        if not equals or not what or not column:
+            wrong.append(Problem(f"--column {each!r}: write it as WHAT=COLUMN"))
+        elif what in found:
+            wrong.append(Problem(f"--column {what}: is given twice"))
+        found[what] = column
+    if wrong:
+        raise InvalidInput(wrong)
+    return found
+
+
+def _models(
+    provider: str | None, model: str | None, base_url: str | None, api_key_env: str | None
+) -> list[dict[str, Any]]:
+    """The entry of `models:` that the options make; none where none is given."""
+    given = {"provider": provider, "model": model, "base_url": base_url, "api_key_env": api_key_env}
+    entry: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if not entry:
+        return []
+    if api_key_env is not None and not _VARIABLE.match(api_key_env):
+        remedy = "name the variable that holds the key, never the key itself"
+        problem = Problem("is no name of a variable", field="--api-key-env", remedy=remedy)
+        raise InvalidInput([problem])
+    if missing := [name for name in ("provider", "model") if name not in entry]:
+        raise InvalidInput([Problem("is missing", field=f"--{name}") for name in missing])
+    return [{**entry, "max_tokens": 1024, "temperature": 0.0}]
+
+
+def _refused(prepared: Prepared) -> list[Problem]:
+    found = prepared.findings.not_mapped
+    said = f"{plural(found.count, 'part')} not mapped, and --strict was given: nothing was written"
+    return [
+        Problem(said, prepared.source.path),
+        *(
+            Problem(each.reason, Path(each.place.path), each.place.line, each.place.field)
+            for each in found.listed
+        ),
+        *(Problem(f"{count} more: {reason}") for reason, count in found.more.items()),
+    ]
+
+
+def _document(prepared: Prepared) -> dict[str, Any]:
+    found = prepared.findings
+    return {
+        "import": str(prepared.import_id),
+        "kind": prepared.importer.name,
+        "path": str(prepared.source.path),
+        "records": found.read,
+        "cases": prepared.cases,
+        "sources": [each._asdict() for each in prepared.source.files],
+        "written": [
+            {"path": str(each.path), "bytes": each.bytes, "sha256": each.sha256}
+            for each in prepared.files
+        ],
+        "remarks": found.remarks,
+        "not_mapped_count": found.not_mapped.count,
+        "not_mapped": [
+            {**each.place._asdict(), "reason": each.reason} for each in found.not_mapped.listed
+        ],
+        "more_not_mapped": dict(found.not_mapped.more),
+    }
+
+
+def _tell(prepared: Prepared) -> None:
+    found = prepared.findings
+    for each in found.not_mapped.listed[:_SHOWN]:
+        say(f"not mapped: {one_line(shortened(f'{each.place}: {each.reason}', _LONGEST))}")
+    more = found.not_mapped.count - _SHOWN
+    if more > 0:
+        most = "all" if found.not_mapped.count <= MOST_LISTED else f"the first {MOST_LISTED}"
+        say(f"not mapped: {more:,} more; --json lists {most}, and counts the rest by reason")
+    for remark in found.remarks:
+        say(one_line(remark))
+    records = f"{found.read:,} {'record' if found.read == 1 else 'records'}"
+    say(f"{records} read, {plural(prepared.cases, 'case')} written")
+    for file in prepared.files:
+        say(f"written: {one_line(file.path)}")
+    say(f"on record: failproof-es audit {prepared.import_id}")
+    for name in CONFIGURATIONS.values():
+        for path in (file.path for file in prepared.files if file.path.name == name):
+            say(f"next: failproof-es start {one_line(path)}")

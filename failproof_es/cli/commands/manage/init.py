@@ -1,0 +1,214 @@
+"""`init`: a configuration, a suite and a CI file for a new project."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from failproof_es.cli.app.program import Command
+from failproof_es.cli.rendering.output import say, write_file
+from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.configuration.providers import PROVIDERS, rules_of
+from failproof_es.dialects.registry import names as dialect_names
+from failproof_es.engine.planning.new_project import (
+    CI,
+    CONFIGURATION,
+    DEFAULT_MODELS,
+    Answers,
+    files_of,
+    is_name,
+    key_variables,
+)
+from failproof_es.problems import InvalidInput, Problem, Problems
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_DEFAULTS = {"name": "my-evaluation", "provider": "local", "suite": "failproof", "ci": "none"}
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.option("--name", metavar="NAME", help="The name of the run and of its suite.")
+@click.option("--provider", metavar="NAME", help="Who answers: local, openai, ...")
+@click.option("--model", metavar="NAME", help="The exact name of the model.")
+@click.option("--base-url", metavar="URL", help="The model's server.")
+@click.option(
+    "--api-key-env", metavar="VARIABLE", help="The environment variable that holds the key."
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the provider, such as region=us-east-1. May be repeated.",
+)
+@click.option("--suite", metavar="DIALECT", help="What the cases are written in.")
+@click.option("--ci", metavar="SYSTEM", help="github, gitlab or none.")
+@click.option("--yes", is_flag=True, help="Ask nothing: the defaults for all that is not given.")
+@click.option("--force", is_flag=True, help="Replace files that are there.")
+def init(
+    folder: Path,
+    name: str | None,
+    provider: str | None,
+    model: str | None,
+    base_url: str | None,
+    api_key_env: str | None,
+    options: tuple[str, ...],
+    suite: str | None,
+    ci: str | None,
+    yes: bool,
+    force: bool,
+) -> None:
+    """Write a configuration, a suite and a CI file into FOLDER, which run as they are.
+
+    Asks five questions, but for what is given as an option. Nothing is sent, and no file that is
+    there is replaced without --force.
+    """
+    given = {"name": name, "provider": provider, "model": model, "suite": suite, "ci": ci}
+    _check(given, api_key_env)
+    missing = [each for each in given if given[each] is None]
+    if missing and yes:
+        answers = _by_default(given, base_url, api_key_env, _options(options))
+    elif not missing:
+        answers = _answers(given, base_url, api_key_env, _options(options))
+    elif _at_a_terminal():
+        answers = _asked(given, base_url, api_key_env, _options(options))
+    else:
+        flags = ", ".join(f"--{each}" for each in missing)
+        raise InvalidInput.because(
+            f"nobody can be asked here: this is no terminal, and {flags} "
+            f"{'is' if len(missing) == 1 else 'are'} missing",
+            remedy="name them, or take the defaults with --yes",
+        )
+    _write(answers, folder, force=force)
+
+
+def _at_a_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _check(given: dict[str, str | None], api_key_env: str | None) -> None:
+    """Raises `InvalidInput` with every answer that is none."""
+    problems = Problems()
+    if (name := given["name"]) is not None and not is_name(name):
+        said = "is no name: letters, digits, dot, dash and underscore, up to 100"
+        problems.error(said, field="--name")
+    known = {"provider": PROVIDERS.names(), "suite": dialect_names(), "ci": list(CI)}
+    for each, names in known.items():
+        if (value := given[each]) is not None and value not in names:
+            problems.error(
+                f"there is no {value!r}", field=f"--{each}", remedy=f"there are: {', '.join(names)}"
+            )
+    if api_key_env is not None and not _VARIABLE.match(api_key_env):
+        remedy = "name the variable that holds the key, never the key itself"
+        problems.error("is no name of a variable", field="--api-key-env", remedy=remedy)
+    problems.raise_errors()
+
+
+def _options(given: Sequence[str]) -> dict[str, str]:
+    found = dict(each.split("=", 1) for each in given if "=" in each)
+    if wrong := [each for each in given if "=" not in each]:
+        raise InvalidInput(
+            [Problem(f"--option {each!r}: write it as NAME=VALUE") for each in wrong]
+        )
+    return found
+
+
+def _by_default(
+    given: dict[str, str | None],
+    base_url: str | None,
+    api_key_env: str | None,
+    options: dict[str, str],
+) -> Answers:
+    filled = {each: value or _DEFAULTS.get(each) for each, value in given.items()}
+    filled["model"] = filled["model"] or DEFAULT_MODELS.get(str(filled["provider"]))
+    if filled["model"] is None:
+        said = f"the provider {filled['provider']!r} has no default model"
+        raise InvalidInput([Problem(said, field="--model", remedy="name one")])
+    return _answers(filled, base_url, api_key_env, options)
+
+
+def _answers(
+    given: dict[str, str | None],
+    base_url: str | None,
+    api_key_env: str | None,
+    options: dict[str, str],
+) -> Answers:
+    name, provider, model, suite, ci = (str(given[each]) for each in given)
+    return Answers(name, provider, model, suite, ci, base_url, api_key_env, options)
+
+
+def _asked(
+    given: dict[str, str | None],
+    base_url: str | None,
+    api_key_env: str | None,
+    options: dict[str, str],
+) -> Answers:
+    """What is missing, asked at the terminal."""
+    name = given["name"] or click.prompt(
+        "1. Name of the run", default=_DEFAULTS["name"], value_proc=_name, err=True
+    )
+    provider = given["provider"] or _choice("2. Provider", PROVIDERS.names(), _DEFAULTS["provider"])
+    asked = rules_of(provider)
+    default = DEFAULT_MODELS.get(provider)
+    model = given["model"] or click.prompt("3. Model, its exact name", default=default, err=True)
+    if base_url is None and "base_url" in asked.needs:
+        base_url = click.prompt("   Base URL of its server", err=True)
+    if api_key_env is None and "api_key_env" in asked.takes:
+        variable = asked.default_key_variable(base_url) or ""
+        said = "   Environment variable of the key" + ("" if variable else " (or nothing)")
+        api_key_env = click.prompt(said, default=variable, value_proc=_variable, err=True) or None
+    suite = given["suite"] or _choice("4. Kind of suite", dialect_names(), _DEFAULTS["suite"])
+    ci = given["ci"] or _choice("5. CI", list(CI), _DEFAULTS["ci"])
+    return Answers(name, provider, model, suite, ci, base_url, api_key_env, options)
+
+
+def _choice(question: str, names: Sequence[str], default: str) -> str:
+    chosen: str = click.prompt(question, type=click.Choice(names), default=default, err=True)
+    return chosen
+
+
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise click.BadParameter("letters, digits, dot, dash and underscore, up to 100")
+    return text
+
+
+def _variable(text: str) -> str:
+    if text and not _VARIABLE.match(text):
+        raise click.BadParameter("name the variable that holds the key, never the key itself")
+    return text
+
+
+def _write(answers: Answers, folder: Path, *, force: bool) -> None:
+    files = files_of(answers)
+    there = [folder / each for each in files if (folder / each).exists()]
+    if there and not force:
+        remedy = "choose another folder, or replace it with --force"
+        raise InvalidInput([Problem("is there already", each, remedy=remedy) for each in there])
+    _require_valid(files[CONFIGURATION], folder)
+    for path, content in files.items():
+        write_file(folder / path, [content])
+        say(f"written: {one_line(folder / path)}")
+    for variable in key_variables(answers):
+        say(f"before a run: put the key into the environment variable {one_line(variable)}")
+    place = "" if folder == Path() else f"cd {folder} && "
+    say(f"next: {one_line(place)}failproof-es start {CONFIGURATION}")
+
+
+def _require_valid(configuration: bytes, folder: Path) -> None:
+    """Raises `InvalidInput` where the answers make no configuration."""
+    with TemporaryDirectory(prefix="failproof-es-init-") as aside:
+        path = Path(aside) / CONFIGURATION
+        path.write_bytes(configuration)
+        try:
+            load_configuration(path)
+        except InvalidInput as error:
+            place = folder / CONFIGURATION
+            raise InvalidInput([replace(each, path=place) for each in error.problems]) from None

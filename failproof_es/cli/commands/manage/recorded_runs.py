@@ -1,0 +1,104 @@
+"""`import` of runs that other tools recorded: what was imported, and what does not map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.program import session
+from failproof_es.cli.rendering.output import Format, print_json, say
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.cli.rendering.signing_trouble import report_signing_error
+from failproof_es.core.run import imported_from
+from failproof_es.engine.imports.importing import ImportOutcome, import_run
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.recorded_runs.kinds import READERS
+from failproof_es.support import event_loop
+from failproof_es.support.plurals import plural
+
+_SHOWN = 20
+_LONGEST = 300
+
+
+def is_recorded_run(kind: str) -> bool:
+    """Whether a kind of import is of recorded runs, not of cases."""
+    return kind in READERS
+
+
+def import_recorded_run(
+    kind: str, path: Path, given: dict[str, Any], *, again: bool, output_format: Format
+) -> None:
+    """Import the run in `path`. `given` are options of imports of cases: none may be set.
+
+    Raises `InvalidInput`.
+    """
+    wrong = [
+        Problem(f"{name}: a recorded run takes none", field=name)
+        for name, value in given.items()
+        if value
+    ]
+    if wrong:
+        raise InvalidInput(wrong)
+    source = READERS[kind](path)
+    with session().open_store() as store, CheckpointSigner(store) as keeper:
+        outcome = event_loop.run(import_run(source, store, again=again))
+    report_signing_error(keeper)
+    if output_format is Format.JSON:
+        print_json(as_json(outcome))
+    else:
+        _tell(outcome)
+    if not outcome.run.intact or keeper.changed is not None:
+        click.get_current_context().exit(ExitCode.FAILED)
+
+
+def as_json(outcome: ImportOutcome) -> dict[str, Any]:
+    """What was imported, with everything that does not map."""
+    imported, run = outcome.imported, outcome.run
+    return {
+        "run_id": str(run.run_id),
+        "run_number": run.run_number,
+        "name": run.name,
+        "status": run.status,
+        "already_imported": outcome.already,
+        "kind": imported.kind,
+        "tool": imported.tool,
+        "tool_version": imported.tool_version,
+        "source_sha256": imported.source_sha256,
+        "files": [each.model_dump() for each in imported.files],
+        "began_at": imported.began_at,
+        "ended_at": imported.ended_at,
+        "answers": imported.answers,
+        "absent": imported.absent,
+        "counts": run.counts.model_dump(),
+        "not_mapped": [each.model_dump() for each in imported.unmapped],
+    }
+
+
+def _tell(outcome: ImportOutcome) -> None:
+    imported, run = outcome.imported, outcome.run
+    for each in imported.unmapped[:_SHOWN]:
+        told = f"{each.what}: {each.why} (first: {each.first}; {each.count:,} in all)"
+        say(f"not mapped: {one_line(shortened(told, _LONGEST))}")
+    if (more := len(imported.unmapped) - _SHOWN) > 0:
+        say(f"not mapped: {more:,} more; --json lists all")
+    named = f"run {run.run_number} {one_line(run.name)}"
+    if outcome.already:
+        say(
+            f"this source is on record already: {named}, {imported_from(imported)}; nothing was "
+            "recorded. --again imports it once more, as another run"
+        )
+        return
+    counts = run.counts
+    click.echo(f"{named}: {plural(imported.answers, 'answer')} {one_line(imported_from(imported))}")
+    click.echo(
+        f"{counts.scored:,} scored by checks here, {counts.abandoned:,} without a score; "
+        "no model was asked"
+    )
+    if imported.absent:
+        said = plural(imported.absent, "planned evaluation")
+        say(f"{said} without an answer in the source: each is recorded as that")
+    say(f"next: failproof-es show {run.run_number}, failproof-es replay {run.run_number}")

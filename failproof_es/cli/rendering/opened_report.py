@@ -1,0 +1,43 @@
+"""`start --open`: writes the report of a run that has ended, and opens it in a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.written_files import write_recorded
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.store import Store
+
+
+def open_report(store: Store, run: RecordedRun) -> None:
+    """Write the report as `report` does, say where, and open it where there is a browser.
+
+    Raises `InvalidInput` where it cannot be written.
+    """
+    from failproof_es.report.formats.documents import document_of, file_name
+
+    name, pieces = document_of(run.connection, [run.run_id], "html")
+    path = Path(file_name(name, "html")).absolute()
+    write_recorded(store, [run.run_id], "report", path, pieces)
+    if _has_screen() and _opened(path.as_uri()):
+        say(f"the report is {path}")
+    else:
+        say(f"the report is {path}; there is no browser here to open it in")
+
+
+def _has_screen() -> bool:
+    """Whether a browser can open a window: one in the terminal would take the place of the run."""
+    if sys.platform == "darwin" or os.environ.get("BROWSER"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _opened(url: str) -> bool:
+    try:
+        return webbrowser.open(url)
+    except (webbrowser.Error, OSError):
+        return False

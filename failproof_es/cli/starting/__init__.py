@@ -1,0 +1,1 @@
+"""What commands that start a run have beside: which part they ask, telemetry, missing models."""

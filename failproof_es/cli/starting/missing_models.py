@@ -1,0 +1,26 @@
+"""Installs the models that a run needs and that can be installed by name, before it starts."""
+
+from __future__ import annotations
+
+from failproof_es.cli.rendering.output import say
+from failproof_es.configuration.schema import Configuration
+from failproof_es.models.provider_type import ModelInstaller, provider_type
+from failproof_es.support.extras import EXTRAS, require
+
+
+def install_missing(configuration: Configuration) -> None:
+    """Install each, and say so first. Raises `InvalidInput` where one cannot be installed."""
+    judges = [
+        *(configuration.judges or ()),
+        *([configuration.judge] if configuration.judge else ()),
+    ]
+    for model in (*configuration.models, *judges):
+        provider = provider_type(model.provider)
+        if not isinstance(provider, ModelInstaller):
+            continue
+        missing = {each.name: each for each in provider.installable() if not each.installed}
+        if model.model in missing:
+            if model.provider in EXTRAS:
+                require(model.provider, f"the model {model.model}")
+            say(f"installing {model.model} ({missing[model.model].source}, once) …")
+            provider.install(model.model)

@@ -1,0 +1,84 @@
+"""Options of `start` and `validate` that choose what is asked: a part, and what is reused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+import click
+import orjson
+
+_OPTIONS = (
+    click.option(
+        "--limit",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Ask only the first N cases.",
+    ),
+    click.option(
+        "--sample",
+        type=click.IntRange(min=1, max=1_000_000),
+        metavar="N",
+        help="Ask only N cases, drawn by a hash of the seed and each case's id.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0, max=2**63 - 1),
+        metavar="S",
+        help="The seed of the sample; 0 unless given.",
+    ),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="PATTERN",
+        help="Ask only cases that match id:GLOB, tag:GLOB or suite:GLOB. May be repeated.",
+    ),
+    click.option(
+        "--exclude",
+        multiple=True,
+        metavar="PATTERN",
+        help="Leave out cases that match id:GLOB, tag:GLOB or suite:GLOB. May be repeated.",
+    ),
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        metavar="KEY",
+        help="Ask only the model with this key, or those that a glob fits. May be repeated.",
+    ),
+)
+_REUSE = click.option(
+    "--reuse",
+    metavar="RUN",
+    help="Carry over from RUN what it scored with the very same requests, byte for byte.",
+)
+_PATHS = {
+    "reuse": "reuse.from_run",
+    **{
+        name: f"selection.{name}"
+        for name in ("limit", "sample", "seed", "only", "exclude", "models")
+    },
+}
+"""The place of each option in the configuration."""
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options. The command gets them as entries of its `settings`."""
+
+    @wraps(command)
+    def with_settings(*arguments: Any, settings: tuple[str, ...], **given: Any) -> Any:
+        chosen = {name: given.pop(name) for name in _PATHS}
+        return command(*arguments, settings=(*settings, *as_settings(chosen)), **given)
+
+    decorated: Callable[..., Any] = with_settings
+    for option in (_REUSE, *reversed(_OPTIONS)):
+        decorated = option(decorated)
+    return decorated
+
+
+def as_settings(chosen: dict[str, Any]) -> Iterator[str]:
+    """The same as `--set` says it: `selection.limit=5`. What was not given is left out."""
+    for name, value in chosen.items():
+        if value is not None and value != ():
+            yield f"{_PATHS[name]}={orjson.dumps(value).decode()}"

@@ -1,0 +1,63 @@
+"""`--otlp` of the commands that drive a run: its telemetry, sent while it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from failproof_es.cli.rendering.output import say
+from failproof_es.support import extras
+
+if TYPE_CHECKING:
+    from failproof_es.exports.otel.beside import TelemetryBeside
+    from failproof_es.store.store import Store
+
+
+def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--otlp` and `--otel-content`, as the parameters `otlp` and `otel_content`."""
+    content = click.option(
+        "--otel-content",
+        is_flag=True,
+        help="With --otlp: send prompts, answers and reasons, too.",
+    )
+    endpoint = click.option(
+        "--otlp",
+        metavar="URL",
+        help="Send OpenTelemetry spans and evaluation results to this collector while the run "
+        "goes, by a process of its own. Its headers come from OTEL_EXPORTER_OTLP_HEADERS.",
+    )
+    return endpoint(content(command))
+
+
+def require_telemetry(otlp: str | None, otel_content: bool, *, detach: bool) -> None:
+    """Raise `UsageError` or `InvalidInput` unless telemetry that is asked for can be sent."""
+    if otel_content and otlp is None:
+        raise click.UsageError("--otel-content is for --otlp: give both, or none")
+    if otlp is None:
+        return
+    if detach:
+        raise click.UsageError(
+            "--detach leaves at once, and what sends telemetry would end with that: "
+            "`failproof-es export RUN --shape otel` sends it afterwards"
+        )
+    extras.require("otel", "--otlp")
+    from failproof_es.exports.otel.endpoint import require_endpoint
+
+    require_endpoint(otlp, "--otlp")
+
+
+@contextmanager
+def telemetry_beside(
+    store: Store, otlp: str | None, otel_content: bool
+) -> Iterator[TelemetryBeside | None]:
+    """What sends telemetry, if it is asked for; it begins once there is a run."""
+    if otlp is None:
+        yield None
+        return
+    from failproof_es.exports.otel.beside import TelemetryBeside
+
+    with TelemetryBeside(store.auditor_url, otlp, say, content=otel_content) as beside:
+        yield beside

@@ -1,0 +1,150 @@
+"""`watch`: validates and runs a small sample at every change of a configuration or its suites."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from failproof_es.cli.app.errors import report
+from failproof_es.cli.app.options import settings_option
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.output import say
+from failproof_es.cli.starting.selection_options import selection_options
+from failproof_es.cli.watching.watched_files import Stamp, changed, named_files, stamps
+from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.problems import InvalidInput
+from failproof_es.store.environment import DATABASE_URL
+from failproof_es.support.plurals import plural
+
+SAMPLE = 5
+"""How many cases each run asks, unless something else is chosen."""
+_LOOK_S = 0.3
+_PREFIX = "watch-"
+_OF_THE_RUN = ("test_run.name=", "test_run.id=")
+
+
+@click.command(cls=Command)
+@click.argument("config", type=click.Path(path_type=Path))
+@settings_option
+@selection_options
+def watch(config: Path, settings: tuple[str, ...]) -> None:
+    """Run a small sample of CONFIG now, and at every change of it or its suites.
+
+    Each run is recorded like any other. Its name begins with `watch-`. It asks a sample of 5
+    cases, unless the configuration or an option chooses otherwise. A broken file prints its
+    errors, and the next change is waited for.
+
+    Files are looked at several times a second. One that changes during a run begins another run.
+    Ctrl-C ends it: a run that goes on is paused first.
+    """
+    _Watch(config, settings).go_on()
+
+
+class _Watch:
+    """Runs again and again until a signal."""
+
+    def __init__(self, config: Path, settings: tuple[str, ...]) -> None:
+        self._config = config
+        self._settings = settings
+        self._stop = threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._known: dict[Path, Stamp | None] = {}
+        """The files as they were before the last round."""
+        self._loaded: LoadedConfiguration | None = None
+        """The last configuration without an error."""
+
+    def go_on(self) -> None:
+        """Until SIGINT or SIGTERM. Raises `InvalidInput` where there is nothing to watch."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        loaded = self._load(first=True)
+        while not self._stop.is_set():
+            if loaded is not None:
+                self._run(loaded)
+            if not self._stop.is_set():
+                say(f"watching {plural(len(self._known), 'file')}; Ctrl-C ends it")
+                self._wait()
+            if not self._stop.is_set():
+                loaded = self._load()
+        say("no longer watching")
+
+    def _on_signal(self, number: int, _: object) -> None:
+        """Stop; the run that goes on gets the same signal, and pauses."""
+        self._stop.set()
+        if self._child is not None:
+            with suppress(ProcessLookupError):
+                self._child.send_signal(number)
+
+    def _load(self, *, first: bool = False) -> LoadedConfiguration | None:
+        """The configuration as it is now. What is wrong with it is said, and `None` returned."""
+        before = list(self._known) or [self._config]
+        self._known = stamps(before)
+        try:
+            loaded = load_configuration(self._config, self._settings)
+        except InvalidInput as error:
+            if first and not self._config.exists():
+                raise
+            report(error, debug=False, command="watch")
+            return None
+        self._loaded = loaded
+        self._known = stamps(list(named_files(loaded)))
+        return loaded
+
+    def _run(self, loaded: LoadedConfiguration) -> None:
+        """Start a run of a sample, and wait for its end."""
+        named = loaded.configuration.test_run
+        settings = [each for each in self._settings if not each.startswith(_OF_THE_RUN)]
+        settings.append(f"test_run.name={_PREFIX}{named.name}")
+        if named.id is not None:  # no two runs have one id
+            settings.append("test_run.id=null")
+        chosen = loaded.configuration.selection
+        if chosen.limit is None and chosen.sample is None:
+            settings.append(f"selection.sample={SAMPLE}")
+        arguments = [word for each in settings for word in ("--set", each)]
+        variables = dict(os.environ)
+        if (url := session().database_url) is not None:
+            # Not as an argument: every user can read arguments, and it may hold a password.
+            variables[DATABASE_URL] = url
+        here = {"", str(Path.cwd())}
+        safe = [] if sys.path and sys.path[0] in here else ["-P"]
+        sys.stdout.flush()
+        self._child = subprocess.Popen(
+            [
+                *(sys.executable, *safe, "-m", "failproof_es.cli", "start", str(self._config)),
+                *("--quiet", *arguments),
+            ],
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for this process, which passes it on once
+        )
+        try:
+            if self._stop.is_set():  # the signal came before there was anybody to tell
+                self._child.terminate()
+            self._child.wait()
+        finally:
+            self._child = None
+
+    def _wait(self) -> None:
+        """Until a file changed and none changes any more, or until a signal."""
+        noticed: dict[Path, Stamp | None] | None = None
+        while not self._stop.wait(_LOOK_S):
+            now = stamps(self._files_now())
+            if not (others := changed(self._known, now)):
+                noticed = None
+            elif now == noticed:
+                say(f"changed: {', '.join(map(str, others))}")
+                return
+            else:
+                noticed = now
+
+    def _files_now(self) -> list[Path]:
+        """The known files, and those that are there by now where the configuration says."""
+        named = () if self._loaded is None else named_files(self._loaded)
+        return list(dict.fromkeys((*self._known, *named)))

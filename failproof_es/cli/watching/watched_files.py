@@ -1,0 +1,58 @@
+"""The files that decide what a run asks, and whether one of them changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.dialects import case_files
+from failproof_es.dialects.registry import dialect_named, names
+from failproof_es.problems import InvalidInput
+
+Stamp = tuple[int, int, int]
+"""A file's time of change in nanoseconds, its size, and its inode."""
+
+
+def named_files(loaded: LoadedConfiguration) -> Iterator[Path]:
+    """The configuration, its case files and its price file, as far as they are there now."""
+    yield loaded.path
+    prompts, prices = loaded.configuration.prompts, loaded.configuration.prices
+    for path in [prompts.path] if isinstance(prompts.path, str) else prompts.path or []:
+        try:
+            yield from case_files(path, _suffixes(prompts.dialect), loaded.folders)
+        except InvalidInput:  # the run that is begun says what is wrong
+            continue
+    if prices.file is not None:
+        named = Path(prices.file).expanduser()
+        yield from (folder / named for folder in loaded.folders[:2])
+
+
+def _suffixes(dialect: str | None) -> list[str]:
+    """How the names of case files end, of one dialect or of all that can be loaded."""
+    found: dict[str, None] = {}
+    for name in names() if dialect is None else [dialect]:
+        with suppress(InvalidInput):
+            found.update(dict.fromkeys(dialect_named(name).suffixes))
+    return list(found) or [""]
+
+
+def stamps(files: Iterator[Path] | list[Path]) -> dict[Path, Stamp | None]:
+    """Each file with what changes when it is written; `None` where it is not there."""
+    found: dict[Path, Stamp | None] = {}
+    for file in files:
+        try:
+            told = os.stat(file)  # noqa: PTH116 - a dangling link raises, as a missing file
+        except OSError:
+            found[file] = None
+        else:
+            found[file] = told.st_mtime_ns, told.st_size, told.st_ino
+    return found
+
+
+def changed(before: Mapping[Path, Stamp | None], now: Mapping[Path, Stamp | None]) -> list[Path]:
+    """The files that are new, gone or written since, in order."""
+    every = dict.fromkeys((*before, *now))
+    return sorted(each for each in every if before.get(each) != now.get(each))

@@ -1,0 +1,161 @@
+"""`init`: what it writes runs as it is, whatever is chosen, and nothing is overwritten."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import click.testing
+import pytest
+from ruamel.yaml import YAML
+
+from failproof_es.cli.commands.manage import init as command
+from failproof_es.configuration.loading import load_configuration
+from failproof_es.configuration.providers import PROVIDERS
+from failproof_es.dialects import dialect_named, names
+from failproof_es.engine.planning.new_project import CI, CONFIGURATION, Answers, files_of
+from failproof_es.problems import Problems
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke
+
+NEEDED: dict[str, dict[str, Any]] = {
+    "openai": {"base_url": "http://127.0.0.1:9/v1"},
+    "azure": {"base_url": "https://mine.openai.azure.com", "api_key_env": "AZURE_KEY"},
+    "openai-sdk": {"base_url": "http://127.0.0.1:9/v1"},
+    "openai-responses-sdk": {"base_url": "http://127.0.0.1:9/v1"},
+    "anthropic-sdk": {"base_url": "http://127.0.0.1:9"},
+    "bedrock": {"options": {"region": "us-east-1"}},
+    "vertex": {"options": {"project": "my-project-1", "location": "global"}},
+}
+"""What an entry has to say beside provider and model."""
+
+
+def flags(provider: str, dialect: str, ci: str = "none") -> list[str]:
+    needed = NEEDED.get(provider, {})
+    given = ["--name", "mine", "--provider", provider, "--suite", dialect, "--ci", ci]
+    given += ["--model", "smollm2" if provider == "local" else "m-1"]
+    for name in ("base_url", "api_key_env"):
+        given += [f"--{name.replace('_', '-')}", needed[name]] if name in needed else []
+    for name, value in needed.get("options", {}).items():
+        given += ["--option", f"{name}={value}"]
+    return given
+
+
+def initiated(folder: Path, *arguments: str, **more: Any) -> click.testing.Result:
+    return invoke("", "init", *arguments, cwd=folder, **more)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS.names())
+def test_each_choice_makes_a_configuration_and_a_suite_that_are_valid(
+    tmp_path: Path, provider: str
+) -> None:
+    for dialect in names():
+        for ci in CI:
+            model = "smollm2" if provider == "local" else "m-1"
+            answers = Answers("mine", provider, model, dialect, ci, **NEEDED.get(provider, {}))
+            files = files_of(answers)
+            for path, content in files.items():
+                (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / path).write_bytes(content)
+            loaded = load_configuration(tmp_path / CONFIGURATION).configuration
+            problems = Problems()
+            suite = str(loaded.prompts.path)
+            assert list(dialect_named(dialect).load([tmp_path / suite], problems))
+            assert problems.found == [] and suite in files
+            if (written := CI[ci]) is not None:
+                assert YAML(typ="safe").load(files[written].decode())
+
+
+@pytest.mark.parametrize(("provider", "dialect"), [*zip(PROVIDERS.names(), cycle(names()))])
+def test_what_was_written_is_valid_for_the_program(
+    store: Store, tmp_path: Path, provider: str, dialect: str
+) -> None:
+    assert initiated(tmp_path, *flags(provider, dialect)).exit_code == 0
+    keys = {
+        rules.default_key_variable(None): "a-key-of-16-or-more"
+        for rules in map(PROVIDERS.load, PROVIDERS.names())
+        if rules.default_key_variable(None)
+    }
+    keys["AZURE_KEY"] = "a-key-of-16-or-more"
+    done = invoke(store.url, "validate", CONFIGURATION, "--offline", cwd=tmp_path, **keys)
+    assert done.exit_code == 0, done.stderr
+
+
+def test_a_new_project_runs(store: Store, mock_url: str, tmp_path: Path) -> None:
+    given = flags("openai", "failproof")
+    given[given.index("--base-url") + 1] = mock_url
+    given[given.index("--model") + 1] = "mock"
+    assert initiated(tmp_path, *given).exit_code == 0
+    done = invoke(store.url, "start", CONFIGURATION, "--quiet", cwd=tmp_path)
+    assert "completed" in done.output + done.stderr
+
+
+def test_a_class_of_ones_own_runs(store: Store, tmp_path: Path) -> None:
+    assert initiated(tmp_path, *flags("python", "failproof")).exit_code == 0
+    done = invoke(store.url, "start", CONFIGURATION, "--quiet", cwd=tmp_path)
+    assert "completed" in done.output + done.stderr, done.output
+
+
+def test_the_defaults_need_nothing(tmp_path: Path) -> None:
+    done = initiated(tmp_path, "new", "--yes")
+    assert done.exit_code == 0, done.stderr
+    loaded = load_configuration(tmp_path / "new" / CONFIGURATION).configuration
+    assert (loaded.models[0].provider, loaded.models[0].model) == ("local", "smollm2")
+
+
+def test_nothing_is_overwritten_unless_told(tmp_path: Path) -> None:
+    (tmp_path / CONFIGURATION).write_text("mine")
+    refused = initiated(tmp_path, "--yes")
+    assert refused.exit_code == 2 and "run.yaml: is there already" in refused.stderr
+    assert (tmp_path / CONFIGURATION).read_text() == "mine"
+    assert [each.name for each in tmp_path.iterdir()] == [CONFIGURATION]
+    assert initiated(tmp_path, "--yes", "--force").exit_code == 0
+    assert (tmp_path / CONFIGURATION).read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--name, --provider, --model, --suite, --ci are missing"),
+        (("--name", "a", "--provider", "local", "--model", "m", "--ci", "none"), "--suite is"),
+        (("--yes", "--provider", "openai"), "--model: the provider 'openai' has no default model"),
+        (("--yes", "--provider", "opnai"), "--provider: there is no 'opnai'"),
+        (("--yes", "--suite", "x", "--ci", "y"), "--ci: there is no 'y'"),
+        (("--yes", "--name", "../up"), "--name: is no name"),
+        (("--yes", "--name", "a/b"), "--name: is no name"),
+        (("--yes", "--option", "x"), "write it as NAME=VALUE"),
+        (("--yes", "--provider", "openai", "--model", "m"), "base_url: is missing"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_told_and_nothing_is_written(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = initiated(tmp_path, *arguments)
+    assert done.exit_code == 2 and said in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_is_never_written_nor_repeated(tmp_path: Path) -> None:
+    done = initiated(tmp_path, "--yes", "--api-key-env", "sk-proj-1234567890")
+    assert done.exit_code == 2 and "1234567890" not in done.output + done.stderr
+
+
+def test_five_questions_at_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_at_a_terminal", lambda: True)
+    answers = (
+        "no name!",
+        "mine",
+        "openai",
+        "m-1",
+        "http://127.0.0.1:9/v1",
+        "sk-1",
+        "",
+        "",
+        "github",
+    )
+    done = initiated(tmp_path, answers="\n".join(answers) + "\n")
+    assert done.exit_code == 0, done.stderr
+    loaded = load_configuration(tmp_path / CONFIGURATION).configuration
+    assert (loaded.test_run.name, loaded.models[0].api_key_env) == ("mine", None)
+    assert (tmp_path / ".github/workflows/failproof-es.yml").exists()
