@@ -26,7 +26,13 @@ from tests.benchmarks.scale import __main__ as scale
 from tests.benchmarks.scale import curve
 from tests.conftest import create_database, drop_database
 
-MAY_BE_NOTHING = {"rebuild-cores", "cpu-per-evaluation", "coordination"}
+MAY_BE_NOTHING = {
+    "rebuild-cores",
+    "cpu-per-evaluation",
+    "coordination",
+    "console-viewers",
+    "console-viewers-throughput",
+}
 """Differences of two measurements: of so little, one is not always more than the other."""
 
 
