@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 Severity = Literal["error", "warning", "remark"]
 """What stops a run; what is likely a mistake and does not; what is only to be known."""
@@ -101,6 +101,29 @@ class Problems:
         """Raise `InvalidInput` with every error found, if there is any."""
         if errors := self.errors:
             raise InvalidInput(errors)
+
+
+def shown_value(
+    value: Any, *, nothing: str = "null", mapping: str = "an object", longest: int = 40
+) -> str:
+    """A wrong value for an error message: short, on one line, in the words of its file's format.
+
+    `nothing` and `mapping` are what the format calls an absent value and an object. Never raises.
+    """
+    match value:
+        case None:
+            return nothing
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return mapping
+        case list():
+            return "a list"
+        case int() if value.bit_length() > 64:  # Python refuses to write one of thousands of digits
+            return f"a number of {value.bit_length()} bits"
+        case _:
+            text = repr(value) if isinstance(value, str | int | float) else str(value)
+            return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 class InvalidInput(Exception):

@@ -24,6 +24,8 @@ _STEP = re.compile(r"\.?([^.\[\]=\s]+)|\[(\d{1,6})\]")
 _LARGEST = 1_000_000
 _CASES = frozenset({".jsonl", ".ndjson", ".csv", ".tsv"})
 DEEPEST = 50
+_MOST_DIGITS = 100
+"""Of a whole number in any notation: Python converts, and writes, only so many."""
 
 
 @dataclass(slots=True)
@@ -157,8 +159,15 @@ def _value(path: Path, node: Node, at: Location, tree: YamlTree, problems: Probl
     if isinstance(node, ScalarNode):
         try:
             return _scalar(node)
-        except ValueError:  # thousands of digits, for one
-            return str(node.value)
+        except OverflowError:
+            problems.error(
+                f"is a number of more than {_MOST_DIGITS} digits",
+                path=path, line=node.start_mark.line + 1,
+                field=dotted(at) if tree.quoting else None, remedy="write it in quotes",
+            )  # fmt: skip
+        except ValueError:  # what looks like a number and is none
+            pass
+        return str(node.value)
     raise TypeError(f"{type(node).__name__} is not YAML this reader knows")
 
 
@@ -193,7 +202,10 @@ def _scalar(node: ScalarNode) -> Any:
         case "bool":
             return text.lower() == "true"
         case "int":
-            return int(text.replace("_", ""), 0 if text.lower().startswith(("0x", "0o")) else 10)
+            digits = text.replace("_", "")
+            if len(digits) > _MOST_DIGITS:
+                raise OverflowError
+            return int(digits, 0 if digits.lower().startswith(("0x", "0o")) else 10)
         case "float":
             return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
         case _:

@@ -13,6 +13,7 @@ from typing import Any
 
 from failproof_es.dialects.kit.unknown_keys import is_own, remedy_for
 from failproof_es.dialects.kit.yaml_documents import Location
+from failproof_es.problems import shown_value
 
 TASK_TEXTS = ("task_id", "question", "incorrect_direction")
 ANSWER_TEXTS = ("most_expected", "good_answer", "pass_option")
@@ -24,7 +25,6 @@ FIELDS = (*TASK_TEXTS, EXPECTED, *OPTIONAL_TEXTS, *ANSWER_TEXTS)
 """Every name that means something in a task, wherever it does."""
 _TASK_KEYS = (*TASK_TEXTS, EXPECTED, *OPTIONAL_TEXTS)
 _BETWEEN = "\n\n"
-_LONGEST_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +146,4 @@ def _without_answers(document: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _shown(value: Any) -> str:
-    """A wrong value, short enough for an error message."""
-    match value:
-        case None:
-            return "empty"
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return "a mapping"
-        case list():
-            return "a list"
-        case _:
-            text = repr(value)
-            return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
+    return shown_value(value, nothing="empty", mapping="a mapping")

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from failproof_es.problems import shown_value
+
 
 class EarlierMessage(BaseModel):
     """A message that stands before the prompt in the conversation."""
@@ -63,32 +65,16 @@ def _said(kind: str, value: Any, context: Mapping[str, Any]) -> str:
         case "missing":
             return "the field is required and missing"
         case "literal_error":
-            return f"must be {context['expected']}, is {_shown(value)}"
+            return f"must be {context['expected']}, is {shown_value(value)}"
         case "string_type":
-            return f"must be a string, is {_shown(value)}"
+            return f"must be a string, is {shown_value(value)}"
         case "dict_type":
-            return f"must be an object whose values are strings, is {_shown(value)}"
+            return f"must be an object whose values are strings, is {shown_value(value)}"
         case "list_type":
-            return f"must be a list of strings, is {_shown(value)}"
+            return f"must be a list of strings, is {shown_value(value)}"
         case "model_type" | "model_attributes_type":
-            return f"must be an object with `role` and `content`, is {_shown(value)}"
+            return f"must be an object with `role` and `content`, is {shown_value(value)}"
         case "extra_forbidden":
             return "is not a known key of a message"
         case _:
-            return f"is not what specification 000 § 1 asks for: {_shown(value)}"
-
-
-def _shown(value: Any) -> str:
-    """A wrong value in JSON's words, short enough for an error message."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return "an object"
-        case list():
-            return "a list"
-        case _:
-            text = repr(value)
-            return text if len(text) <= 40 else f"{text[:37]}..."
+            return f"is not what specification 000 § 1 asks for: {shown_value(value)}"

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from failproof_es.problems import shown_value
+
 
 class StoredPrompt(BaseModel):
     """One line of a collection. Types are never coerced; unknown keys are kept aside.
@@ -57,22 +59,7 @@ def _said(kind: str, error: Any) -> str:
         case "string_too_short":
             return "must not be empty: the prompt is empty"
         case "string_type":
-            return f"must be a string, is {_shown(error['input'])}"
+            return f"must be a string, is {shown_value(error['input'])}"
         case _:
             said = str(error["msg"]).removeprefix("Value error, ")
-            return f"{said}, is {_shown(error['input'])}"
-
-
-def _shown(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return "an object"
-        case list():
-            return "a list"
-        case _:
-            text = repr(value)
-            return text if len(text) <= 40 else f"{text[:37]}..."
+            return f"{said}, is {shown_value(error['input'])}"

@@ -23,7 +23,7 @@ from failproof_es.dialects.command.options import Options
 from failproof_es.dialects.command.prompt_template import filled
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.kit.yaml_documents import Location, dotted
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, shown_value
 
 NAME = "command"
 _SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
@@ -213,18 +213,4 @@ def _said(kind: str, value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A wrong value in few words."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return "a table"
-        case list():
-            return "a list"
-        case "":
-            return "empty"
-        case _:
-            text = repr(value) if isinstance(value, str | int | float) else str(value)
-            return text if len(text) <= 40 else f"{text[:37]}..."
+    return shown_value(value, nothing="nothing", mapping="a table")

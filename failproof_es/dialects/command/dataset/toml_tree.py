@@ -20,6 +20,7 @@ from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.problems import Problems
 
 _SYNTAX_PLACE = re.compile(r" \((?:at line (\d+), column (\d+)|at end of document)\)$")
+_DIGITS = re.compile(r"[0-9_]+")
 _CLOSES = ("]", "}", '"""', "'''")
 """What the last line of an expression of several lines must hold."""
 _MOST_ATTEMPTS = 200
@@ -76,7 +77,9 @@ def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
             remedy="correct the file: nothing behind this place could be looked at",
         )
     except ValueError:  # an integer of thousands of digits
-        problems.error("is not TOML: it holds a number that is too long", path=path)
+        longest = max(_DIGITS.finditer(text), key=lambda each: len(each[0]), default=None)
+        line = longest and text.count("\n", 0, longest.start()) + 1
+        problems.error("is not TOML: it holds a number that is too long", path=path, line=line)
     except RecursionError:
         problems.error("is not TOML: it is nested too deeply", path=path)
     return None

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from failproof_es.dialects.kit.yaml_documents import Location
+from failproof_es.problems import shown_value
 
 NotBlank = Annotated[str, Field(pattern=r"\S")]
 
@@ -99,7 +100,7 @@ def _unknown(value: Any, part: type[BaseModel], at: Location) -> list[Unknown]:
 
 
 def _said(kind: str, error: Any) -> str:
-    shown = _shown(error["input"])
+    shown = shown_value(error["input"])
     match kind:
         case "missing":
             return "the field is required and missing"
@@ -113,19 +114,3 @@ def _said(kind: str, error: Any) -> str:
             return f"must be {_KINDS[kind]}, is {shown}"
         case _:
             return f"{error['msg']}, is {shown}"
-
-
-def _shown(value: Any) -> str:
-    """A wrong value in JSON's words, short enough for an error message."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return "an object"
-        case list():
-            return "a list"
-        case _:
-            text = repr(value)
-            return text if len(text) <= 40 else f"{text[:37]}..."

@@ -56,7 +56,7 @@ BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
     "no TOML": (with_line(5, "prompt = "), 5, None, "is not TOML"),
     "an open string": (with_line(9, 'posix_compliant = "'), 9, None, "is not TOML"),
     "a key twice": (with_line(9, 'id = "other"'), 9, None, "is not TOML"),
-    "a number without end": (with_line(9, f"n = {'9' * 5000}"), None, None, "too long"),
+    "a number without end": (with_line(9, f"n = {'9' * 5000}"), 9, None, "too long"),
     "endless nesting": (with_line(9, "n = " + "[" * 5000), None, None, "nested"),
     "no version": (with_line(1, ""), None, "version", "required"),
     "a version that is a number": (with_line(1, "version = 1"), 1, "version", "must be a string"),
@@ -291,3 +291,12 @@ def test_a_wrong_option_is_told_by_its_field(options: dict[str, Any], field: str
     with pytest.raises(InvalidInput) as raised:
         parse_options(options)
     assert [problem.field for problem in raised.value.problems] == [field]
+
+
+def test_a_number_of_thousands_of_digits_in_hexadecimal_is_an_error(tmp_path: Path) -> None:
+    content = GOOD.replace('"correctness"', f"0x{'f' * 5000}")
+    _, problems = loaded(tmp_path, x_toml=content)
+    assert [(error.line, error.message) for error in problems.errors] == [
+        (7, "does not fit in 64 bits"),
+        (7, "must be one of correctness, safety, posix; is a number of 20000 bits"),
+    ]

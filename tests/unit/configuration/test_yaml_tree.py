@@ -1,0 +1,54 @@
+"""YAML as plain values: whole numbers in every notation, and the digits that are too many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failproof_es.configuration.yaml_tree import parse_yaml
+from failproof_es.problems import Problems, shown_value
+
+FILE = Path("cases.yaml")
+
+
+def read(text: str) -> tuple[Any, list[str]]:
+    problems = Problems()
+    tree = parse_yaml(FILE, f"first: 1\nnumber: {text}\n", problems)
+    assert tree is not None
+    return tree.value["number"], [str(each) for each in problems.errors]
+
+
+MOST = 100
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("9" * MOST, int("9" * MOST)),
+        ("0x" + "f" * (MOST - 2), 16 ** (MOST - 2) - 1),
+        ("0o7_7", 0o77),
+        ("-1_000", -1000),
+    ],
+)
+def test_whole_numbers_are_read(text: str, number: int) -> None:
+    assert read(text) == (number, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * (MOST + 1), "9" * 5000, "-" + "9" * 5000, "0x" + "f" * 5000, "0o" + "7" * 5000]
+)
+def test_one_of_too_many_digits_is_an_error_at_its_line(text: str) -> None:
+    _, errors = read(text)
+    assert errors == [
+        f"cases.yaml:2: number: is a number of more than {MOST} digits (write it in quotes)"
+    ]
+    assert read(f"'{text}'") == (text, [])
+
+
+def test_a_wrong_value_of_any_kind_is_shown_in_few_words() -> None:
+    assert shown_value(1 << 20_000) == "a number of 20001 bits"
+    assert shown_value("a" * 70_000) == "'" + "a" * 36 + "..."
+    values: list[Any] = [None, True, {}, []]
+    assert list(map(shown_value, values)) == ["null", "true", "an object", "a list"]
