@@ -17,7 +17,10 @@ from failproof_es.store.reading.reader import (
     portions,
     read_streams,
 )
+from projections.protocol import Fact
 
+Streams = dict[str, list[Fact]]
+"""New events by the id of their stream as text: a `UUID` takes ten times as long to look up."""
 UNREADABLE = (ImpossibleHistory, UnreadableState, UnreadableEvent)
 
 
@@ -35,6 +38,11 @@ class StreamSlice(NamedTuple):
     stream: UUID
     first: int
     last: int
+
+
+def id_array(ids: Iterable[str]) -> str:
+    """An array of ids as PostgreSQL reads it: see `uuid_array`, for ids that are text already."""
+    return "{" + ",".join(ids) + "}"
 
 
 def read_slices(
