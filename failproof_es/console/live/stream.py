@@ -20,7 +20,7 @@ from starlette.responses import Response
 from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.wakeups import Wakeups
 from failproof_es.console.page import Shown
-from failproof_es.console.pages.run import MOST_MESSAGES, begun, model_progress, shape_of
+from failproof_es.console.pages.run import begun, model_progress, shape_of
 from failproof_es.console.parts.run import ModelProgress
 from failproof_es.console.rendering import in_thousandths
 from failproof_es.console.routes import Reading
@@ -165,7 +165,7 @@ class LiveRuns:
             if last is not None and from_views and last.position == standing.events_up_to:
                 return last.model_copy(update={"lag": standing.lag})
             found = begun(connection, feeder, standing, resolve_run(connection, run))
-            summary = feeder.summary(found, messages=MOST_MESSAGES)
+            summary = feeder.summary(found, messages=0, reviews=False)
         texts: dict[str, str] = {}
         paths: dict[str, str] = {}
         finished, planned = summary.total.finished, summary.planned
