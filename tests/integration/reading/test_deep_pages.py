@@ -39,7 +39,7 @@ class Noting:
         return self.connection.execute(statement, values)
 
     def entered(self) -> int:
-        """How many blocks the scan in the order's index looks at beside one for each of its rows."""
+        """How many blocks the scan of the order's index reads beside one for each of its rows."""
         [(statement, values)] = self.asked
         explained = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"
         row = self.connection.execute(explained.encode(), values).fetchone()
