@@ -118,7 +118,8 @@ class Warming:
             path = page.path.replace("{run}", "latest")
             if "{" not in path and not self._closing.is_set():
                 with suppress(Exception), self._reading.moment() as moment:
-                    page.read(Asked(*moment, page.query(), {"run": "latest"}))
+                    asked = page.query() if page.warming is None else page.warming
+                    page.read(Asked(*moment, asked, {"run": "latest"}))
         if not self._closing.is_set():
             with suppress(Exception):
                 drawing.prepare()

@@ -106,3 +106,5 @@ class Page(Generic[Q, M]):
     attachments: Attachments | None = None
     streamed: bool = False
     """Whether the HTML is sent while it is made: for who draws. What is read is read before."""
+    warming: Q | None = None
+    """What the console asks of it when it starts, where the page alone reads nothing."""

@@ -7,10 +7,11 @@ and whatever prints, compares or judges a run reads it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import ceil
+from operator import itemgetter
 from statistics import fmean
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -217,10 +218,10 @@ class RunSummary:
     """The position of the log up to which it was read; `None` for all of it."""
     more_messages: int = 0
     """How many messages of failed attempts are not among the counts, because fewer were wanted."""
-    _sums: dict[tuple[str | None, str | None], Group] = field(
+    _suites: dict[tuple[str, str], Group] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """What was added up before."""
+    """By model and suite, once it was added up: all other sums are made of these."""
 
     @property
     def run_id(self) -> UUID:
@@ -244,22 +245,22 @@ class RunSummary:
 
     def group(self, *, model: str | None = None, suite: str | None = None) -> Group:
         """What is finished of this model and suite; of all where none is named."""
-        known = self._sums.get((model, suite))
-        if known is None:
-            known = self._sums[model, suite] = Group()
-            for key, group in self.counts.groups.items():
-                if model in (None, key.model_key) and suite in (None, key.suite_id):
-                    known.include(group)
-        found = Group()
-        found.include(known)
-        return found
+        return _sum_of(
+            group
+            for (its_model, its_suite), group in self._by_suite().items()
+            if model in (None, its_model) and suite in (None, its_suite)
+        )
 
     def by_suite(self) -> dict[tuple[str, str], Group]:
         """By model key and suite id, in that order."""
-        found: dict[tuple[str, str], Group] = {}
-        for key, group in sorted(self.counts.groups.items(), key=lambda each: each[0][:2]):
-            found.setdefault((key.model_key, key.suite_id), Group()).include(group)
-        return found
+        sums = sorted(self._by_suite().items(), key=itemgetter(0))
+        return {key: _sum_of([group]) for key, group in sums}
+
+    def _by_suite(self) -> dict[tuple[str, str], Group]:
+        if not self._suites:
+            for key, group in self.counts.groups.items():
+                self._suites.setdefault((key.model_key, key.suite_id), Group()).include(group)
+        return self._suites
 
     def mean_of_suites(self, model: str | None = None) -> float | None:
         """The mean of the suites' accuracies: each counts alike, however many cases it has."""
@@ -306,6 +307,12 @@ class RunSummary:
             each.classes.clear()
         return RunTotals(self.run, total, models, self.cost_usd)
 
+    @property
+    def brief(self) -> RunSummary:
+        """The same without what failed attempts said and without how people reviewed."""
+        counts = replace(self.counts, errors=Counter())
+        return replace(self, counts=counts, reviews={}, more_messages=0)
+
     def lost(self, model: str | None = None) -> int:
         """Evaluations of this model, or of all, to which no usable answer came."""
         return sum(n for key, n in self.counts.lost.items() if model in (None, key.model_key))
@@ -337,6 +344,14 @@ class RunSummary:
         """What failed attempts said, the most frequent first."""
         found = ((key, count) for key, count in self.counts.errors.items() if count)
         return sorted(found, key=lambda each: (-each[1], each[0]))
+
+
+def _sum_of(groups: Iterable[Group]) -> Group:
+    """A group of their own for whoever asks, who may change it."""
+    found = Group()
+    for each in groups:
+        found.include(each)
+    return found
 
 
 def latency_bucket(ms: float) -> int:

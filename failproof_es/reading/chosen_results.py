@@ -246,16 +246,29 @@ _ORDER = f"{PLACE} {{0}}, e.last_position {{0}}, e.evaluation_id {{0}}"
 def _nearest(
     run_id: UUID, which: ResultFilter, up_to: int, after: ResultKey | None, backwards: bool
 ) -> tuple[str, dict[str, Any]]:
-    """What the order's index tells of the filter, as FROM and WHERE."""
-    values: dict[str, Any] = {"run": run_id, "up_to": up_to, "places": places_of(which.status)}
-    begins = ""
+    """What the order's index tells of the filter, as FROM and WHERE.
+
+    It is said so that the index is entered at the key, however deep that is, and tells the order:
+    where places are named beside a key that has the place, too, it is read from that place's
+    beginning; and where a place is said to be one, what is read is sorted.
+    """
+    places = places_of(which.status)
+    values: dict[str, Any] = {"run": run_id, "up_to": up_to}
+    begins = f"{PLACE} >= %(first)s"
+    ends = f"{PLACE} <= %(last)s"
     if after is not None:
+        not_over = after.place.__ge__ if backwards else after.place.__le__
+        places = list(filter(not_over, places))
         key = f"({PLACE}, e.last_position, e.evaluation_id)"
-        begins = f"AND {key} {'<' if backwards else '>'} (%(k0)s, %(k1)s, %(k2)s) "
+        if after.place in places and backwards:
+            ends = f"{key} < (%(k0)s, %(k1)s, %(k2)s)"
+        elif after.place in places:
+            begins = f"{key} > (%(k0)s, %(k1)s, %(k2)s)"
         values |= {f"k{n}": part for n, part in enumerate(after)}
+    values |= {"first": places[0], "last": places[-1]} if places else {"first": None, "last": None}
     return (
         "FROM projections.evaluations AS e WHERE e.run_id = %(run)s AND e.counted "
-        f"AND {PLACE} = ANY (%(places)s) AND e.last_position <= %(up_to)s {begins}",
+        f"AND {begins} AND {ends} AND e.last_position <= %(up_to)s ",
         values,
     )
 
@@ -278,7 +291,9 @@ def ranges_of(column: str, known: Sequence[tuple[str, Any, Any]]) -> str:
 
 
 def places_of(status: str | None) -> list[int]:
-    """The places in `STATES` that are listed; without a status all that ended."""
+    """The places in `STATES` that are listed; without a status all that ended. None between them
+    is left out.
+    """
     if status is None:
         return [place for place in range(len(STATES)) if place != RUNNING]
     return list(_STATUSES.get(status, ()))

@@ -97,8 +97,11 @@ class Feeder(Protocol):
         Raises `RunIsArchived` where what happened in its evaluations is in a file.
         """
 
-    def summary(self, run: Run, *, messages: int | None = None) -> RunSummary:
-        """The summary of the run. With `messages`, of what failed attempts said so many at most."""
+    def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
+        """The summary of the run. With `messages`, of what failed attempts said so many at most.
+
+        Without `reviews` nobody looks how people reviewed.
+        """
 
     def summaries(
         self,
@@ -123,7 +126,7 @@ class Feeder(Protocol):
         """As `summaries`, of each only what a list shows: that is a small part of it."""
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
-        """The summaries of these runs, of those that have one."""
+        """The brief summaries (`RunSummary.brief`) of these runs, of those that have one."""
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """The outcomes of these evaluations of the run, in the order given."""

@@ -62,7 +62,7 @@ class LogFeeder:
             )
         return with_prices(self.connection, run)
 
-    def summary(self, run: Run, *, messages: int | None = None) -> RunSummary:
+    def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
         """See `Feeder`. Reads every event of the run."""
         counts, left_to_people = RunCounts(), list[UUID]()
         for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
@@ -70,8 +70,12 @@ class LogFeeder:
             counts.add(outcome, recorded.case)
             if outcome.awaiting_review:
                 left_to_people.append(outcome.evaluation_id)
-        reviews = count_review_statuses(self.connection, left_to_people, up_to=self.up_to)
-        found = RunSummary(run=run, counts=counts, reviews=reviews, as_of=self.up_to)
+        said_by_people = (
+            count_review_statuses(self.connection, left_to_people, up_to=self.up_to)
+            if reviews
+            else {}
+        )
+        found = RunSummary(run=run, counts=counts, reviews=said_by_people, as_of=self.up_to)
         said = found.messages()
         if messages is None or len(said) <= messages:
             return found
@@ -115,7 +119,7 @@ class LogFeeder:
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """See `Feeder`. Reads every event of each."""
         found = ((each, self.listed(each, 0)) for each in runs)
-        return {run_id: told for run_id, told in found if isinstance(told, RunSummary)}
+        return {run_id: told.brief for run_id, told in found if isinstance(told, RunSummary)}
 
     def listed(
         self, run_id: UUID, run_number: int, run: Run | None = None

@@ -7,7 +7,7 @@ run is read from the log.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -89,6 +89,8 @@ _IMPOSSIBLE = (
 _PRICES = "SELECT run_id, model_key, prices FROM failproof.price_list WHERE run_id = ANY (%s)"
 _BEYOND = 2**63 - 1
 _EXACTLY = json.JSONDecoder(parse_float=Decimal)
+_DECODED_AT_ONCE = 1_000
+"""Rows of counters: one by one each would be as slow again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +137,13 @@ class RowFeeder:
             return self._log.run(run_id)
         return with_prices(self.connection, run_of(row[0]))
 
-    def summary(self, run: Run, *, messages: int | None = None) -> RunSummary:
+    def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
         """See `Feeder`. Two queries, whatever the run has evaluated."""
         run_id = run.started.originator_id
         with _one_moment(self.connection):
-            found = self._summaries([run], messages).get(run_id)
+            found = self._summaries([run], messages, reviews).get(run_id)
             if found is None:
-                return self._log.summary(run, messages=messages)
+                return self._log.summary(run, messages=messages, reviews=reviews)
             if messages is None or len(found.counts.errors) < messages:
                 return found
             (said,) = self.connection.execute(_MESSAGES, (run_id,)).fetchone() or (0,)
@@ -193,7 +195,7 @@ class RowFeeder:
         """See `Feeder`. As many queries for a hundred runs as for one."""
         with _one_moment(self.connection):
             rows = self.connection.execute(_NAMED, {"runs": list(runs)}).fetchall()
-            found = self._page(rows, self._summaries, lambda each: each)
+            found = self._page(rows, self._briefs, lambda each: each.brief)
         return {each.run_id: each for each in found if isinstance(each, RunSummary)}
 
     def count_runs(self, which: RunFilter) -> RunNumbers:
@@ -297,18 +299,21 @@ class RowFeeder:
             for run in runs
         ]
 
+    def _briefs(self, runs: Sequence[Run]) -> dict[UUID, RunSummary]:
+        return self._summaries(runs, messages=0, reviews=False)
+
     def _summaries(
-        self, runs: Sequence[Run], messages: int | None = None
+        self, runs: Sequence[Run], messages: int | None = None, reviews: bool = True
     ) -> dict[UUID, RunSummary]:
         """By run, of those that the rows cover."""
         ids = [run.started.originator_id for run in runs]
         counts = self._counts(ids, "counts_of_runs", messages)
-        reviews = self._reviews(ids)
+        said = self._reviews(ids) if reviews else {}
         return {
             run_id: RunSummary(
                 run=run,
                 counts=counts[run_id],
-                reviews=_review_states(counts[run_id], reviews.get(run_id, ())),
+                reviews=_review_states(counts[run_id], said.get(run_id, ())) if reviews else {},
             )
             for run_id, run in zip(ids, runs, strict=True)
             if run_id in counts
@@ -330,10 +335,13 @@ class RowFeeder:
         statement: Literal["counts_of_runs", "totals_of_runs"],
         messages: int | None = None,
     ) -> dict[UUID, RunCounts]:
-        counts: dict[UUID, RunCounts] = {}
+        counts: defaultdict[UUID, RunCounts] = defaultdict(RunCounts)
         wanted = {"runs": list(runs), "messages": messages}
-        for kind, run_id, row in self.connection.execute(sql_file(statement), wanted):
-            READ[kind](counts.setdefault(run_id, RunCounts()), _EXACTLY.decode(row))
+        cursor = self.connection.execute(sql_file(statement), wanted)
+        while rows := cursor.fetchmany(_DECODED_AT_ONCE):
+            told = _EXACTLY.decode(f"[{','.join(row for _, _, row in rows)}]")
+            for (kind, run_id, _), row in zip(rows, told, strict=True):
+                READ[kind](counts[run_id], row)
         return counts
 
     def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, list[tuple[list[str], int]]]:

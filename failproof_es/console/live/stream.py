@@ -1,7 +1,8 @@
 """Live numbers of a run, as server-sent events: the id of each is a position of the log.
 
-However many look at one run, it is read at most twice a second. It is read when a follower says
-that there is something new, and once a second besides.
+However many look at one run, it is read at most twice a second, and what was read is written once:
+all who look are sent the same text. It is read when a follower says that there is something new,
+and once a second besides.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from starlette.responses import Response
 from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.wakeups import Wakeups
 from failproof_es.console.page import Shown
-from failproof_es.console.pages.run import MOST_MESSAGES, begun, model_progress, shape_of
+from failproof_es.console.pages.run import begun, model_progress, shape_of
 from failproof_es.console.parts.run import ModelProgress
 from failproof_es.console.rendering import in_thousandths
 from failproof_es.console.routes import Reading
@@ -62,20 +63,28 @@ class LiveNumbers(Shown):
     """Lines of drawings, by key."""
 
 
+class _Read(NamedTuple):
+    """One reading of a run, for all who look at it."""
+
+    numbers: LiveNumbers
+    event: str
+    """The numbers as they are sent."""
+    begun_at: float
+    """When it began: it has what was there by then (`clock.monotonic_s`)."""
+    ended_at: float
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it ended."""
+        return clock.monotonic_s() - self.ended_at
+
+
 @dataclass(slots=True)
 class _Last:
     """What was read of a run last. One at a time reads it."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    numbers: LiveNumbers | None = None
-    begun_at: float = float("-inf")
-    """When the last reading began: it has what was there by then (`clock.monotonic_s`)."""
-    read_at: float = float("-inf")
-
-
-class _Read(NamedTuple):
-    numbers: LiveNumbers
-    begun_at: float
+    read: _Read | None = None
 
 
 class LiveRuns:
@@ -88,25 +97,21 @@ class LiveRuns:
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
         self.seats = Seats(MOST_VIEWERS)
 
-    async def latest(self, run: str) -> LiveNumbers:
-        """The numbers of the run, at most half a second old."""
-        return (await self._latest(run)).numbers
-
-    async def _latest(self, run: str) -> _Read:
+    async def latest(self, run: str) -> _Read:
+        """What was read of the run last, at most half a second ago."""
         last = self._last.setdefault(run, _Last())
         while len(self._last) > KEPT:
             self._last.pop(next(iter(self._last)))
         async with last.lock:
-            rest_s = LEAST_AGE_S - (clock.monotonic_s() - last.read_at)
-            if rest_s > 0 and last.begun_at < self._wakeups.heard_at:
+            read = last.read
+            rest_s = 0.0 if read is None else LEAST_AGE_S - read.age_s
+            if read is not None and rest_s > 0:
+                if read.begun_at >= self._wakeups.heard_at:
+                    return read
                 await asyncio.sleep(rest_s)
-                rest_s = 0
-            if last.numbers is None or rest_s <= 0:
-                async with self._turns:
-                    begun_at = clock.monotonic_s()
-                    last.numbers = await run_in_threadpool(self._read, run, last.numbers)
-                last.begun_at, last.read_at = begun_at, clock.monotonic_s()
-        return _Read(last.numbers, last.begun_at)
+            async with self._turns:
+                last.read = await run_in_threadpool(self._read, run, read)
+            return last.read
 
     async def events(self, run: str, after: int) -> AsyncIterator[str]:
         """An event each time the log has moved on; the last one says that the run has ended.
@@ -119,36 +124,48 @@ class LiveRuns:
         came_at = sent_at = clock.monotonic_s()
         while True:
             try:
-                numbers, begun_at = await self._latest(run)
+                read = await self.latest(run)
             except Exception as error:
                 log_if_ours(error, f"/runs/{run}/live")
                 return
-            if numbers.position < after and begun_at < came_at:
+            numbers = read.numbers
+            if numbers.position < after and read.begun_at < came_at:
                 await asyncio.sleep(LEAST_AGE_S)  # it was read before this reader's page
                 continue
             if numbers.position != after:
                 after, sent_at = numbers.position, clock.monotonic_s()
-                yield f"id: {after}\ndata: {numbers.model_dump_json()}\n\n"
+                yield read.event
             if numbers.ended and not numbers.lag:
                 yield f"id: {after}\nevent: end\ndata: {numbers.shape}\n\n"
                 return
             if clock.monotonic_s() - sent_at >= KEEP_ALIVE_S:
                 sent_at = clock.monotonic_s()
                 yield ": nothing new\n\n"
-            await self._wakeups.wait(begun_at, POLL_S)
+            # Counted from the reading: whoever came when, all look again at the same moment.
+            await self._wakeups.wait(read.begun_at, max(POLL_S - read.age_s, 0.0))
 
     def close(self) -> None:
         """End the connection that hears of what is new."""
         self._wakeups.close()
 
-    def _read(self, run: str, last: LiveNumbers | None) -> LiveNumbers:
+    def _read(self, run: str, last: _Read | None) -> _Read:
+        """The numbers now, written if they are others than the last ones."""
+        begun_at = clock.monotonic_s()
+        numbers = self._numbers(run, None if last is None else last.numbers)
+        if last is not None and numbers == last.numbers:
+            event = last.event
+        else:
+            event = f"id: {numbers.position}\ndata: {numbers.model_dump_json()}\n\n"
+        return _Read(numbers, event, begun_at, clock.monotonic_s())
+
+    def _numbers(self, run: str, last: LiveNumbers | None) -> LiveNumbers:
         """The numbers now. Up to the same event they are what they were: only the lag differs."""
         with self._reading.moment(LEFT_TO_FOLLOWER_S) as (connection, feeder, standing):
             from_views = standing.source == "projections"
             if last is not None and from_views and last.position == standing.events_up_to:
                 return last.model_copy(update={"lag": standing.lag})
             found = begun(connection, feeder, standing, resolve_run(connection, run))
-            summary = feeder.summary(found, messages=MOST_MESSAGES)
+            summary = feeder.summary(found, messages=0, reviews=False)
         texts: dict[str, str] = {}
         paths: dict[str, str] = {}
         finished, planned = summary.total.finished, summary.planned

@@ -79,7 +79,7 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
     if first is not None and first.position > asked.standing.events_up_to:
         raise NotFound("The run began a moment ago.", "Load the page again in a moment.")
     run = asked.feeder.run(run_id)
-    summary, started = asked.feeder.summary(run, messages=0), run.started
+    summary, started = asked.feeder.summary(run, messages=0, reviews=False), run.started
     require_attached(connection, run_id)
     repetitions = repetitions_of(started)
     drawn = drawn_of(connection, started)

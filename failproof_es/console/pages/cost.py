@@ -12,10 +12,10 @@ from failproof_es.core.run import Run
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.events import ModelPrices
-from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.run_costs import AttemptCost, Use, attempt_costs, uses_of
 from failproof_es.report.data.builder import costs_of
 from failproof_es.report.data.content import Cost
+from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import resolve_run
 
 
@@ -64,9 +64,9 @@ def read_cost(asked: Asked[Query]) -> RunCostPage:
     connection = asked.connection
     run_id = resolve_run(connection, asked.path["run"])
     found = begun(connection, asked.feeder, asked.standing, run_id)
-    recorded = RecordedRun(connection, found, asked.feeder)
-    summary, run = recorded.summary, recorded.run
-    spent, ceiling = summary.spent, ceiling_of(run)
+    summary = asked.feeder.summary(found, messages=0, reviews=False)
+    require_attached(connection, run_id)
+    run, spent, ceiling = summary.run, summary.spent, ceiling_of(summary.run)
     return RunCostPage(
         as_of=asked.standing,
         run_number=run.started.run_number,
@@ -77,7 +77,7 @@ def read_cost(asked: Asked[Query]) -> RunCostPage:
         of_ceiling=None
         if ceiling is None
         else spent_text(spent.known_usd, spent.unpriced, ceiling),
-        by_asked=tuple(costs_of(recorded)),
+        by_asked=tuple(costs_of(summary)),
         uses=tuple(uses_of(connection, asked.feeder, summary)),
         waste=tuple(_waste(summary)),
         attempts=attempt_costs(connection, asked.feeder, summary),

@@ -82,4 +82,5 @@ PAGE = Page(
     query=SearchQuery,
     model=SearchPage,
     read=read_search,
+    warming=SearchQuery(q="words-that-no-answer-has"),  # it looks as far as a search can
 )

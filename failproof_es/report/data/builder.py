@@ -10,6 +10,7 @@ from uuid import UUID
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.core.run import Run, describe_selection
 from failproof_es.core.spend import ceiling_of, spent_text
+from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection, read_run
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
@@ -70,7 +71,7 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
             for each in analysis.by_judge(run.started.run_number, of_run)
         ),
         agreement=agreements(connection, runs),
-        costs=tuple(cost for each in recorded for cost in costs_of(each)),
+        costs=tuple(cost for each in recorded for cost in costs_of(each.summary)),
         spend_ceilings=tuple(each for run in recorded for each in _ceiling(run)),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
         pairings=compared,
@@ -200,9 +201,9 @@ def _ceiling(recorded: RecordedRun) -> Iterator[SpendCeiling]:
         )  # fmt: skip
 
 
-def costs_of(recorded: RecordedRun) -> Iterator[Cost]:
+def costs_of(summary: RunSummary) -> Iterator[Cost]:
     """What each model and judge of the run cost; what was carried over cost its own run."""
-    run, spending = recorded.run, recorded.summary.counts.spending
+    run, spending = summary.run, summary.counts.spending
     for model in (*run.started.models, *run.started.judges):
         if (took := spending.get(model.key)) is not None:
             cost = took.cost_usd

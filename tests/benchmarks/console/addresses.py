@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from failproof_es.console.paging import cursor
 from failproof_es.store.reading.reader import Connection
+from failproof_es.store.writing.recorder import query
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ _RUN = (
     "SELECT * FROM projections.run_latencies WHERE run_id = %(run)s",
     "SELECT count(*) FROM projections.reviews WHERE run_id = %(run)s",
 )
+_PROTECTED = (
+    query("layers"),
+    query("definitions").replace("%(schemas)s", "ARRAY['failproof', 'failproof_guard']"),
+)
+"""What protects the log: a run's page has its badge, the ledger's page says it in words."""
 _RESULTS = (
     "SELECT e.*, p.case_id, p.suite_id FROM projections.evaluations AS e "
     "JOIN projections.prompts AS p USING (prompt_id) WHERE run_id = %(run)s AND {} "
@@ -145,7 +151,7 @@ def _pages(connection: Connection) -> Iterator[Address]:
         ("going", going, None),
     ):
         values = {"run": run_id or one(numbered, number)}
-        yield Address(f"run, {name}", f"/runs/{number}", _RUN, values)
+        yield Address(f"run, {name}", f"/runs/{number}", (*_RUN, *_PROTECTED), values)
         yield Address(f"cost, {name}", f"/runs/{number}/cost", _RUN, values)
         yield Address(f"charts, {name}", f"/runs/{number}/charts", (*_RUN, _SPREAD), values)
         yield Address(f"live numbers, {name}", f"/runs/{number}/live", _RUN, values)
@@ -214,7 +220,10 @@ def _pages(connection: Connection) -> Iterator[Address]:
     for name, position in (("first", 1), ("middle", head // 2), ("last", head)):
         yield Address(f"event, {name}", f"/events/{position}", (events,), {"position": position})
     yield Address(
-        "ledger", "/ledger", ("SELECT * FROM failproof.checkpoint_list ORDER BY 1 DESC LIMIT 20",)
+        "ledger",
+        "/ledger",
+        ("SELECT * FROM failproof.checkpoint_list ORDER BY 1 DESC LIMIT 20", *_PROTECTED),
+        {},
     )
     both = {"base": base, "other": other, "model": "model-a"}
     yield Address("compare", "/compare?base=2&other=3", (_PAIRS,), both)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -181,6 +182,12 @@ def messages_are_cut(feeder: Feeder, connection: psycopg.Connection[Any]) -> Non
             assert cut.more_messages == max(len(said) - 1, 0)
             assert [count for _, count in cut.messages()] == [count for _, count in said[:1]]
             assert cut.total == whole.total
+            short = each.summary(whole.run, messages=0, reviews=False)
+            assert (short.counts.errors, short.reviews) == ({}, {})
+            assert short.more_messages == len(said)
+            assert each.summaries_of([whole.run_id]) == {
+                whole.run_id: replace(short, more_messages=0)
+            }
     assert most > 1
 
 

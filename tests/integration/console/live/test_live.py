@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,6 +199,62 @@ def viewing(url: str) -> Iterator[Iterator[dict[str, str]]]:
         yield found
     finally:
         found.close()  # type: ignore[attr-defined]
+
+
+LOOKED_S = 4.0
+
+
+def look(url: str, seen: list[str]) -> None:
+    """Look at a run for a while; the text of each event that came."""
+    until = time.monotonic() + LOOKED_S
+    with httpx.stream("GET", url, timeout=60) as answer:
+        for line in answer.iter_lines():
+            if line.startswith("data: "):
+                seen.append(line)
+            if time.monotonic() > until:
+                return
+
+
+def test_ten_viewers_are_read_for_and_written_for_as_one(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They come one after the other, so that none looks at the moment of another."""
+    statements: list[str] = []
+    written: list[str] = []
+    execute, dump = psycopg.Cursor.execute, stream.LiveNumbers.model_dump_json
+
+    def counted(self: psycopg.Cursor[Any], *given: Any, **told: Any) -> psycopg.Cursor[Any]:
+        thread = threading.current_thread().name
+        if thread.startswith("AnyIO"):  # the console's: its follower, and what listens, do not grow
+            statements.append(thread)
+        return execute(self, *given, **told)
+
+    def noted(self: stream.LiveNumbers, **told: Any) -> str:
+        written.append(dump(self, **told))
+        return written[-1]
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", counted)
+    monkeypatch.setattr(stream.LiveNumbers, "model_dump_json", noted)
+    monkeypatch.setattr(stream, "KEEP_ALIVE_S", 0.2)  # so that a viewer sees when its time is over
+    with console(**settings_for(store.url)) as url, going(store, tmp_path):
+        await_page(url)
+        took: list[int] = []
+        for viewers in (1, 10):
+            texts: list[list[str]] = [[] for _ in range(viewers)]
+            threads = [
+                threading.Thread(target=look, args=(f"{url}/runs/1/live", seen)) for seen in texts
+            ]
+            statements.clear()
+            for each in threads:
+                each.start()
+                time.sleep(LOOKED_S / 4 / viewers)
+            for each in threads:
+                each.join()
+            took.append(len(statements))
+            assert all(len(seen) > 1 for seen in texts)
+    one, ten = took
+    assert ten < 1.6 * one, f"{ten} statements for ten viewers, {one} for one"
+    assert len(written) == len(set(written))
 
 
 def test_without_what_wakes_it_it_polls_and_it_listens_again(

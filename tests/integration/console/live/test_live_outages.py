@@ -83,7 +83,7 @@ def test_names_that_are_no_run_are_not_kept(
 ) -> None:
     monkeypatch.setattr(stream, "KEPT", 3)
     kept: list[int] = []
-    read = stream.LiveRuns._read
+    read = stream.LiveRuns._numbers
 
     def reading(
         self: stream.LiveRuns, run: str, last: stream.LiveNumbers | None
@@ -91,7 +91,7 @@ def test_names_that_are_no_run_are_not_kept(
         kept.append(len(self._last))
         return read(self, run, last)
 
-    monkeypatch.setattr(stream.LiveRuns, "_read", reading)
+    monkeypatch.setattr(stream.LiveRuns, "_numbers", reading)
     for name in range(1_000, 1_010):
         assert client.get(f"/runs/{name}/live").status_code == 404
     assert len(kept) == 10 and max(kept) <= 3
