@@ -18,7 +18,7 @@ from failproof_es.console.pages import all_pages
 from failproof_es.report.data import wording
 from failproof_es.report.formats.html import quoted, stylesheet, written
 from failproof_es.support.plurals import plural
-from failproof_es.support.untrusted_text import shortened
+from failproof_es.support.untrusted_text import shortened, shortened_inside
 
 STATIC: Mapping[str, str] = {
     "tokens.css": "text/css",
@@ -90,6 +90,7 @@ def _environment() -> Environment:
         "field_of": lambda name, of: getattr(of, name),
         "quoted": quoted,
         "cut": shortened,
+        "cut_inside": shortened_inside,
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
     }
     environment.globals |= {

@@ -19,12 +19,19 @@ from starlette.responses import Response
 from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.wakeups import Wakeups
 from failproof_es.console.page import Shown
-from failproof_es.console.pages.run import MOST_MESSAGES, begun, model_progress, shape_of
+from failproof_es.console.pages.run import (
+    MOST_MESSAGES,
+    begun,
+    model_progress,
+    passed_of_all,
+    shape_of,
+)
 from failproof_es.console.parts.run import ModelProgress
 from failproof_es.console.rendering import in_thousandths
 from failproof_es.console.routes import Reading
 from failproof_es.console.security.methods import IS_HEAD
 from failproof_es.console.sending.seats import EndedResponse, Seats
+from failproof_es.console.shown import RateShown
 from failproof_es.report.data.wording import percent, usd
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support import clock
@@ -153,6 +160,7 @@ class LiveRuns:
         paths: dict[str, str] = {}
         finished, planned = summary.total.finished, summary.planned
         _put_progress(texts, paths, "all", finished, planned)
+        _put_rate(texts, paths, "all", passed_of_all(summary))
         for at, model in enumerate(summary.run.started.models):
             _put_model(texts, paths, f"model-{at}", model_progress(summary, model))
         texts["cost"] = usd(None if summary.cost_usd is None else float(summary.cost_usd))
@@ -204,12 +212,16 @@ def _position(last: str, after: int) -> int:
 def _put_model(
     texts: dict[str, str], paths: dict[str, str], key: str, model: ModelProgress
 ) -> None:
-    counts, passed = model.counts, model.passed
+    counts = model.counts
     _put_progress(texts, paths, key, counts.finished, counts.planned)
     for name in ("abandoned", "lost", "in_flight", "requests", "retries", "failed_attempts"):
         texts[f"{key}-{name}"] = f"{getattr(counts, name):,}"
     for name, count in model.classes.items():
         texts[f"{key}-class-{name}"] = f"{count:,}"
+    _put_rate(texts, paths, key, model.passed)
+
+
+def _put_rate(texts: dict[str, str], paths: dict[str, str], key: str, passed: RateShown) -> None:
     if passed.rate is None:
         return
     texts[f"{key}-of"] = f"{passed.passed:,}/{passed.total:,}"

@@ -71,7 +71,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
         as_of=asked.standing,
         run=_facts(recorded, history),
         counts=_counts(summary),
-        passed=_passed(summary),
+        passed=passed_of_all(summary),
         models=tuple(model_progress(summary, each) for each in run.started.models),
         classes=(
             *(name for name in CLASSES if classes.get(name)),
@@ -166,6 +166,7 @@ def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
             f"{each.what} ({each.count:,}): {each.why}"
             for each in (() if run.imported is None else run.imported.unmapped)
         ),
+        remarks=run.remarks,
         skipped_defects=run.skipped,
     )
 
@@ -191,7 +192,7 @@ def _counts(summary: RunSummary, model: str | None = None) -> Counts:
     )
 
 
-def _passed(summary: RunSummary) -> RateShown:
+def passed_of_all(summary: RunSummary) -> RateShown:
     """All models together. What several say of one case is not independent of each other."""
     per_case = len(summary.models) * repetitions_of(summary.run.started)
     return rate_of_group(summary.total, per_case)

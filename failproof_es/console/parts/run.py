@@ -42,6 +42,8 @@ class RunFacts(Shown):
     """Which tool recorded it, in words; null of a run that asked here."""
     not_mapped: tuple[str, ...]
     """What of the source of an imported run has no place here, and why."""
+    remarks: tuple[str, ...]
+    """What has to stand beside its numbers."""
     skipped_defects: int
 
 
