@@ -26,7 +26,7 @@ from failproof_es.console.pages.run import (
     passed_of_all,
     shape_of,
 )
-from failproof_es.console.parts.run import ModelProgress
+from failproof_es.console.parts.run import MOST_APART, ModelProgress
 from failproof_es.console.rendering import in_thousandths
 from failproof_es.console.routes import Reading
 from failproof_es.console.security.methods import IS_HEAD
@@ -160,7 +160,8 @@ class LiveRuns:
         paths: dict[str, str] = {}
         finished, planned = summary.total.finished, summary.planned
         _put_progress(texts, paths, "all", finished, planned)
-        _put_rate(texts, paths, "all", passed_of_all(summary))
+        if len(summary.models) > MOST_APART:
+            _put_rate(texts, paths, "all", passed_of_all(summary))
         for at, model in enumerate(summary.run.started.models):
             _put_model(texts, paths, f"model-{at}", model_progress(summary, model))
         texts["cost"] = usd(None if summary.cost_usd is None else float(summary.cost_usd))

@@ -14,6 +14,9 @@ from failproof_es.engine.workers.presence import KnownShare
 from failproof_es.events import Again, Finding, ModelSnapshot, SuiteSnapshot
 from failproof_es.reading.workers import RunWorker
 
+MOST_APART = 3
+"""Of so many models the first numbers of the page tell each one's rate; of more that of all."""
+
 
 class RunFacts(Shown):
     """Who asked what, when and with which version."""
@@ -210,3 +213,8 @@ class RunPage(PageModel):
     manifest: Manifest
     shape: str
     """Changes where the page gets other rows or columns; numbers alone leave it."""
+
+    @property
+    def rates_apart(self) -> bool:
+        """Whether the first numbers tell each model's rate."""
+        return len(self.models) <= MOST_APART

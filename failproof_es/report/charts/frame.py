@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -128,12 +129,11 @@ def labels_of(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
     Those of which the beginnings are the same are cut in the middle, as variants of one model are.
     """
     written = [one_line(name) for name in names]
-    begin = [shortened(each, length) for each in written]
-    if len(set(begin)) < len(set(written)):
-        begin = [shortened_inside(each, length) for each in written]
+    begins = Counter(shortened(each, length) for each in dict.fromkeys(written))
     shown: dict[str, None] = {}
-    for text in begin:
-        candidate = text
+    for each in written:
+        text = shortened(each, length)
+        text = candidate = text if begins[text] < 2 else shortened_inside(each, length)
         number = 2
         while candidate in shown:
             candidate = f"{text} ({number})"
