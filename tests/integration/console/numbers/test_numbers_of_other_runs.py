@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -187,7 +188,9 @@ def test_a_run_counts_what_it_asked_itself(
         assert all(f"<bdi>{each}</bdi>" in page for each in REMARKS[number]), path
 
 
-def test_the_list_of_runs_says_so_too(others: httpx.Client, ask_others: Ask) -> None:
+def test_the_list_of_runs_says_so_too(
+    others: httpx.Client, ask_others: Ask, other_log: str, tmp_path: Path
+) -> None:
     rows = {row["run"]["run_number"]: row for row in read(others, "/runs")["rows"]}
     for number in RUNS:
         run, of = rows[number]["run"], counted(ask_others, number)
@@ -196,6 +199,9 @@ def test_the_list_of_runs_says_so_too(others: httpx.Client, ask_others: Ask) -> 
         assert run["finished"] == of[None]["finished"]
         for each in rows[number]["models"]:
             assert each["passed"]["passed"] == of[each["model"]]["passed"]
+    for run in orjson.loads(invoke(other_log, "runs", "--json", cwd=tmp_path).stdout):
+        told = [run[name] for name in ("imported", "selection", "branched") if run[name]]
+        assert told == REMARKS[run["run_number"]]
     page = others.get("/runs").text
     for each in read(others, f"/runs/{MATRIX}")["models"]:
         assert f"<bdi>{each['model']}</bdi>" in page  # whole: variants differ at their end
