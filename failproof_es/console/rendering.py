@@ -15,10 +15,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from failproof_es.console import drawing, links
 from failproof_es.console.navigation import NAVIGATION
 from failproof_es.console.pages import all_pages
+from failproof_es.console.shown import live_key
 from failproof_es.report.data import wording
 from failproof_es.report.formats.html import quoted, stylesheet, written
 from failproof_es.support.plurals import plural
-from failproof_es.support.untrusted_text import shortened
+from failproof_es.support.untrusted_text import shortened, shortened_inside
 
 STATIC: Mapping[str, str] = {
     "tokens.css": "text/css",
@@ -80,16 +81,17 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "count": "{:,}".format,
-        "usd": _usd,
-        "percent": lambda share: "–" if share is None else wording.percent(share),
+        "usd": usd_text,
+        "percent": share_text,
         "permille": lambda share: round(share * 1000),
         "share": in_thousandths,
-        "ms": lambda value: "–" if value is None else f"{value:,.0f} ms",
+        "ms": milliseconds,
         "moment": _moment,
         "iso": lambda value: value.astimezone(UTC).isoformat(timespec="milliseconds"),
         "field_of": lambda name, of: getattr(of, name),
         "quoted": quoted,
         "cut": shortened,
+        "cut_inside": shortened_inside,
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
     }
     environment.globals |= {
@@ -100,6 +102,7 @@ def _environment() -> Environment:
         "tupled": tuple,
         "static": _static,
         "plural": plural,
+        "live_key": live_key,
     }
     environment.tests["number"] = lambda value: isinstance(value, int | float)
     return environment
@@ -115,8 +118,19 @@ def _static(name: str) -> str:
     return links.to("static", name, v=static_digest(name))
 
 
-def _usd(cost: float | None) -> str:
+def usd_text(cost: float | None) -> str:
+    """An amount; one that is not nothing is not shown as that."""
     return "< $0.0001" if cost and 0 < cost < 0.00005 else wording.usd(cost)
+
+
+def share_text(share: float | None) -> str:
+    """A share in percent."""
+    return "–" if share is None else wording.percent(share)
+
+
+def milliseconds(value: float | None) -> str:
+    """A time."""
+    return "–" if value is None else f"{value:,.0f} ms"
 
 
 def _moment(value: datetime) -> str:

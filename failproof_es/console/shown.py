@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 from failproof_es.console.page import Shown
 from failproof_es.core.tally import Judged, fewest_judged_cases
 from failproof_es.report.data.wording import describe_rate
 from failproof_es.support.statistics import rate_of_counts
+
+
+def live_key(*names: str) -> str:
+    """What live numbers call an element that shows a number of the thing with these names."""
+    told = repr(names).encode("utf-8", "backslashreplace")
+    return f"{names[0]}-{sha256(told).hexdigest()[:16]}"
 
 
 class RateShown(Shown):

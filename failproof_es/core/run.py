@@ -84,6 +84,14 @@ class Run:
         return None if self.imported is None else imported_from(self.imported)
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What has to stand beside its numbers: who asked, which part, and what was taken over."""
+        said = (
+            self.imported_from, describe_selection(self.started), describe_branch(self.started)
+        )  # fmt: skip
+        return tuple(each for each in said if each is not None)
+
+    @property
     def ended(self) -> bool:
         """Whether nothing is left to be driven."""
         return self.status in ("completed", "failed")
@@ -297,6 +305,24 @@ def describe_selection(started: RunStarted) -> str | None:
     if chosen is None:
         return None
     return describe_part(chosen, started.planned_cases, len(started.models))
+
+
+def describe_branch(started: RunStarted) -> str | None:
+    """What a run took over from another one, in words; `None` of a run that asked everything."""
+    branch = started.branched_from
+    if branch is None:
+        return None
+    if branch.reuse:
+        return "reuses answers of another run"
+    match branch.again:
+        case None:
+            return "goes on from another run"
+        case "failed":
+            return "asks again what failed in another run, so its pass rate is too high"
+        case "errors":
+            return "asks again what had errors in another run"
+        case "abandoned":
+            return "asks again what had no score in another run"
 
 
 def describe_part(chosen: Selection, cases: int, models: int) -> str:

@@ -120,6 +120,8 @@ class ListedResult:
     answer_cut: bool
     """Whether the answer goes on."""
     accuracy: float | None
+    carried_over: bool
+    """Whether it happened in another run. Its requests and its cost are that run's."""
     attempts: int
     retries: int
     latency_ms: float | None
@@ -139,7 +141,8 @@ _SELECTED = f"""
 SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_key, e.repetition,
     {PLACE} AS place, e.primary_class, left(e.reason::text, {_EXCERPT}), e.error_kind,
     left(e.error_message::text, {_EXCERPT}), left(e.response::text, {_EXCERPT}),
-    e.accuracy, e.attempts, e.retries, e.latency_ms, e.cost_usd, e.finished_at, e.last_position
+    e.accuracy, e.attempts, e.retries, e.latency_ms, e.cost_usd, e.finished_at, e.last_position,
+    e.source_run_id IS NOT NULL
 """
 
 
@@ -352,6 +355,7 @@ def _listed(row: Sequence[Any]) -> ListedResult:
         answer=answer,
         answer_cut=cut,
         accuracy=row[13],
+        carried_over=row[20],
         attempts=row[14],
         retries=row[15],
         latency_ms=row[16],

@@ -9,7 +9,7 @@ from itertools import islice
 from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.core.run import describe_selection
+from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.core.summary import RunTotals
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
@@ -93,6 +93,8 @@ class ListedRun:
     repetitions: int = 1
     imported: str | None = None
     """Which tool recorded it, in words; `None` of a run that asked here."""
+    branched: str | None = None
+    """What it took over from another run, in words; `None` of a run that asked everything."""
 
 
 def list_runs(
@@ -193,6 +195,7 @@ def _listed(
         who=started.who,
         repetitions=repetitions_of(started),
         imported=run.imported_from,
+        branched=describe_branch(started),
     )
 
 
@@ -218,4 +221,5 @@ def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> L
         archived=run.why,
         who=started.who,
         imported=run.run.imported_from,
+        branched=describe_branch(started),
     )

@@ -12,7 +12,8 @@ from projections.protocol import exact_text
 
 _SELECTED = (
     f"SELECT e.evaluation_id, e.run_id, e.model_key, e.repetition, {PLACE}, e.primary_class, "
-    "left(e.response::text, 400), e.accuracy, e.latency_ms, e.cost_usd, e.finished_at "
+    "left(e.response::text, 400), e.accuracy, e.latency_ms, e.cost_usd, e.finished_at, "
+    "e.source_run_id IS NOT NULL "
     "FROM projections.evaluations AS e WHERE e.prompt_id = %(prompt)s AND e.counted "
     "AND e.evaluation_id <> %(own)s AND e.last_position <= %(up_to)s "
 )
@@ -41,6 +42,8 @@ class SameCase:
     latency_ms: float | None
     cost_usd: float | None
     finished_at: datetime | None
+    carried_over: bool
+    """Whether it happened in another run."""
 
 
 def same_case(
@@ -77,6 +80,7 @@ def same_case(
                 latency_ms=row[8],
                 cost_usd=None if row[9] is None else float(row[9]),
                 finished_at=row[10],
+                carried_over=row[11],
             )
         )
     return found

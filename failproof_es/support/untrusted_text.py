@@ -81,6 +81,14 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
+def shortened_inside(text: str, width: int) -> str:
+    """The same for names that differ at their end: `…` stands for what is in the middle."""
+    if len(text) <= width:
+        return text
+    end = max(width - 1, 0) // 2
+    return text[: max(width - 1 - end, 0)] + "…" + text[len(text) - end :]
+
+
 def _escape(match: re.Match[str]) -> str:
     character = match[0]
     code = ord(character)

@@ -49,7 +49,7 @@ _WORKERS = Column("workers", "workers_shown")
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "passed", "gates_met",
-    "cost_usd", "workers", "problem", "archived", "imported",
+    "cost_usd", "workers", "problem", "archived", "imported", "branched",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _RATE_KEYS = ("model", "passed", "failed", "scored", "rate")
@@ -88,6 +88,7 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     attach it. What was not recorded when it ended is unknown.
 
     A run that another tool recorded says so beside its name; in JSON under `imported`.
+    So does one that took answers over, in JSON under `branched`.
 
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
     printed on stderr; in JSON it is under `problem`.
@@ -192,10 +193,16 @@ def _with_part(name: str | None, told: str | None) -> str | None:
     return name if told is None else f"{name} ({told})"
 
 
+def _remarks(row: dict[str, Any]) -> str | None:
+    """What has to stand beside its numbers."""
+    said = (row["imported"], row["selection"], row["branched"])
+    return ", ".join(each for each in said if each is not None) or None
+
+
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
-        "name_shown": _with_part(row["name"], row["imported"] or row["selection"]),
+        "name_shown": _with_part(row["name"], _remarks(row)),
         "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
         "passed_shown": _told(row["passed"]) or None,

@@ -18,15 +18,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from failproof_es.console.errors import log_if_ours, response_to
+from failproof_es.console.live.numbers import LivePage
 from failproof_es.console.live.wakeups import Wakeups
 from failproof_es.console.page import Shown
-from failproof_es.console.pages.run import begun, model_progress, shape_of
-from failproof_es.console.parts.run import ModelProgress
-from failproof_es.console.rendering import in_thousandths
+from failproof_es.console.pages.run import MOST_MESSAGES, begun, shape_of
 from failproof_es.console.routes import Reading
 from failproof_es.console.security.methods import IS_HEAD
 from failproof_es.console.sending.seats import EndedResponse, Seats
-from failproof_es.report.data.wording import percent, usd
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support import clock
 
@@ -165,21 +163,15 @@ class LiveRuns:
             if last is not None and from_views and last.position == standing.events_up_to:
                 return last.model_copy(update={"lag": standing.lag})
             found = begun(connection, feeder, standing, resolve_run(connection, run))
-            summary = feeder.summary(found, messages=0, reviews=False)
-        texts: dict[str, str] = {}
-        paths: dict[str, str] = {}
-        finished, planned = summary.total.finished, summary.planned
-        _put_progress(texts, paths, "all", finished, planned)
-        for at, model in enumerate(summary.run.started.models):
-            _put_model(texts, paths, f"model-{at}", model_progress(summary, model))
-        texts["cost"] = usd(None if summary.cost_usd is None else float(summary.cost_usd))
+            summary = feeder.summary(found, messages=MOST_MESSAGES, reviews=False)
+        page = LivePage(summary)
         return LiveNumbers(
             position=standing.events_up_to,
             lag=standing.lag,
             shape=shape_of(summary),
             ended=summary.run.ended,
-            texts=texts | {"events-up-to": f"{standing.events_up_to:,}"},
-            paths=paths,
+            texts=page.texts | {"events-up-to": f"{standing.events_up_to:,}"},
+            paths=page.paths,
         )
 
 
@@ -216,30 +208,3 @@ def _position(last: str, after: int) -> int:
     if last.isascii() and last.isdigit() and len(last) < 20:
         return int(last)
     return after
-
-
-def _put_model(
-    texts: dict[str, str], paths: dict[str, str], key: str, model: ModelProgress
-) -> None:
-    counts, passed = model.counts, model.passed
-    _put_progress(texts, paths, key, counts.finished, counts.planned)
-    for name in ("abandoned", "lost", "in_flight", "requests", "retries", "failed_attempts"):
-        texts[f"{key}-{name}"] = f"{getattr(counts, name):,}"
-    for name, count in model.classes.items():
-        texts[f"{key}-class-{name}"] = f"{count:,}"
-    if passed.rate is None:
-        return
-    texts[f"{key}-of"] = f"{passed.passed:,}/{passed.total:,}"
-    texts[f"{key}-rate"] = percent(passed.rate)
-    at = round(passed.rate * 1000)
-    paths[f"{key}-point"] = f"M{at} 10V110"
-    if passed.low is not None and passed.high is not None:
-        paths[f"{key}-range"] = f"M{round(passed.low * 1000)} 60H{round(passed.high * 1000)}"
-
-
-def _put_progress(
-    texts: dict[str, str], paths: dict[str, str], key: str, done: int, whole: int
-) -> None:
-    texts[f"{key}-done"] = f"{done:,}/{whole:,}"
-    if done:
-        paths[f"{key}-gauge"] = f"M0 5H{in_thousandths(done, whole)}"

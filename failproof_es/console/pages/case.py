@@ -35,6 +35,8 @@ class ModelOnCase(Shown):
     runs: int
     evaluations: int
     abandoned: int
+    carried_over: int
+    """Evaluations of runs that took over one of those; they are counted once."""
     passed: RateShown
     """Its interval is of this case alone, asked again and again."""
     trend: tuple[TrendPoint, ...]
@@ -93,6 +95,7 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
                 runs=each.runs,
                 evaluations=each.evaluations,
                 abandoned=each.abandoned,
+                carried_over=each.carried_over,
                 passed=rate_shown(each.passed, each.failed, None),
                 trend=tuple(
                     TrendPoint(point.run_number, place, point.passed, point.failed,

@@ -54,6 +54,9 @@ class ChartsPage(PageModel):
 
     run_number: int
     name: str
+    status: str
+    remarks: tuple[str, ...]
+    """What has to stand beside its numbers."""
     planned_of_a_model: int
     overall: tuple[RateOf, ...]
     suites: tuple[RateOf, ...]
@@ -87,6 +90,8 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
         as_of=asked.standing,
         run_number=started.run_number,
         name=started.name,
+        status=run.status,
+        remarks=run.remarks,
         planned_of_a_model=summary.planned // max(len(summary.models), 1),
         overall=tuple(
             RateOf(

@@ -44,6 +44,11 @@ class RunCostPage(PageModel):
     run_number: int
     name: str
     status: str
+    remarks: tuple[str, ...]
+    """What has to stand beside its numbers."""
+    ended: bool
+    imported: bool
+    """Whether another tool recorded it: then nothing was asked here, and nothing paid."""
     total: Spending
     answers: int
     of_ceiling: str | None
@@ -72,6 +77,9 @@ def read_cost(asked: Asked[Query]) -> RunCostPage:
         run_number=run.started.run_number,
         name=run.started.name,
         status=run.status,
+        remarks=run.remarks,
+        ended=run.ended,
+        imported=run.imported is not None,
         total=spending_of(summary),
         answers=spent.answers,
         of_ceiling=None

@@ -79,6 +79,8 @@ class EvaluationPage(PageModel):
     run_id: UUID
     run_number: int
     run_name: str
+    remarks: tuple[str, ...]
+    """What has to stand beside the numbers of the run."""
     model: str
     repetition: int
     case: CaseShown
@@ -124,6 +126,7 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
         run_id=key.run_id,
         run_number=run.started.run_number,
         run_name=run.started.name,
+        remarks=run.remarks,
         model=key.model_key,
         repetition=key.repetition,
         case=_case(recorded, key),

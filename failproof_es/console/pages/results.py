@@ -107,8 +107,10 @@ class ResultsPage(PageModel):
     run_number: int
     run_name: str
     run_status: str
-    imported: str | None
-    """Which tool recorded the run, in words; null of a run that asked here."""
+    imported: bool
+    """Whether another tool recorded the run: then nothing was asked here, and nothing paid."""
+    remarks: tuple[str, ...]
+    """What has to stand beside the numbers of the run."""
     planned: int
     repetitions: bool
     """Whether a case was asked more than once."""
@@ -151,7 +153,8 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
         run_number=run.started.run_number,
         run_name=run.started.name,
         run_status=run.status,
-        imported=run.imported_from,
+        imported=run.imported is not None,
+        remarks=run.remarks,
         planned=planned,
         repetitions=any(each.repetition > 1 for each in found.rows),
         up_to=up_to,

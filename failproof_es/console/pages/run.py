@@ -71,23 +71,16 @@ def read_run(asked: Asked[Query]) -> RunPage:
         as_of=asked.standing,
         run=_facts(recorded, history),
         counts=_counts(summary),
-        passed=_passed(summary),
+        passed=passed_of_all(summary),
         models=tuple(model_progress(summary, each) for each in run.started.models),
         classes=(
             *(name for name in CLASSES if classes.get(name)),
             *sorted(name for name, n in classes.items() if n and name not in CLASSES),
         ),
-        suites=tuple(_suites(summary)),
-        errors=tuple(
-            ErrorGroup(asked=key.asked, kind=key.kind, message=key.message, attempts=count)
-            for key, count in summary.messages()
-        ),
+        suites=tuple(suites_of(summary)),
+        errors=tuple(errors_of(summary)),
         more_errors=summary.more_messages,
-        lost=tuple(
-            LostGroup(model=key.model_key, kind=key.kind, reason=key.reason, evaluations=count)
-            for key, count in sorted(summary.counts.lost.items(), key=lambda each: -each[1])
-            if count
-        ),
+        lost=tuple(lost_of(summary)),
         gates=tuple(_gates(run.gates or {})),
         spending=spending_of(summary),
         latency_p50_ms=summary.latency_ms(50),
@@ -134,6 +127,8 @@ def shape_of(summary: RunSummary) -> str:
         [key for key, count in sorted(summary.counts.lost.items()) if count],
         sorted(key[:2] for key in summary.counts.groups),
         [model for model in summary.models if summary.group(model=model).pass_rate is None],
+        [key for key, group in summary.by_suite().items() if group.pass_rate is None],
+        (summary.cost_usd is None, summary.latency_ms(50) is None),
     )
     return sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
@@ -166,6 +161,7 @@ def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
             f"{each.what} ({each.count:,}): {each.why}"
             for each in (() if run.imported is None else run.imported.unmapped)
         ),
+        remarks=run.remarks,
         skipped_defects=run.skipped,
     )
 
@@ -191,7 +187,7 @@ def _counts(summary: RunSummary, model: str | None = None) -> Counts:
     )
 
 
-def _passed(summary: RunSummary) -> RateShown:
+def passed_of_all(summary: RunSummary) -> RateShown:
     """All models together. What several say of one case is not independent of each other."""
     per_case = len(summary.models) * repetitions_of(summary.run.started)
     return rate_of_group(summary.total, per_case)
@@ -215,7 +211,8 @@ def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
     )
 
 
-def _suites(summary: RunSummary) -> Iterator[SuiteProgress]:
+def suites_of(summary: RunSummary) -> Iterator[SuiteProgress]:
+    """How each suite stands, of which a case is finished."""
     repetitions = repetitions_of(summary.run.started)
     for (model, suite), group in summary.by_suite().items():
         if group.finished:
@@ -227,6 +224,21 @@ def _suites(summary: RunSummary) -> Iterator[SuiteProgress]:
                 abandoned=group.abandoned,
                 passed=rate_of_group(group, repetitions),
                 accuracy=group.accuracy,
+            )
+
+
+def errors_of(summary: RunSummary) -> Iterator[ErrorGroup]:
+    """Failed attempts by what they said, the most frequent first."""
+    for key, count in summary.messages():
+        yield ErrorGroup(asked=key.asked, kind=key.kind, message=key.message, attempts=count)
+
+
+def lost_of(summary: RunSummary) -> Iterator[LostGroup]:
+    """Evaluations without a usable answer by the reason, the most frequent first."""
+    for key, count in sorted(summary.counts.lost.items(), key=lambda each: -each[1]):
+        if count:
+            yield LostGroup(
+                model=key.model_key, kind=key.kind, reason=key.reason, evaluations=count
             )
 
 

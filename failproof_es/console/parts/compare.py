@@ -29,8 +29,8 @@ class ComparedRun(Shown):
     code_version: str
     dialect: str
     models: tuple[str, ...]
-    imported: str | None
-    """Which tool recorded it, in words; null of a run that asked here."""
+    remarks: tuple[str, ...]
+    """What has to stand beside its numbers."""
 
 
 class ModelsCompared(Shown):
@@ -42,6 +42,8 @@ class ModelsCompared(Shown):
     both_failed: int
     worse: int
     better: int
+    one_answer: int
+    """Pairs of one and the same answer, which a run took over: nothing could differ."""
     base: RateShown
     """Of the pairs, as the next is: what has no partner is in neither."""
     other: RateShown
@@ -99,6 +101,7 @@ def models_compared(
         both_failed=counts.both_failed,
         worse=counts.worse,
         better=counts.better,
+        one_answer=counts.one_answer,
         base=rate_shown(
             counts.both_passed + counts.worse, counts.both_failed + counts.better, repeated
         ),
@@ -143,5 +146,5 @@ def run_compared(run: Run) -> ComparedRun:
         code_version=started.code_version,
         dialect=started.dialect,
         models=tuple(each.key for each in started.models),
-        imported=run.imported_from,
+        remarks=run.remarks,
     )

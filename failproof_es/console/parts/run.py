@@ -13,6 +13,14 @@ from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.engine.workers.presence import KnownShare
 from failproof_es.events import Again, Finding, ModelSnapshot, SuiteSnapshot
 from failproof_es.reading.workers import RunWorker
+from failproof_es.report.data.wording import usd
+
+MOST_APART = 3
+"""Of so many models the first numbers of the page tell each one's rate; of more that of all."""
+
+
+MOST_LIVE_SUITES = 200
+"""Rows of suites that are kept current while one looks. A page with more says that they are not."""
 
 
 class RunFacts(Shown):
@@ -42,6 +50,8 @@ class RunFacts(Shown):
     """Which tool recorded it, in words; null of a run that asked here."""
     not_mapped: tuple[str, ...]
     """What of the source of an imported run has no place here, and why."""
+    remarks: tuple[str, ...]
+    """What has to stand beside its numbers."""
     skipped_defects: int
 
 
@@ -208,3 +218,27 @@ class RunPage(PageModel):
     manifest: Manifest
     shape: str
     """Changes where the page gets other rows or columns; numbers alone leave it."""
+
+    @property
+    def cost_note(self) -> str:
+        """What of the cost is known, where not all of it is."""
+        return cost_note(self.spending)
+
+    @property
+    def suites_live(self) -> bool:
+        """Whether the rows of suites are kept current."""
+        return len(self.suites) <= MOST_LIVE_SUITES
+
+    @property
+    def rates_apart(self) -> bool:
+        """Whether the first numbers tell each model's rate."""
+        return len(self.models) <= MOST_APART
+
+
+def cost_note(spending: Spending) -> str:
+    """What of the cost is known, where not all of it is."""
+    if spending.cost_usd is not None:
+        return ""
+    known = f"{usd(spending.known_usd)} known" if spending.known_usd else ""
+    missing = f"unpriced: {spending.unpriced_answers:,}" if spending.unpriced_answers else ""
+    return ", ".join(filter(None, (known, missing)))

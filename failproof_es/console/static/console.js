@@ -66,7 +66,7 @@
     if (told.shape !== main.dataset.shape) { again(); return; }
     for (const [key, text] of Object.entries(told.texts)) {
       for (const each of texts.get(key) || []) {
-        (each.querySelector("a") || each).textContent = text;
+        (each.querySelector("a, .nothing") || each).textContent = text;
         each.classList.toggle("zero", text === "0");
       }
     }

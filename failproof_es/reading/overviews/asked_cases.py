@@ -83,11 +83,13 @@ ORDER BY last_position DESC LIMIT %(most)s
 """
 _TIMES = f"SELECT count(*) FROM ({_NEWEST.format('')}) AS counted"
 _RATES = f"""
-SELECT model_key, count(DISTINCT run_id), count(*), count(*) FILTER (WHERE passed),
-    count(*) FILTER (WHERE NOT passed), count(*) FILTER (WHERE status = 'abandoned')
-FROM ({_NEWEST.format("model_key, run_id, passed, status")}) AS newest
+SELECT model_key, count(DISTINCT run_id) FILTER (WHERE own), count(*) FILTER (WHERE own),
+    count(*) FILTER (WHERE own AND passed), count(*) FILTER (WHERE own AND NOT passed),
+    count(*) FILTER (WHERE own AND status = 'abandoned'), count(*) FILTER (WHERE NOT own)
+FROM ({_NEWEST.format("model_key, run_id, passed, status, source_run_id IS NULL AS own")}) AS newest
 GROUP BY model_key ORDER BY model_key
 """
+"""What was carried over is the same answer again: it is counted where it happened."""
 _TREND = f"""
 SELECT model_key, run_number, passed, failed FROM (
     SELECT e.model_key, r.run_number, count(*) FILTER (WHERE e.passed) AS passed,
@@ -99,7 +101,7 @@ SELECT model_key, run_number, passed, failed FROM (
 """
 _ASKED = """
 SELECT r.run_number, r.name, r.started_at, e.evaluation_id, e.model_key, e.repetition, e.status,
-    e.passed, e.primary_class, e.latency_ms, e.last_position
+    e.passed, e.primary_class, e.latency_ms, e.last_position, e.source_run_id IS NOT NULL
 FROM projections.evaluations AS e JOIN projections.runs AS r USING (run_id)
 WHERE e.prompt_id = %(prompt)s AND e.counted AND e.last_position < %(before)s
 ORDER BY e.last_position DESC LIMIT %(limit)s
@@ -146,7 +148,7 @@ class StoredCase:
 
 @dataclass(frozen=True, slots=True)
 class CaseRate:
-    """How one model did on a case, over all runs."""
+    """How one model did on a case, over all runs: each answer once, in the run that asked."""
 
     model: str
     runs: int
@@ -154,6 +156,8 @@ class CaseRate:
     passed: int
     failed: int
     abandoned: int
+    carried_over: int
+    """Evaluations of runs that took over one of those: they are not among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,8 @@ class AskedEvaluation:
     primary: str | None
     latency_ms: float | None
     last_position: int
+    carried_over: bool
+    """Whether it was asked in another run, and taken over."""
 
 
 class Counted(NamedTuple):
@@ -358,10 +364,10 @@ def list_asked(
     wanted = {"prompt": prompt, "before": _BEYOND if before is None else before, "limit": limit}
     with connection.cursor("asked_evaluations") as rows:
         rows.execute(_ASKED, wanted)
-        for run, name, started, evaluation, key, nth, status, passed, primary, ms, last in rows:
+        for run, name, started, evaluation, key, nth, status, passed, primary, *rest in rows:
             yield AskedEvaluation(
                 run, exact_text(name), started, evaluation, exact_text(key), nth, status, passed,
-                primary and exact_text(primary), ms, last,
+                primary and exact_text(primary), *rest,
             )  # fmt: skip
 
 

@@ -75,6 +75,8 @@ class ComparedCounts:
     """Passed in the base alone."""
     better: int
     """Passed in the other alone."""
+    one_answer: int
+    """Pairs of one and the same answer, which a run took over: nothing could differ."""
     paired: Paired
     """`other` less `base`: above 0 the other is better."""
     unpaired: tuple[Unpaired, ...]
@@ -130,6 +132,8 @@ class ComparedPair:
     other_class: str | None
     base_ms: float | None
     other_ms: float | None
+    one_answer: bool
+    """Whether both are one and the same answer, which a run took over."""
 
     @property
     def key(self) -> tuple[int, str, str, int, UUID]:
@@ -211,10 +215,16 @@ class ComparedRuns:
             | {"places": list(_RANKS[which]), "after": place, "suite": suite, "case": case,
                "repetition": repetition, "id": last, "limit": limit},
         ).fetchone()  # fmt: skip
-        counted, groups, classes, listed = (each or () for each in row or [None] * 4)
+        assert row is not None
+        counted, groups, classes, listed = (each or () for each in row[:4])
+        taken_over = row[4] or {}
         return Compared(
             counts=tuple(
-                self._counts(*pair, [each for number, *each in counted if number == side])
+                self._counts(
+                    *pair,
+                    [each for number, *each in counted if number == side],
+                    taken_over.get(str(side), 0),
+                )
                 for side, pair in enumerate(sides)
             ),
             groups=tuple(
@@ -243,7 +253,9 @@ class ComparedRuns:
             while same := rows.fetchmany(_AT_ONCE):
                 yield [(each, each) for (each,) in same]
 
-    def _counts(self, base: Side, other: Side, rows: Sequence[Sequence[int]]) -> ComparedCounts:
+    def _counts(
+        self, base: Side, other: Side, rows: Sequence[Sequence[int]], one_answer: int
+    ) -> ComparedCounts:
         """The pairs of two models: how many clusters have so many of each kind."""
         outcomes: list[tuple[bool, bool]] = []
         clusters: list[int] = []
@@ -262,6 +274,7 @@ class ComparedRuns:
             both_failed=failed,
             worse=worse,
             better=better,
+            one_answer=one_answer,
             paired=compare_outcomes(outcomes, clusters),
             unpaired=tuple(self._unpaired(base, other, len(outcomes))),
             not_looked_into=0 if self.looked_into else self.only_base + self.only_other,
@@ -360,7 +373,7 @@ def _whole(text: str) -> str:
 def _pair(row: Sequence[Any]) -> ComparedPair:
     (
         place, suite, case, repetition, prompt, other_prompt, one, two, one_passed, two_passed,
-        one_class, two_class, one_ms, two_ms, category,
+        one_class, two_class, one_ms, two_ms, category, one_answer,
     ) = row  # fmt: skip
     return ComparedPair(
         place=place,
@@ -378,4 +391,5 @@ def _pair(row: Sequence[Any]) -> ComparedPair:
         other_class=two_class and exact_text(two_class),
         base_ms=one_ms,
         other_ms=two_ms,
+        one_answer=one_answer,
     )

@@ -32,6 +32,8 @@ _PAIR = """
     e.passed AS one_passed, f.passed AS two_passed,
     e.primary_class AS one_class, f.primary_class AS two_class,
     e.latency_ms AS one_ms, f.latency_ms AS two_ms,
+    coalesce(e.source_evaluation_id, e.evaluation_id)
+        = coalesce(f.source_evaluation_id, f.evaluation_id) AS one_answer,
     CASE WHEN e.passed AND NOT f.passed THEN 0 WHEN f.passed AND NOT e.passed THEN 1
         WHEN NOT e.passed THEN 2 ELSE 3 END AS place
 """
@@ -61,7 +63,8 @@ _AFTER = """(%(after)s::int IS NULL OR (place, suite_id, case_id, repetition, on
     > (%(after)s, %(suite)s, %(case)s, %(repetition)s, %(id)s::uuid))"""
 _LISTED = (
     "place, suite_id, case_id, repetition, prompt_id, other_prompt, one_id, two_id, one_passed, "
-    "two_passed, one_class, two_class, one_ms, two_ms, category"
+    "two_passed, one_class, two_class, one_ms, two_ms, category, "
+    "one_answer"
 )
 TOLD = f"""{_NAMED}, clusters AS (
     SELECT side,
@@ -94,10 +97,12 @@ TOLD = f"""{_NAMED}, clusters AS (
 SELECT (SELECT json_agg(json_build_array(side, worse, better, failed, passed, times)) FROM counted),
     (SELECT json_agg(json_build_array(suite_id, category, pairs, worse, better)) FROM groups),
     (SELECT json_agg(json_build_array(place, base, other, pairs)) FROM classes),
-    (SELECT json_agg(json_build_array({_LISTED}) ORDER BY {_ORDER}) FROM listed)
+    (SELECT json_agg(json_build_array({_LISTED}) ORDER BY {_ORDER}) FROM listed),
+    (SELECT json_object_agg(side, pairs) FROM (
+        SELECT side, count(*) AS pairs FROM pairs WHERE one_answer GROUP BY side) AS taken_over)
 """
 """Of one set of pairs: the counts of each side; of side 0 where pairs differ, how classes changed,
-and the pairs that are listed."""
+the pairs that are listed; and how many pairs of each side are one answer that was taken over."""
 EVERY_PAIR = f"""{_NAMED}
 SELECT {_LISTED} FROM pairs WHERE place = ANY (%(places)s) ORDER BY {_ORDER}
 """

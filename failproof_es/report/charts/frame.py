@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,13 +10,17 @@ import altair as alt
 from markupsafe import Markup
 
 from failproof_es.report.charts.svg import RAMP, SERIES, colour, drawn
-from failproof_es.support.untrusted_text import one_line, shortened
+from failproof_es.support.untrusted_text import one_line, shortened, shortened_inside
 
 WIDTH = 420
 ROW = 24
 NAME_LENGTH = 36
 FONT = "Liberation Sans"
 """Has the metrics of Arial and Helvetica, so the page may use whichever a reader has."""
+LETTER = 6.5
+"""How wide a letter of a name is, in pixels, about."""
+SIDE = 100
+"""What stands beside the drawing, in pixels: names on the left, counts on the right."""
 SLACK = 20
 """Spare room, in pixels, in case a reader's font is wider."""
 
@@ -100,8 +105,11 @@ def cycled(series: dict[str, str], kinds: Sequence[Any]) -> alt.Scale:
 
 
 def legend_of(series: dict[str, str]) -> alt.Legend | None:
-    """A legend where there is more than one series to tell apart."""
-    return alt.Legend(columns=3) if len(series) > 1 else None
+    """A legend where there is more than one series to tell apart, as wide as the drawing."""
+    if len(series) < 2:
+        return None
+    wide = LETTER * max(map(len, values_of(series))) + 2 * SLACK
+    return alt.Legend(columns=min(max(int((WIDTH + SIDE) / wide), 1), 3))
 
 
 def values_of(names: dict[str, str]) -> list[str]:
@@ -116,10 +124,16 @@ def names_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def labels_of(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
-    """Each as it is shown: on one line, bounded, and told apart from all the others."""
+    """Each as it is shown: on one line, bounded, and told apart from all the others.
+
+    Those of which the beginnings are the same are cut in the middle, as variants of one model are.
+    """
+    written = [one_line(name) for name in names]
+    begins = Counter(shortened(each, length) for each in dict.fromkeys(written))
     shown: dict[str, None] = {}
-    for name in names:
-        text = candidate = shortened(one_line(name), length)
+    for each in written:
+        text = shortened(each, length)
+        text = candidate = text if begins[text] < 2 else shortened_inside(each, length)
         number = 2
         while candidate in shown:
             candidate = f"{text} ({number})"

@@ -32,6 +32,12 @@ FOREIGN = (
     "+ (window.ran ? 1000 : 0)"
 )
 """How much stands in a page that the console never writes."""
+HEAPED = """() => [...document.querySelectorAll("main bdi")].filter((each) => {
+  for (let box = each.parentElement; box.tagName !== "MAIN"; box = box.parentElement)
+    if (getComputedStyle(box).overflowY !== "visible") return false;
+  return each.checkVisibility();
+}).map((each) => each.parentElement.outerHTML.slice(0, 200))"""
+"""Texts of others whose heaped marks would cover what stands around the box that they are in."""
 FORMULAS = ("=", "+", "@", "-", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 ANSWER = "() => [...document.querySelectorAll('.turn.answer pre')].pop()?.textContent"
 
@@ -107,10 +113,12 @@ def test_a_browser_runs_requests_and_reorders_nothing(attacked: Hostile, opened:
     for path in paths:
         page.goto(attacked.url + path)
         assert page.evaluate(FOREIGN) == 0, path
+        assert page.evaluate(HEAPED) == [], path
     for row in attacked.rows:
         text = attacked.texts[number(row)]
         page.goto(f"{attacked.url}/evaluations/{row['evaluation_id']}")
         assert page.evaluate(FOREIGN) == 0, text[:200]
+        assert page.evaluate(HEAPED) == [], text[:200]
         shown = page.evaluate(ANSWER)
         assert shown == lines(text[: len(shown)] if len(text) > MOST_CHARACTERS else text)
         assert page.title() == f"{row['case_id']} · failproof-es"

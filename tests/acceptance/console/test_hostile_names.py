@@ -17,7 +17,7 @@ from playwright.sync_api import Browser
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import invoke, write_configuration
-from tests.acceptance.console.test_hostile import FOREIGN, FORMULAS, Hostile
+from tests.acceptance.console.test_hostile import FOREIGN, FORMULAS, HEAPED, Hostile
 from tests.browser import beacon, launched, listen
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import answering, console, refusing, settings_for
@@ -194,6 +194,7 @@ def test_a_browser_runs_and_requests_nothing(attacked: Hostile, opened: Browser)
     for path in (*map(with_limit, PAGES), f"/evaluations/{disputed['evaluation_id']}"):
         page.goto(attacked.url + path)
         assert page.evaluate(FOREIGN) == 0, path
+        assert page.evaluate(HEAPED) == [], path
     assert attacked.heard.paths == []
     assert heard.dialogs == []
     assert all(each.startswith(attacked.url) for each in heard.asked)

@@ -9,6 +9,7 @@ import altair as alt
 import pytest
 from markupsafe import Markup
 
+from failproof_es.report.charts.frame import NAME_LENGTH, labels_of, legend_of, names_of
 from failproof_es.report.charts.plots import (
     Bar,
     Curve,
@@ -69,7 +70,7 @@ def test_a_picture_of_hostile_names_holds_shapes_numbers_and_text_alone(hostile:
 
 def test_what_hides_in_a_name_is_shown_as_an_escape(hostile: Markup) -> None:
     texts = [element.text or "" for element in ElementTree.fromstring(hostile).iter("text")]
-    assert any(text.startswith("<script>alert(1)</script>") for text in texts)
+    assert any(text.startswith("<script>alert(1)<") for text in texts)
     assert not {"\u202e", "\u200b", "\x1b", "\x00"} & set(hostile)
 
 
@@ -106,6 +107,23 @@ def test_names_that_are_shortened_to_the_same_text_stay_apart() -> None:
     ]
     assert len({text for text in texts if text.startswith("a name")}) == 2
     assert any("…" in text for text in texts)
+
+
+def test_variants_that_differ_at_their_end_are_told_apart_by_what_they_say() -> None:
+    keys = [f"a-model-of-a-vendor@terse,temperature={heat}" for heat in (0.0, 0.7)]
+    texts = labels_of(keys)
+    assert [each[-15:] for each in texts] == ["temperature=0.0", "temperature=0.7"]
+    assert all("…" in each and len(each) == NAME_LENGTH for each in texts)
+
+
+def test_a_legend_is_no_wider_than_its_chart() -> None:
+    def legend(names: list[str]) -> alt.Legend | None:
+        return legend_of(names_of(names))
+
+    assert legend(["alone"]) is None
+    for length, columns in ((5, 3), (24, 2), (NAME_LENGTH, 1)):
+        found = legend([str(n) * length for n in range(6)])
+        assert found is not None and found.columns == columns, length
 
 
 def test_rows_of_the_same_name_stand_on_lines_of_their_own() -> None:

@@ -29,6 +29,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "*.p": "a test of numbers that are compared: tests/unit/support",
         "*.adjusted_p": "the same",
         "*.smallest_effect": "the same",
+        "*.one_answer": ABSENT_HERE + "test_numbers_of_other_runs.py",
         "*.not_looked_into": ABSENT_HERE + "it is of runs of many cases",
         "more_values": "counts values that the page leaves out",
         "rows[].lines[].times": "counts lines that are alike within an answer",
@@ -39,6 +40,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
     "cases": {"looked_at": ABSENT_HERE + "tests/integration/console/test_bounds.py"},
     "case": STATISTICS
     | {
+        "models[].carried_over": ABSENT_HERE + "test_numbers_of_other_runs.py",
         "newest": ABSENT_HERE + "tests/integration/console/test_bounds.py",
         "versions[].position": ABSENT_HERE + "as `position`, compared",
     },

@@ -1,0 +1,96 @@
+"""The numbers of a run's page that change while the run goes, as its page writes them."""
+
+from __future__ import annotations
+
+from failproof_es.console.pages.run import (
+    errors_of,
+    lost_of,
+    model_progress,
+    passed_of_all,
+    spending_of,
+    suites_of,
+)
+from failproof_es.console.parts.run import (
+    MOST_APART,
+    MOST_LIVE_SUITES,
+    ModelProgress,
+    SuiteProgress,
+    cost_note,
+)
+from failproof_es.console.rendering import in_thousandths, milliseconds, share_text, usd_text
+from failproof_es.console.shown import RateShown, live_key
+from failproof_es.core.summary import RunSummary
+
+
+class LivePage:
+    """What is put where, by the keys that `run.html` gives its elements."""
+
+    def __init__(self, summary: RunSummary) -> None:
+        self.texts: dict[str, str] = {}
+        self.paths: dict[str, str] = {}
+        self._asked = summary.run.imported is None
+        self._progress("all", summary.total.finished, summary.planned)
+        if len(summary.models) > MOST_APART:
+            self._rate("all", passed_of_all(summary))
+        for at, model in enumerate(summary.run.started.models):
+            self._model(f"model-{at}", model_progress(summary, model))
+        suites = tuple(suites_of(summary))
+        for each in suites if len(suites) <= MOST_LIVE_SUITES else ():
+            self._suite(live_key("suite", each.model, each.suite), each)
+        for error in errors_of(summary):
+            key = live_key("error", error.asked, error.kind, error.message)
+            self.texts[key] = f"{error.attempts:,}"
+        for lost in lost_of(summary):
+            key = live_key("lost", lost.model, lost.kind, lost.reason)
+            self.texts[key] = f"{lost.evaluations:,}"
+        asking, spending = summary.asking(), spending_of(summary)
+        self.texts |= {
+            "cost": self._cost(spending.cost_usd),
+            "cost-note": cost_note(spending),
+            "tokens-in": _count(spending.input_tokens),
+            "tokens-out": _count(spending.output_tokens),
+            "latency-50": milliseconds(summary.latency_ms(50)),
+            "latency-95": milliseconds(summary.latency_ms(95)),
+            "errors": f"{asking.errors:,}",
+            "retries": f"{asking.retries:,}",
+            "lost": f"{summary.lost():,}",
+            "carried-over": f"{asking.carried_over:,}",
+        }
+
+    def _model(self, key: str, model: ModelProgress) -> None:
+        counts = model.counts
+        self._progress(key, counts.finished, counts.planned)
+        for name in ("abandoned", "lost", "in_flight", "requests", "retries", "failed_attempts"):
+            self.texts[f"{key}-{name}"] = f"{getattr(counts, name):,}"
+        for name, count in model.classes.items():
+            self.texts[f"{key}-class-{name}"] = f"{count:,}"
+        self.texts[f"{key}-cost"] = self._cost(model.cost_usd)
+        self._rate(key, model.passed)
+
+    def _cost(self, usd: float | None) -> str:
+        return usd_text(usd) if self._asked else "–"
+
+    def _suite(self, key: str, suite: SuiteProgress) -> None:
+        for name in ("cases", "finished", "abandoned"):
+            self.texts[f"{key}-{name}"] = f"{getattr(suite, name):,}"
+        self.texts[f"{key}-accuracy"] = share_text(suite.accuracy)
+        self._rate(key, suite.passed)
+
+    def _progress(self, key: str, done: int, whole: int) -> None:
+        self.texts[f"{key}-done"] = f"{done:,}/{whole:,}"
+        if done:
+            self.paths[f"{key}-gauge"] = f"M0 5H{in_thousandths(done, whole)}"
+
+    def _rate(self, key: str, passed: RateShown) -> None:
+        if passed.rate is None:
+            return
+        self.texts[f"{key}-of"] = f"{passed.passed:,}/{passed.total:,}"
+        self.texts[f"{key}-rate"] = share_text(passed.rate)
+        self.paths[f"{key}-point"] = f"M{round(passed.rate * 1000)} 10V110"
+        if passed.low is not None and passed.high is not None:
+            low, high = round(passed.low * 1000), round(passed.high * 1000)
+            self.paths[f"{key}-range"] = f"M{low} 60H{high}"
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
