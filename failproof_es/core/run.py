@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from failproof_es.core.case import digest_uuid_text, prompt_id
@@ -38,6 +38,7 @@ from failproof_es.support.untrusted_text import shortened
 
 RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
 
+T = TypeVar("T")
 CHUNK = 1_000
 """How many case digests one `CasesPlanned` holds."""
 _DIGEST = re.compile("[0-9a-fA-F]{32,}")
@@ -234,19 +235,30 @@ def chunked(digests: Iterable[str]) -> Iterator[tuple[str, ...]]:
         yield chunk
 
 
+def in_plan_order(
+    cases: Iterable[T], models: Sequence[str], repetitions: range
+) -> Iterator[tuple[T, str, int]]:
+    """Case by case, repetition by repetition, every model: the order in which they are begun."""
+    for case in cases:
+        for repetition in repetitions:
+            for model in models:
+                yield case, model, repetition
+
+
 def planned_evaluations(
     run_id: UUID, digests: Iterable[str], model_keys: Sequence[str], repetitions: int
 ) -> Iterator[EvaluationKey]:
-    """Case by case, repetition by repetition, every model: the order in which they are begun."""
+    """The evaluations of a plan, `in_plan_order`."""
     for digest in digests:
         try:
             prompt = prompt_id(digest)
         except ValueError:
             said = shortened(digest, 100)
             raise ImpossibleHistory(f"the plan names {said!r}, which is no digest") from None
-        for repetition in range(1, repetitions + 1):
-            for model_key in model_keys:
-                yield EvaluationKey(run_id, prompt, model_key, repetition)
+        for _, model_key, repetition in in_plan_order(
+            (digest,), model_keys, range(1, repetitions + 1)
+        ):
+            yield EvaluationKey(run_id, prompt, model_key, repetition)
 
 
 PlannedEvaluation = tuple[str, str, int]
@@ -266,9 +278,7 @@ def planned_names(
         if not _DIGEST.fullmatch(digest):
             said = shortened(digest, 100)
             raise ImpossibleHistory(f"the plan names {said!r}, which is no digest")
-        for repetition in repetitions:
-            for model_key in model_keys:
-                yield digest, model_key, repetition
+        yield from in_plan_order((digest,), model_keys, repetitions)
 
 
 def planned_streams(run_id: UUID, planned: Iterable[PlannedEvaluation]) -> list[str]:
