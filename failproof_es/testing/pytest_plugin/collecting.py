@@ -61,7 +61,7 @@ class Collecting:
             collector = Evaluations.from_parent(session, asked=asked)
             found = list(collector.collect())
             session.ihook.pytest_collectreport(
-                report=pytest.CollectReport(collector.nodeid, "passed", None, found)
+                report=pytest.CollectReport(collector.nodeid, "passed", None, [*found])
             )
             items.extend(found)
 
