@@ -15,6 +15,7 @@ from failproof_es.core.case import digest_uuid_text, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.history_errors import ImpossibleHistory, require
 from failproof_es.events import (
+    Branch,
     CaseSkipped,
     CasesPlanned,
     Counts,
@@ -307,6 +308,16 @@ def describe_selection(started: RunStarted) -> str | None:
     if chosen is None:
         return None
     return describe_part(chosen, started.planned_cases, len(started.models))
+
+
+def how_branched(branch: Branch) -> str:
+    """In which way a run carries over evaluations: before the name of the run they are of."""
+    return "answers reused from" if branch.reuse else "branched from"
+
+
+def describe_branch(branch: Branch, number: int) -> str:
+    """From which run a run carries over evaluations, that has this number."""
+    return f"{how_branched(branch)} run {number}"
 
 
 def describe_part(chosen: Selection, cases: int, models: int) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.core.run import describe_selection
+from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.core.summary import RunTotals
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
@@ -46,6 +46,9 @@ CROSS JOIN LATERAL (
 ) AS counts
 ORDER BY attempts.run_number
 """
+
+
+_NUMBERS = "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY (%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ class ListedRun:
     """Where the run is, and how to attach it."""
     who: str | None = None
     repetitions: int = 1
+    branch: str | None = None
+    """From which run it carries over evaluations; `None` of a run that asks all of its own."""
     imported: str | None = None
     """Which tool recorded it, in words; `None` of a run that asked here."""
 
@@ -108,8 +113,29 @@ def list_runs(
     totals = feeder.totals(limit=limit, before=before, which=which)
     while page := list(islice(totals, PAGE)):
         known = places.of([each.run_id for each in page])
+        sources = _branches(connection, page)
         for each in page:
-            yield _listed(each, *known.get(each.run_id, (None, None)))
+            listed = _listed(each, *known.get(each.run_id, (None, None)))
+            yield replace(listed, branch=sources.get(each.run_id))
+
+
+def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun]) -> dict[UUID, str]:
+    """Of the runs that carry over evaluations: from which run."""
+    branches = {
+        each.run_id: branch
+        for each in page
+        if isinstance(each, RunTotals | RunInArchive)
+        and (branch := each.run.started.branched_from) is not None
+    }
+    if not branches:
+        return {}
+    rows = connection.execute(_NUMBERS, ([each.run_id for each in branches.values()],))
+    numbers: dict[UUID, int] = dict(rows.fetchall())
+    return {
+        run_id: describe_branch(branch, numbers[branch.run_id])
+        for run_id, branch in branches.items()
+        if branch.run_id in numbers
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+import failproof_es
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
@@ -122,6 +123,18 @@ def test_an_answer_is_reused_only_where_the_request_would_be_the_same_to_the_byt
     assert shown["branched_from"]["reuse"] is True
     assert shown["requests"] == topics(store, 2)["RequestSent"]
     assert "answers reused from" in invoke(store.url, "show", 2, cwd=folder).stdout
+    assert [each["branch"] for each in told(store, folder, "runs")] == [
+        "answers reused from run 1", None,
+    ]  # fmt: skip
+    assert "(answers" in invoke(store.url, "runs", cwd=folder).stdout, "in its own words, wrapped"
+    compared = invoke(store.url, "diff", 1, 2, cwd=folder).stdout
+    assert "answers reused from run 1: 4 evaluations carried over" in compared
+    assert told(store, folder, "diff", 1, 2)["right"]["carried_over"] == 4
+    with failproof_es.open(2, database_url=store.url) as opened:
+        assert "4 evaluations carried over" in repr(opened)
+        assert "4 evaluations carried over" in opened._repr_html_()
+        own = [each for each in opened.results() if each.source_run_id is None]
+        assert sum(each.requests for each in own) == shown["requests"], "as the run counts them"
     file = folder / "report.md"
     invoke(store.url, "report", 2, "--format", "md", "-o", file, cwd=folder)
     assert "answers reused from" in file.read_text()
