@@ -13,7 +13,14 @@ import pytest
 import failproof_es
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
-from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+from tests.acceptance.commands import (
+    ROOT,
+    asked,
+    invoke,
+    mock_server,
+    write_configuration,
+    write_suite,
+)
 
 CASES = 8
 
@@ -161,6 +168,29 @@ def test_other_parameters_another_place_or_other_grading_are_asked_again(
             store.url, "validate", "run.yaml", "--offline", *only, "--set", change, cwd=folder
         )
         assert f"reuse: {reused} of" in checked.stderr, (change, checked.stderr)
+
+
+def test_judged_answers_are_reused_with_the_same_judges_alone(store: Store, tmp_path: Path) -> None:
+    with mock_server(0, "tests.servers.judging_server") as url:
+        model = {"provider": "openai", "base_url": url, "model": "m"}
+        judges = [{**model, "model": "judge-a"}]
+        sections: dict[str, Any] = {
+            "prompts": {"path": str(ROOT / "suites/redteam/hallucination.jsonl")},
+            "selection": {"limit": 2}, "models": [model], "judging": {"attempts": 1},
+        }  # fmt: skip
+        write_configuration(tmp_path, url, **sections, judges=judges)
+        assert told(store, tmp_path, "start", "run.yaml", "--quiet")["counts"]["scored"] == 2
+        for judged, reused in (
+            (judges, 2),
+            ([{**judges[0], "model": "judge-b"}], 0),
+            ([{**judges[0], "temperature": 0.5}], 0),
+            ([*judges, {**model, "model": "judge-b"}], 0),
+        ):
+            write_configuration(tmp_path, url, **sections, judges=judged)
+            checked = invoke(
+                store.url, "validate", "run.yaml", "--offline", "--reuse", 1, cwd=tmp_path
+            )
+            assert f"reuse: {reused} of 2" in checked.stderr, (judged, checked.stderr)
 
 
 def test_a_run_that_does_not_exist_cannot_be_reused(store: Store, folder: Path) -> None:
