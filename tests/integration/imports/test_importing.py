@@ -17,6 +17,7 @@ from failproof_es.engine.imports.importing import ImportOutcome, import_run
 from failproof_es.engine.lifecycle import resume
 from failproof_es.engine.replays.replay import replay
 from failproof_es.events import ImportedReply, SourceFile
+from failproof_es.library.evaluating import go_on
 from failproof_es.problems import InvalidInput
 from failproof_es.recorded_runs.promptfoo_results import read_promptfoo_results
 from failproof_es.recorded_runs.records import RecordedAnswer, RecordedRun, Remainder
@@ -232,6 +233,7 @@ def test_every_command_says_that_the_run_is_imported(store: Store, tmp_path: Pat
     assert done.exit_code == 2
     assert "reuse.from_run" in done.output
     assert f"{said}: it has no requests to compare with" in done.output
+    assert go_on("1", database_url=store.url).status == "completed", "as pytest reads it"
     with failproof_es.open(1, database_url=store.url) as opened:
         assert said in repr(opened)
         assert said in opened._repr_html_()
