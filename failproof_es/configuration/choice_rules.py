@@ -1,13 +1,25 @@
-"""Rules of what chooses a part of the cases and models, and of the models' keys."""
+"""Rules of what chooses a part of the cases and models, of variants, and of the models' keys."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Annotated, Any
 
-from failproof_es.configuration.choices import PROMPT, PromptTemplate, Selection, parse_pattern
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from failproof_es.configuration.choices import (
+    PROMPT,
+    Matrix,
+    PromptTemplate,
+    Selection,
+    parse_pattern,
+)
+from failproof_es.configuration.explain import explain_value
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.configuration.variants import model_keys
+from failproof_es.configuration.variants import OWN, model_keys
 from failproof_es.configuration.yaml_tree import Location
 
 Report = Callable[[Location, str, str | None], None]
@@ -26,6 +38,50 @@ def check_selection(selection: Selection, error: Report) -> None:
         error(("selection", "limit"), "stands beside `sample`", "keep one of them")
     if selection.seed is not None and selection.sample is None:
         error(("selection", "seed"), "has no effect without `sample`", "remove it")
+
+
+def check_matrix(matrix: Matrix | None, error: Report) -> None:
+    """Report the parameters that are none, and every value that cannot be sent or is not new."""
+    for name, values in ((matrix and matrix.parameters) or {}).items():
+        at: Location = ("matrix", "parameters", name)
+        if name in _entry_keys() - OWN:
+            said = "is a key of a model's entry and no parameter"
+            error(at, said, "list the models that differ by it under `models`")
+            continue
+        seen = set()
+        for number, value in enumerate(values):
+            try:
+                sent = _kinds()[name].validate_python(value) if name in OWN else value
+            except ValidationError as wrong:
+                error((*at, number), *explain_value(wrong, name))
+                continue
+            if (told := _comparable(sent)) in seen:
+                said = "is the same as a value before it, and would ask everything twice"
+                error((*at, number), said, "keep one of them; `execution.repetitions` asks again")
+            seen.add(told)
+
+
+def _entry_keys() -> frozenset[str]:
+    return frozenset(field.alias or name for name, field in Model.model_fields.items())
+
+
+@cache
+def _kinds() -> Mapping[str, TypeAdapter[Any]]:
+    """What each parameter takes that is a key of a model's entry."""
+
+    def kind(name: str) -> TypeAdapter[Any]:
+        field = Model.model_fields[name]
+        of_the_entry: Any = Annotated[field.annotation, field]
+        return TypeAdapter(of_the_entry, config=ConfigDict(strict=True))
+
+    return {name: kind(name) for name in OWN}
+
+
+def _comparable(value: Any) -> str:
+    """The same text for the same value: `1` for 1.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, sort_keys=True)
 
 
 def check_keys(configuration: Configuration, error: Report) -> None:
@@ -64,6 +120,14 @@ def check_templates(configuration: Configuration, error: Report) -> None:
 
 
 def _check_template(template: PromptTemplate | None, at: Location, error: Report) -> None:
-    if template is not None and PROMPT not in template.user:
-        remedy = f"write {PROMPT} where the text of the case belongs"
+    if template is None:
+        return
+    remedy = f"write {PROMPT} where the text of the case belongs"
+    if PROMPT not in template.user:
         error((*at, "user"), f"does not hold {PROMPT}, so no case would be asked", remedy)
+    elif f"{{{PROMPT}}}" in template.user:
+        said = f"holds {{{PROMPT}}}: braces would be sent around the text of the case"
+        error((*at, "user"), said, remedy)
+    if template.system is not None and PROMPT in template.system:
+        said = f"holds {PROMPT}, which would be sent as it stands: it is replaced in `user` alone"
+        error((*at, "system"), said, "move it to `user`, or write it otherwise")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -25,11 +26,17 @@ def parse_pattern(written: str) -> tuple[str, str] | None:
     return (kind, glob) if colon and glob and kind in KINDS else None
 
 
+def fits(value: str, glob: str) -> bool:
+    """Whether the value is the glob itself, or fits it. Letter case counts, on every platform."""
+    return value == glob or fnmatchcase(value, glob)
+
+
 class Selection(Section):
     """A part of what the configuration names. The run records which part, and of how much.
 
     First `only` and `exclude` choose, then `limit` or `sample`. A pattern begins with `id:`,
-    `tag:` or `suite:`; `*`, `?` and `[abc]` stand for others, and letter case counts.
+    `tag:` or `suite:`; `*`, `?` and `[abc]` stand for others, and letter case counts. A value that
+    is written whole always fits.
     """
 
     limit: Annotated[int | None, Field(ge=1, le=_LARGEST)] = None

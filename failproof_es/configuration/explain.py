@@ -44,6 +44,13 @@ def report_schema_errors(
         )  # fmt: skip
 
 
+def explain_value(error: ValidationError, name: str) -> tuple[str, str | None]:
+    """What is wrong with a single value of this name, in the same words, and the remedy."""
+    said = dict(_plain(detail, name, (name,), BaseModel) for detail in error.errors())
+    remedies = dict.fromkeys(filter(None, said.values()))
+    return ", or ".join(said), "; ".join(remedies) or None
+
+
 def _expected(
     detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
 ) -> tuple[str, str | None]:
@@ -156,11 +163,18 @@ def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
         for option in (part, *part.get("anyOf", [])):
             if "$ref" in option:
                 return definitions[option["$ref"].rsplit("/", 1)[-1]]
+            if not option.keys().isdisjoint(("properties", "additionalProperties", "items")):
+                return option
         return part
 
     for step in location:
         schema = resolve(schema)
-        schema = schema.get("items", {}) if isinstance(step, int) else schema["properties"][step]
+        if isinstance(step, int):
+            schema = schema.get("items", {})
+        else:  # a key that the schema names, or one of a mapping whose keys are free
+            free = schema.get("additionalProperties")
+            named = schema.get("properties", {})
+            schema = named.get(step, free if isinstance(free, dict) else {})
     return sorted(resolve(schema).get("properties", {}))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from failproof_es.configuration.choice_rules import (
     Report,
     check_keys,
+    check_matrix,
     check_selection,
     check_templates,
 )
@@ -61,6 +62,7 @@ def check_rules(
     _check_prompts(configuration.prompts, error)
     check_selection(configuration.selection, error)
     check_templates(configuration, error)
+    check_matrix(configuration.matrix, error)
     check_keys(configuration, error)
     _check_prices(configuration.prices, error)
     check_price_tiers(path, tree, ("prices",), configuration.prices.models, problems)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
 
-from failproof_es.configuration.choices import Matrix, PromptTemplate
+from failproof_es.configuration.choices import Matrix, PromptTemplate, fits
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
 from failproof_es.problems import Problems
@@ -39,7 +37,7 @@ def model_keys(models: Sequence[Model]) -> list[str]:
     return [next(remaining) if model.key is None else model.key for model in models]
 
 
-_OWN = frozenset({"temperature", "max_tokens", "seed", "stream"})
+OWN = frozenset({"temperature", "max_tokens", "seed", "stream"})
 """The parameters that are keys of a model's entry; all others stand in its `parameters`."""
 _LONGEST_KEY = 200
 
@@ -49,7 +47,7 @@ def with_matrix(
 ) -> Configuration:
     """The configuration with the variants of its matrix in place of its models.
 
-    Too many variants, and those that are no valid models, are errors.
+    Its values are checked already (`check_matrix`). Too many variants are an error.
     """
     matrix = configuration.matrix
     if matrix is None:
@@ -71,13 +69,7 @@ def with_matrix(
             if len(changes["key"]) > _LONGEST_KEY:
                 error(("matrix",), f"a key has more than {_LONGEST_KEY} characters")
                 return configuration
-            try:
-                found.append(Model.model_validate({**model.model_dump(by_alias=True), **changes}))
-            except ValidationError as wrong:
-                for each in wrong.errors():
-                    at = ("matrix", "parameters", str(each["loc"][0]))
-                    error(at, f"{each['msg']}: {each['input']!r}")
-                return configuration
+            found.append(Model.model_validate({**model.model_dump(by_alias=True), **changes}))
     return configuration.model_copy(update={"models": found})
 
 
@@ -89,9 +81,9 @@ def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]
     for name, template in templates:
         for chosen in _combinations(matrix):
             told = [*([] if name is None else [name]), *(f"{n}={_told(v)}" for n, v in chosen)]
-            others = {n: value for n, value in chosen if n not in _OWN}
+            others = {n: value for n, value in chosen if n not in OWN}
             yield {
-                **{n: value for n, value in chosen if n in _OWN},
+                **{n: value for n, value in chosen if n in OWN},
                 **({} if template is None else {"prompt_template": template.model_dump()}),
                 "parameters": {**model.parameters, **others},
                 "key": f"{key}@{','.join(told)}" if told else key,
@@ -146,7 +138,7 @@ def with_selected_models(
         return configuration
     keys = model_keys(configuration.models)
     for at, pattern in enumerate(wanted):
-        if not any(_fits(key, pattern) for key in keys):
+        if not any(fits(key, pattern) for key in keys):
             location = ("selection", "models", at)
             found_in, line = tree.place_of(location, path)
             problems.error(
@@ -156,7 +148,7 @@ def with_selected_models(
     kept = [
         (key, model)
         for key, model in zip(keys, configuration.models, strict=True)
-        if any(_fits(key, pattern) for pattern in wanted)
+        if any(fits(key, pattern) for pattern in wanted)
     ]
     without = model_keys([model for _, model in kept])
     models = [
@@ -164,7 +156,3 @@ def with_selected_models(
         for (key, model), alone in zip(kept, without, strict=True)
     ]
     return configuration.model_copy(update={"models": models})
-
-
-def _fits(key: str, pattern: str) -> bool:
-    return key == pattern or fnmatchcase(key, pattern)

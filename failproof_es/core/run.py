@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from failproof_es.core.case import digest_uuid_text, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.history_errors import ImpossibleHistory, require
 from failproof_es.events import (
+    Branch,
     CaseSkipped,
     CasesPlanned,
     Counts,
@@ -38,6 +39,7 @@ from failproof_es.support.untrusted_text import shortened
 
 RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
 
+T = TypeVar("T")
 CHUNK = 1_000
 """How many case digests one `CasesPlanned` holds."""
 _DIGEST = re.compile("[0-9a-fA-F]{32,}")
@@ -87,8 +89,10 @@ class Run:
     def remarks(self) -> tuple[str, ...]:
         """What has to stand beside its numbers: who asked, which part, and what was taken over."""
         said = (
-            self.imported_from, describe_selection(self.started), describe_branch(self.started)
-        )  # fmt: skip
+            self.imported_from,
+            describe_selection(self.started),
+            describe_branch(self.started.branched_from),
+        )
         return tuple(each for each in said if each is not None)
 
     @property
@@ -242,19 +246,30 @@ def chunked(digests: Iterable[str]) -> Iterator[tuple[str, ...]]:
         yield chunk
 
 
+def in_plan_order(
+    cases: Iterable[T], models: Sequence[str], repetitions: range
+) -> Iterator[tuple[T, str, int]]:
+    """Case by case, repetition by repetition, every model: the order in which they are begun."""
+    for case in cases:
+        for repetition in repetitions:
+            for model in models:
+                yield case, model, repetition
+
+
 def planned_evaluations(
     run_id: UUID, digests: Iterable[str], model_keys: Sequence[str], repetitions: int
 ) -> Iterator[EvaluationKey]:
-    """Case by case, repetition by repetition, every model: the order in which they are begun."""
+    """The evaluations of a plan, `in_plan_order`."""
     for digest in digests:
         try:
             prompt = prompt_id(digest)
         except ValueError:
             said = shortened(digest, 100)
             raise ImpossibleHistory(f"the plan names {said!r}, which is no digest") from None
-        for repetition in range(1, repetitions + 1):
-            for model_key in model_keys:
-                yield EvaluationKey(run_id, prompt, model_key, repetition)
+        for _, model_key, repetition in in_plan_order(
+            (digest,), model_keys, range(1, repetitions + 1)
+        ):
+            yield EvaluationKey(run_id, prompt, model_key, repetition)
 
 
 PlannedEvaluation = tuple[str, str, int]
@@ -274,9 +289,7 @@ def planned_names(
         if not _DIGEST.fullmatch(digest):
             said = shortened(digest, 100)
             raise ImpossibleHistory(f"the plan names {said!r}, which is no digest")
-        for repetition in repetitions:
-            for model_key in model_keys:
-                yield digest, model_key, repetition
+        yield from in_plan_order((digest,), model_keys, repetitions)
 
 
 def planned_streams(run_id: UUID, planned: Iterable[PlannedEvaluation]) -> list[str]:
@@ -307,22 +320,28 @@ def describe_selection(started: RunStarted) -> str | None:
     return describe_part(chosen, started.planned_cases, len(started.models))
 
 
-def describe_branch(started: RunStarted) -> str | None:
-    """What a run took over from another one, in words; `None` of a run that asked everything."""
-    branch = started.branched_from
+def how_branched(branch: Branch) -> str:
+    """In which way a run carries over evaluations: before the name of the run they are of."""
+    return "answers reused from" if branch.reuse else "branched from"
+
+
+def describe_branch(branch: Branch | None, number: int | None = None) -> str | None:
+    """What a run carries over from which one, in words; `None` of a run that asks everything.
+
+    `number` is that of the other run, where it is known.
+    """
     if branch is None:
         return None
-    if branch.reuse:
-        return "reuses answers of another run"
+    source = "another run" if number is None else f"run {number}"
     match branch.again:
         case None:
-            return "goes on from another run"
+            return f"{how_branched(branch)} {source}"
         case "failed":
-            return "asks again what failed in another run, so its pass rate is too high"
+            return f"asks again what failed in {source}, so its pass rate is too high"
         case "errors":
-            return "asks again what had errors in another run"
+            return f"asks again what had errors in {source}"
         case "abandoned":
-            return "asks again what had no score in another run"
+            return f"asks again what had no score in {source}"
 
 
 def describe_part(chosen: Selection, cases: int, models: int) -> str:

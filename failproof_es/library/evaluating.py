@@ -110,7 +110,10 @@ def go_on(
     with Store.open(database_url) as store:
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
-            begun(RecordedRun.read_events(connection, run_id).started)
+            recorded = RecordedRun.read_events(connection, run_id)
+        begun(recorded.started)
+        if recorded.run.imported is not None and recorded.run.ended:
+            return Outcome.of(recorded.run, interrupted=False)  # nothing of it is asked here, ever
         return _carry_out(store, partial(resume, run_id, store), lambda started: None)
 
 

@@ -18,6 +18,7 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.gates import describe_gate
 from failproof_es.library.rows import Result
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.remarks import remarks_on
 from failproof_es.reading.summary_rows import suite_rows, total_row
 from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
@@ -43,6 +44,8 @@ class OpenedRun:
             self._connection = opening.enter_context(store.connect())
             run_id = resolve_run(self._connection, reference)
             self.recorded = RecordedRun.read(self._connection, run_id)
+            self.remarks = remarks_on(self.recorded)
+            """What it is that its counts do not tell: imported, a part, carried over."""
             self._closing = opening.pop_all()
 
     @classmethod
@@ -156,7 +159,11 @@ class OpenedRun:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<run {self.number} {one_line(self.name)}: {self.status}>"
+        return f"<{one_line(self._title())}>"
+
+    def _title(self) -> str:
+        told = f" ({'; '.join(self.remarks)})" if self.remarks else ""
+        return f"run {self.number} {self.name}{told}: {self.status}"
 
     def _repr_html_(self) -> str:
         """The run as a table: a row for each model and suite. Every text is escaped."""
@@ -171,7 +178,7 @@ class OpenedRun:
             + "</tr>"
             for row in rows
         )
-        said = _text(f"run {self.number} {self.name}: {self.status}")
+        said = _text(self._title())
         return (
             f"<table><caption>{said}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table>"

@@ -60,6 +60,8 @@ class Result:
     """In US dollars; `None` where it is not known."""
     started_at: datetime | None
     finished_at: datetime | None
+    source_run_id: UUID | None
+    """The run that it was carried over from; its requests, times and cost are of that run."""
     evaluation_id: UUID
     """Its stream: `failproof-es log --stream ID` prints each of its events."""
     scores: Mapping[str, float]
@@ -98,6 +100,7 @@ class Result:
             cost_usd=outcome.cost_usd,
             started_at=outcome.started_at,
             finished_at=outcome.finished_at,
+            source_run_id=outcome.source_run_id,
             evaluation_id=outcome.evaluation_id,
             scores=outcome.scores,
         )
@@ -111,6 +114,6 @@ COLUMNS: Mapping[str, Kind] = {
     "error_kind": "text", "error_message": "text", "requests": "integer", "latency_ms": "number",
     "first_token_ms": "number", "tokens_per_second": "number", "input_tokens": "integer",
     "output_tokens": "integer", "cost_usd": "number", "started_at": "moment",
-    "finished_at": "moment", "evaluation_id": "text",
+    "finished_at": "moment", "source_run_id": "text", "evaluation_id": "text",
 }  # fmt: skip
 """The columns of a data frame, in order. Each score follows as `score:NAME`, a number."""

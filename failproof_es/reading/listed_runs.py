@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from uuid import UUID
@@ -46,6 +46,9 @@ CROSS JOIN LATERAL (
 ) AS counts
 ORDER BY attempts.run_number
 """
+
+
+_NUMBERS = "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY (%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,10 @@ class ListedRun:
     """Where the run is, and how to attach it."""
     who: str | None = None
     repetitions: int = 1
+    branch: str | None = None
+    """What it carries over from which run, in words; `None` of a run that asks everything."""
     imported: str | None = None
     """Which tool recorded it, in words; `None` of a run that asked here."""
-    branched: str | None = None
-    """What it took over from another run, in words; `None` of a run that asked everything."""
 
 
 def list_runs(
@@ -110,8 +113,29 @@ def list_runs(
     totals = feeder.totals(limit=limit, before=before, which=which)
     while page := list(islice(totals, PAGE)):
         known = places.of([each.run_id for each in page])
+        sources = _branches(connection, page)
         for each in page:
-            yield _listed(each, *known.get(each.run_id, (None, None)))
+            listed = _listed(each, *known.get(each.run_id, (None, None)))
+            yield replace(listed, branch=sources.get(each.run_id))
+
+
+def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun]) -> dict[UUID, str]:
+    """Of the runs that carry over evaluations: from which run."""
+    branches = {
+        each.run_id: branch
+        for each in page
+        if isinstance(each, RunTotals | RunInArchive)
+        and (branch := each.run.started.branched_from) is not None
+    }
+    if not branches:
+        return {}
+    rows = connection.execute(_NUMBERS, ([each.run_id for each in branches.values()],))
+    numbers: dict[UUID, int] = dict(rows.fetchall())
+    return {
+        run_id: said
+        for run_id, branch in branches.items()
+        if (said := describe_branch(branch, numbers.get(branch.run_id))) is not None
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +219,6 @@ def _listed(
         who=started.who,
         repetitions=repetitions_of(started),
         imported=run.imported_from,
-        branched=describe_branch(started),
     )
 
 
@@ -221,5 +244,4 @@ def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> L
         archived=run.why,
         who=started.who,
         imported=run.run.imported_from,
-        branched=describe_branch(started),
     )

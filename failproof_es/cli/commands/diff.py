@@ -35,6 +35,7 @@ from failproof_es.engine.related_runs.differences import (
 )
 from failproof_es.engine.related_runs.paired_results import Scores, scores_of_both
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.remarks import branch_of, remarks_on
 from failproof_es.store.reading.experiments import related_runs
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def diff(left: str, right: str, output_format: Format) -> None:
     Each value is shown with its path, as the first RUN has it and as the second. If a case
     differs between the runs, its most important difference is shown: what is sent, how it is
     graded, or only its notes. Results are compared on pairs: evaluations that were sent the
-    same, graded alike, and scored in both runs.
+    same, graded alike, and scored in both runs. Of what one run carries over from the other,
+    both sides are the same evaluation: how many there are stands beside its name.
 
     Pairs that passed in one run alone are listed with both answers. `worse` passed in the first
     RUN only, `better` in the second. The table shows the first line of each answer, JSON more.
@@ -109,6 +111,12 @@ class _Found:
         attempts = related_runs(left.connection, left.run_id).attempts
         self.runs = {"left": left.started, "right": right.started}
         self.imported = {"left": left.run.imported_from, "right": right.run.imported_from}
+        self.branch = {"left": branch_of(left), "right": branch_of(right)}
+        self.carried_over = {
+            "left": left.summary.asking().carried_over,
+            "right": right.summary.asking().carried_over,
+        }
+        self.remarks = {"left": remarks_on(left), "right": remarks_on(right)}
         self.same_experiment = str(right.run_id) in {each.run_id for each in attempts}
         self.configuration = list(
             differing(left.started.configuration, right.started.configuration)
@@ -129,6 +137,8 @@ class _Found:
                     "code_version": started.code_version,
                     "dialect": started.dialect,
                     "imported": self.imported[side],
+                    "branch": self.branch[side],
+                    "carried_over": self.carried_over[side],
                 }
                 for side, started in self.runs.items()
             },
@@ -154,8 +164,12 @@ class _Found:
         only = f"{len(cases.only_left)} only left, {len(cases.only_right)} only right"
         print_facts(
             {
-                side: f"run {started.run_number} {started.name} ({started.originator_id})"
-                + (f", {said}" if (said := self.imported[side]) else "")
+                side: ", ".join(
+                    (
+                        f"run {started.run_number} {started.name} ({started.originator_id})",
+                        *self.remarks[side],
+                    )
+                )
                 for side, started in self.runs.items()
             }
             | {

@@ -49,7 +49,7 @@ _WORKERS = Column("workers", "workers_shown")
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "passed", "gates_met",
-    "cost_usd", "workers", "problem", "archived", "imported", "branched",
+    "cost_usd", "workers", "problem", "archived", "imported", "branch",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _RATE_KEYS = ("model", "passed", "failed", "scored", "rate")
@@ -79,7 +79,8 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     attempt      which attempt at the same experiment this is: same cases, models, judges
     overlapping  how many earlier runs overlap with it (share many cases); `show RUN` names them
     finished     the evaluations scored or abandoned, of those planned
-    name         and which part of the cases and models was asked, where it is not all
+    name         and which part of the cases and models was asked, where it is not all; and from
+                 which run it carries over evaluations, where it does
     passed       the share that passed, of those that passed or failed, for each model
     workers      who drives it now; `workers` says more of each
     cost         of all answers, judges included; `-` if a price or a token count is unknown
@@ -88,7 +89,7 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     attach it. What was not recorded when it ended is unknown.
 
     A run that another tool recorded says so beside its name; in JSON under `imported`.
-    So does one that took answers over, in JSON under `branched`.
+    So does one that carries over evaluations; in JSON under `branch`.
 
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
     printed on stderr; in JSON it is under `problem`.
@@ -188,21 +189,16 @@ def _named(workers: Sequence[str]) -> str | None:
     return workers[0] + (f" and {more} more" if more else "")
 
 
-def _with_part(name: str | None, told: str | None) -> str | None:
-    """The name, with which tool recorded the run, or of how much it asked which part."""
-    return name if told is None else f"{name} ({told})"
-
-
-def _remarks(row: dict[str, Any]) -> str | None:
-    """What has to stand beside its numbers."""
-    said = (row["imported"], row["selection"], row["branched"])
-    return ", ".join(each for each in said if each is not None) or None
+def _with_part(name: str | None, *told: str | None) -> str | None:
+    """The name, with what the run is that its numbers do not tell."""
+    said = "; ".join(each for each in told if each is not None)
+    return f"{name} ({said})" if said else name
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
-        "name_shown": _with_part(row["name"], _remarks(row)),
+        "name_shown": _with_part(row["name"], row["imported"], row["selection"], row["branch"]),
         "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
         "passed_shown": _told(row["passed"]) or None,

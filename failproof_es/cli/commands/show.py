@@ -29,7 +29,7 @@ from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, describe_tokens
-from failproof_es.core.run import describe_selection
+from failproof_es.core.run import describe_selection, how_branched
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import GATES, RelatedRun, attempts_of
@@ -356,9 +356,8 @@ def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
     if branch is None:
         return {}
     source = RecordedRun.read(run.connection, branch.run_id).started
-    how = "answers reused from" if branch.reuse else "branched from"
     told = {
-        how: f"run {source.run_number} at position {branch.position}, "
+        how_branched(branch): f"run {source.run_number} at position {branch.position}, "
         f"{plural(run.summary.asking().carried_over, 'evaluation')} carried over"
     }
     if branch.settings:

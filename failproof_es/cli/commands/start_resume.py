@@ -347,13 +347,13 @@ def _carry_out(
             counted_up = run.summary
         with slow_step("writing the results", quiet=quiet):
             written = write_files(store, run, junit, quiet)
-        if not written:
-            exit_code = ExitCode.FAILED
         if open_it and run.run.ended:
             from failproof_es.cli.rendering.opened_report import open_report
 
             with slow_step("writing the report", quiet=quiet):
-                open_report(store, run)
+                written = open_report(store, run) and written
+        if not written:
+            exit_code = ExitCode.FAILED
         if output_format is Format.TABLE:
             with ignore_broken_pipe():
                 print_outcome(outcome, counted_up)

@@ -9,24 +9,31 @@ from pathlib import Path
 
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 
 
-def open_report(store: Store, run: RecordedRun) -> None:
+def open_report(store: Store, run: RecordedRun) -> bool:
     """Write the report as `report` does, say where, and open it where there is a browser.
 
-    Raises `InvalidInput` where it cannot be written.
+    `False` after saying why it cannot be written: much was sent, so this is no wrong usage.
     """
     from failproof_es.report.formats.documents import document_of, file_name
 
     name, pieces = document_of(run.connection, [run.run_id], "html")
     path = Path(file_name(name, "html")).absolute()
-    write_recorded(store, [run.run_id], "report", path, pieces)
+    try:
+        write_recorded(store, [run.run_id], "report", path, pieces)
+    except InvalidInput as error:
+        remedy = f"`failproof-es report {run.started.run_number} -o FILE` writes it"
+        say(f"error: {error.problems[0]}. The results are on record: {remedy}.")
+        return False
     if _has_screen() and _opened(path.as_uri()):
         say(f"the report is {path}")
     else:
         say(f"the report is {path}; there is no browser here to open it in")
+    return True
 
 
 def _has_screen() -> bool:

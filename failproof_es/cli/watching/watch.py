@@ -12,12 +12,18 @@ from pathlib import Path
 
 import click
 
-from failproof_es.cli.app.errors import report
+from failproof_es.cli.app.errors import ExitCode, report
 from failproof_es.cli.app.options import settings_option
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.starting.selection_options import selection_options
-from failproof_es.cli.watching.watched_files import Stamp, changed, named_files, stamps
+from failproof_es.cli.watching.watched_files import (
+    Stamp,
+    changed,
+    contents,
+    named_files,
+    stamps,
+)
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.problems import InvalidInput
 from failproof_es.store.environment import DATABASE_URL
@@ -27,6 +33,7 @@ SAMPLE = 5
 """How many cases each run asks, unless something else is chosen."""
 _LOOK_S = 0.3
 _PREFIX = "watch-"
+_ASKED_TO_THE_END = (ExitCode.DONE, ExitCode.GATE_NOT_MET)
 _OF_THE_RUN = ("test_run.name=", "test_run.id=")
 
 
@@ -42,6 +49,7 @@ def watch(config: Path, settings: tuple[str, ...]) -> None:
     errors, and the next change is waited for.
 
     Files are looked at several times a second. One that changes during a run begins another run.
+    One that is saved with the same content does not, if the run has asked all of it.
     Ctrl-C ends it: a run that goes on is paused first.
     """
     _Watch(config, settings).go_on()
@@ -59,6 +67,8 @@ class _Watch:
         """The files as they were before the last round."""
         self._loaded: LoadedConfiguration | None = None
         """The last configuration without an error."""
+        self._asked: dict[Path, str | None] | None = None
+        """What the files held that the last run asked to its end; `None` where none did."""
 
     def go_on(self) -> None:
         """Until SIGINT or SIGTERM. Raises `InvalidInput` where there is nothing to watch."""
@@ -67,7 +77,7 @@ class _Watch:
         loaded = self._load(first=True)
         while not self._stop.is_set():
             if loaded is not None:
-                self._run(loaded)
+                self._run_if_different(loaded)
             if not self._stop.is_set():
                 say(f"watching {plural(len(self._known), 'file')}; Ctrl-C ends it")
                 self._wait()
@@ -97,8 +107,16 @@ class _Watch:
         self._known = stamps(list(named_files(loaded)))
         return loaded
 
-    def _run(self, loaded: LoadedConfiguration) -> None:
-        """Start a run of a sample, and wait for its end."""
+    def _run_if_different(self, loaded: LoadedConfiguration) -> None:
+        """Start a run, unless the last one has asked what the files hold now."""
+        held = contents(self._known)
+        if held == self._asked:
+            say("saved with the content that was asked last: nothing is asked again")
+        elif self._run(loaded) in _ASKED_TO_THE_END:
+            self._asked = held
+
+    def _run(self, loaded: LoadedConfiguration) -> int:
+        """Start a run of a sample, and wait for its end. Its exit code."""
         named = loaded.configuration.test_run
         settings = [each for each in self._settings if not each.startswith(_OF_THE_RUN)]
         settings.append(f"test_run.name={_PREFIX}{named.name}")
@@ -127,7 +145,7 @@ class _Watch:
         try:
             if self._stop.is_set():  # the signal came before there was anybody to tell
                 self._child.terminate()
-            self._child.wait()
+            return self._child.wait()
         finally:
             self._child = None
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,6 +50,18 @@ def stamps(files: Iterator[Path] | list[Path]) -> dict[Path, Stamp | None]:
             found[file] = None
         else:
             found[file] = told.st_mtime_ns, told.st_size, told.st_ino
+    return found
+
+
+def contents(files: Iterable[Path]) -> dict[Path, str | None]:
+    """The SHA-256 of each file; `None` where it cannot be read."""
+    found: dict[Path, str | None] = {}
+    for file in files:
+        try:
+            with file.open("rb") as opened:
+                found[file] = hashlib.file_digest(opened, "sha256").hexdigest()
+        except OSError:
+            found[file] = None
     return found
 
 

@@ -6,9 +6,8 @@ import hashlib
 import heapq
 import json
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
-from failproof_es.configuration.choices import KINDS, Selection, parse_pattern
+from failproof_es.configuration.choices import KINDS, Selection, fits, parse_pattern
 from failproof_es.core.case import Case
 from failproof_es.core.run import describe_part
 from failproof_es.events import Selection as Selected
@@ -28,8 +27,8 @@ def values_of(case: Case, kind: str) -> Sequence[str]:
 
 
 def matches(case: Case, kind: str, glob: str) -> bool:
-    """Whether one of the case's values fits the glob. Letter case counts, on every platform."""
-    return any(fnmatchcase(value, glob) for value in values_of(case, kind))
+    """Whether one of the case's values fits the glob."""
+    return any(fits(value, glob) for value in values_of(case, kind))
 
 
 def rank(seed: int, case: Case) -> int:

@@ -46,10 +46,21 @@ def reuse_from(connection: Connection, named: int | str) -> Branch:
     try:
         run_id = resolve_run(connection, str(named))
         require_attached(connection, run_id)
+        _require_requests(read_run(connection, run_id))
     except InvalidInput as error:
         said = [Problem(e.message, field="reuse.from_run", remedy=e.remedy) for e in error.problems]
         raise InvalidInput(said) from None
     return Branch(run_id=run_id, position=last_position(connection, run_id), reuse=True)
+
+
+def _require_requests(run: Run) -> None:
+    """Raise `InvalidInput` where the run is imported: what was asked for its answers is unknown."""
+    if run.imported is not None:
+        number = run.started.run_number
+        raise InvalidInput.because(
+            f"run {number} is {run.imported_from}: it has no requests to compare with",
+            remedy=f"`failproof-es replay {number}` scores its answers again",
+        )
 
 
 @dataclass(frozen=True, slots=True)

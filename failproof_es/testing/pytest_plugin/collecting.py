@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from failproof_es.core.case import Case
+from failproof_es.core.run import in_plan_order
 from failproof_es.library.evaluating import load, planned_cases
 from failproof_es.library.opened_run import GatesNotMet, OpenedRun
 from failproof_es.library.rows import Result
@@ -55,9 +56,14 @@ class Collecting:
     def pytest_collection_modifyitems(
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
-        """Put the evaluations after the tests."""
+        """Put the evaluations after the tests, and have pytest count them among its own."""
         for asked in self._asked:
-            items.extend(Evaluations.from_parent(session, asked=asked).collect())
+            collector = Evaluations.from_parent(session, asked=asked)
+            found = list(collector.collect())
+            session.ihook.pytest_collectreport(
+                report=pytest.CollectReport(collector.nodeid, "passed", None, [*found])
+            )
+            items.extend(found)
 
 
 class Asked:
@@ -98,16 +104,16 @@ def _of_run(name: str, runs: SharedRuns) -> Asked:
 
 def _names(cases: list[Case], models: list[str], repetitions: int) -> Iterator[str]:
     """In the order of the plan."""
-    for case in cases:
-        for model in models:
-            for repetition in range(1, repetitions + 1):
-                yield _name(case.suite_id, case.case_id, model, repetition)
+    for case, model, repetition in in_plan_order(cases, models, range(1, repetitions + 1)):
+        yield _name(case.suite_id, case.case_id, model, repetition)
 
 
 def _name(suite: str, case: str, model: str, repetition: int) -> str:
+    """The bracket ends it: what follows one, pytest takes apart when a worker reports the test."""
     parts = (shortened(one_line(each), _LONGEST_NAME) for each in (suite, case, model))
-    said = "{}/{}[{}]".format(*parts)
-    return said if repetition == 1 else f"{said}#{repetition}"
+    told_suite, told_case, told_model = parts
+    nth = "" if repetition == 1 else f"#{repetition}"
+    return f"{told_suite}/{told_case}{nth}[{told_model}]"
 
 
 class Evaluations(pytest.Collector):

@@ -10,9 +10,17 @@ from typing import Any
 import orjson
 import pytest
 
+import failproof_es
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
-from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+from tests.acceptance.commands import (
+    ROOT,
+    asked,
+    invoke,
+    mock_server,
+    write_configuration,
+    write_suite,
+)
 
 CASES = 8
 
@@ -122,6 +130,18 @@ def test_an_answer_is_reused_only_where_the_request_would_be_the_same_to_the_byt
     assert shown["branched_from"]["reuse"] is True
     assert shown["requests"] == topics(store, 2)["RequestSent"]
     assert "answers reused from" in invoke(store.url, "show", 2, cwd=folder).stdout
+    assert [each["branch"] for each in told(store, folder, "runs")] == [
+        "answers reused from run 1", None,
+    ]  # fmt: skip
+    assert "(answers" in invoke(store.url, "runs", cwd=folder).stdout, "in its own words, wrapped"
+    compared = invoke(store.url, "diff", 1, 2, cwd=folder).stdout
+    assert "answers reused from run 1: 4 evaluations carried over" in compared
+    assert told(store, folder, "diff", 1, 2)["right"]["carried_over"] == 4
+    with failproof_es.open(2, database_url=store.url) as opened:
+        assert "4 evaluations carried over" in repr(opened)
+        assert "4 evaluations carried over" in opened._repr_html_()
+        own = [each for each in opened.results() if each.source_run_id is None]
+        assert sum(each.requests for each in own) == shown["requests"], "as the run counts them"
     file = folder / "report.md"
     invoke(store.url, "report", 2, "--format", "md", "-o", file, cwd=folder)
     assert "answers reused from" in file.read_text()
@@ -148,6 +168,29 @@ def test_other_parameters_another_place_or_other_grading_are_asked_again(
             store.url, "validate", "run.yaml", "--offline", *only, "--set", change, cwd=folder
         )
         assert f"reuse: {reused} of" in checked.stderr, (change, checked.stderr)
+
+
+def test_judged_answers_are_reused_with_the_same_judges_alone(store: Store, tmp_path: Path) -> None:
+    with mock_server(0, "tests.servers.judging_server") as url:
+        model = {"provider": "openai", "base_url": url, "model": "m"}
+        judges = [{**model, "model": "judge-a"}]
+        sections: dict[str, Any] = {
+            "prompts": {"path": str(ROOT / "suites/redteam/hallucination.jsonl")},
+            "selection": {"limit": 2}, "models": [model], "judging": {"attempts": 1},
+        }  # fmt: skip
+        write_configuration(tmp_path, url, **sections, judges=judges)
+        assert told(store, tmp_path, "start", "run.yaml", "--quiet")["counts"]["scored"] == 2
+        for judged, reused in (
+            (judges, 2),
+            ([{**judges[0], "model": "judge-b"}], 0),
+            ([{**judges[0], "temperature": 0.5}], 0),
+            ([*judges, {**model, "model": "judge-b"}], 0),
+        ):
+            write_configuration(tmp_path, url, **sections, judges=judged)
+            checked = invoke(
+                store.url, "validate", "run.yaml", "--offline", "--reuse", 1, cwd=tmp_path
+            )
+            assert f"reuse: {reused} of 2" in checked.stderr, (judged, checked.stderr)
 
 
 def test_a_run_that_does_not_exist_cannot_be_reused(store: Store, folder: Path) -> None:

@@ -92,6 +92,8 @@ def test_each_change_is_run_a_broken_suite_is_told_and_waited_for_and_ctrl_c_end
         replace(suite, whole.splitlines(keepends=True)[0])
         mended = watching.until("watching 2 files")
         assert any("1 of 1 case: sample of 5" in line for line in mended), mended
+        replace(suite, suite.read_bytes())
+        assert any("nothing is asked again" in line for line in watching.until("watching 2 files"))
         replace(tmp_path / "run.yaml", b"models: [")
         assert any("is not YAML" in line for line in watching.until("watching 2 files"))
         watching.process.send_signal(signal.SIGINT)

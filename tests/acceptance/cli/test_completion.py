@@ -8,6 +8,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
+import orjson
 import pytest
 
 from failproof_es.store.store import Store
@@ -90,3 +91,16 @@ def test_the_report_is_opened_when_the_run_has_ended_and_nothing_is_harmed_witho
     )
     trail = invoke(store.url, "audit", 1, cwd=tmp_path).stdout
     assert "FileWritten" in trail or "report" in trail
+
+
+def test_a_report_that_cannot_be_written_leaves_the_outcome_of_the_run_to_be_told(
+    store: Store, tmp_path: Path, mock_url: str
+) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url, test_run={"name": "n" * 250})  # no file is named so
+    done = invoke(store.url, "start", "run.yaml", "--open", "--json", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 1, done.output
+    told = orjson.loads(done.stdout)
+    assert (told["status"], told["counts"]["scored"], told["exit_code"]) == ("completed", 1, 1)
+    assert "cannot be written" in done.stderr
+    assert "`failproof-es report 1 -o FILE` writes it" in done.stderr

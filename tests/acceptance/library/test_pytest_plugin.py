@@ -70,7 +70,8 @@ def test_each_evaluation_is_a_test_and_a_failure_shows_what_was_asked_and_answer
     (tmp_path / "test_models.py").write_text(snippet.text)
     done = pytest_of(tmp_path, store, "--failproof", "run.yaml", "-v")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "run.yaml::generated/case-00000[mock]#2 PASSED" in done.stdout
+    assert "run.yaml::generated/case-00000#2[mock] PASSED" in done.stdout
+    assert "collected 10 items" in done.stdout
     assert "6 failed, 4 passed" in done.stdout
     assert "test_models.py:3: GatesNotMet" in done.stdout
     assert "gate min_accuracy 0.9: measured 0.6667 over 6, NOT MET" in done.stdout
@@ -108,6 +109,23 @@ def test_workers_of_xdist_ask_once_and_a_test_asserts_gates(
     assert sorted(runs_of(store)) == [(1, "completed"), (2, "completed")]
     counts = asked(mock_url)
     assert [counts[f"Once: number {n}."] for n in range(6)] == [2] * 6
+
+
+def test_each_test_is_of_the_evaluation_that_it_names(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 2)
+    good = {"provider": "openai", "base_url": mock_url, "model": "mock", "key": "good"}
+    bad = {**good, "key": "bad", "prompt_template": {"user": "[fault:http400] {prompt}"}}
+    execution = {"repetitions": 2, "retry_attempts": 0}
+    gates = {"max_lost_rate": 1}
+    write_configuration(tmp_path, mock_url, models=[good, bad], execution=execution, gates=gates)
+    done = pytest_of(tmp_path, store, "--failproof", "run.yaml", "-n", "2")
+    failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]
+    assert sorted(failed) == [
+        f"run.yaml::generated/case-0000{n}{nth}[bad]" for n in range(2) for nth in ("#2", "")
+    ], done.stdout
+    assert "4 failed, 5 passed" in done.stdout
 
 
 def test_every_problem_is_told_before_any_test_runs_and_nothing_is_asked(

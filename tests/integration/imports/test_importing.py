@@ -11,18 +11,20 @@ from typing import Any
 import orjson
 import pytest
 
+import failproof_es
 from failproof_es.core.case import Case, Turn
 from failproof_es.engine.imports.importing import ImportOutcome, import_run
 from failproof_es.engine.lifecycle import resume
 from failproof_es.engine.replays.replay import replay
 from failproof_es.events import ImportedReply, SourceFile
+from failproof_es.library.evaluating import go_on
 from failproof_es.problems import InvalidInput
 from failproof_es.recorded_runs.promptfoo_results import read_promptfoo_results
 from failproof_es.recorded_runs.records import RecordedAnswer, RecordedRun, Remainder
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from projections.runner import catch_up, prepare
-from tests.acceptance.commands import invoke
+from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.unit.recorded_runs.reading import FILES, inspect_lines, inspect_run
 
 RESULTS = FILES / "promptfoo_results.json"
@@ -225,6 +227,16 @@ def test_every_command_says_that_the_run_is_imported(store: Store, tmp_path: Pat
     for refused in (("resume", "1"), ("resume", "1", "--retry-abandoned")):
         done = invoke(store.url, *refused, cwd=tmp_path)
         assert done.exit_code == 2 and said in " ".join(done.output.split())
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, "http://127.0.0.1:9/v1")
+    done = invoke(store.url, "start", "run.yaml", "--reuse", "1", cwd=tmp_path)
+    assert done.exit_code == 2
+    assert "reuse.from_run" in done.output
+    assert f"{said}: it has no requests to compare with" in done.output
+    assert go_on("1", database_url=store.url).status == "completed", "as pytest reads it"
+    with failproof_es.open(1, database_url=store.url) as opened:
+        assert said in repr(opened)
+        assert said in opened._repr_html_()
 
 
 def test_the_evidence_of_an_imported_run_is_verified_and_replayed(

@@ -86,11 +86,18 @@ def test_a_product_that_nobody_could_build_is_refused_at_once(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("sections", "said"),
     [
-        ({"matrix": {"parameters": {"seed": [1, 1]}}}, "'m@seed=1' is the key of another entry"),
-        ({"matrix": {"parameters": {"temperature": [3.0]}}}, "matrix.parameters.temperature"),
+        ({"matrix": {"parameters": {"seed": [1, 1]}}}, "seed[1]: is the same as a value before it"),
+        ({"matrix": {"parameters": {"temperature": [1, 1.0]}}}, "temperature[1]: is the same"),
+        ({"matrix": {"parameters": {"stop": [["a"], ["a"]]}}}, "stop[1]: is the same as a value"),
+        ({"matrix": {"parameters": {"x": [1, "1"]}}}, "'m@x=1' is the key of another entry"),
         ({"matrix": {"parameters": {"messages": [1]}}}, "must not hold `messages`"),
-        ({"matrix": {"parameters": {"prompt_template": [1]}}}, "must not hold `prompt_template`"),
+        ({"matrix": {"parameters": {"prompt_template": [1]}}}, "is a key of a model's entry"),
+        ({"matrix": {"parameters": {"base_url": ["http://a"]}}}, "is a key of a model's entry"),
+        ({"matrix": {"parameters": {"class": ["a:B"]}}}, "is a key of a model's entry"),
+        ({"matrix": {"prompts": {"a": {"sytem": "x"}}}}, "a.sytem: is not a known key (did you"),
         ({"matrix": {"prompts": {"a": {"user": "Hello"}}}}, "matrix.prompts.a.user: does not hold"),
+        ({"matrix": {"prompts": {"a": {"user": "{{prompt}}"}}}}, "a.user: holds {{prompt}}"),
+        ({"matrix": {"prompts": {"a": {"system": "{prompt}"}}}}, "a.system: holds {prompt}"),
         ({"matrix": {"prompts": {}}}, "matrix.prompts"),
         ({"matrix": {"parameters": {"seed": []}}}, "matrix.parameters.seed"),
         ({"matrix": {"parameters": {"x": ["y" * 300]}}}, "a key has more than 200 characters"),
@@ -105,6 +112,17 @@ def test_what_makes_no_variants_is_refused_with_its_place(
         load_configuration(write(tmp_path, **sections))
     assert said in str(refused.value)
     assert "run.yaml:" in str(refused.value)
+
+
+def test_every_value_of_a_matrix_that_cannot_be_sent_is_told_at_once(tmp_path: Path) -> None:
+    parameters = {"temperature": [9, 0.5, "hot"], "max_tokens": [True, 10], "stream": [False, 1]}
+    with pytest.raises(InvalidInput) as refused:
+        load_configuration(write(tmp_path, matrix={"parameters": parameters}))
+    assert [each.field for each in refused.value.problems] == [
+        f"matrix.parameters.{place}"
+        for place in ("temperature[0]", "temperature[2]", "max_tokens[0]", "stream[1]")
+    ]
+    assert "it is 9" in str(refused.value)
 
 
 SYSTEM, USER = Turn(role="system", content="Be kind."), Turn(role="user", content="A {prompt}?")

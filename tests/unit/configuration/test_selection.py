@@ -73,6 +73,18 @@ def test_patterns_choose_and_a_limit_takes_the_first_of_those(
     assert chosen(tmp_path, **selection) == [f"case-{n:03}" for n in left]
 
 
+def test_a_value_that_is_written_whole_is_chosen_though_it_reads_as_a_pattern(
+    tmp_path: Path,
+) -> None:
+    listed = [{**case(n), "case_id": name} for n, name in enumerate(("tests[1]", "tests1", "x*"))]
+    selection = {"only": ["id:tests[1]", "id:x*"]}
+    found, _ = read(load_configuration(write(tmp_path, listed, selection=selection)))
+    assert found == ["tests[1]", "tests1", "x*"], "and the pattern means what it meant"
+    selection = {"exclude": ["id:tests[[]1]"]}
+    found, _ = read(load_configuration(write(tmp_path, listed, selection=selection)))
+    assert found == ["tests1", "x*"]
+
+
 @pytest.mark.parametrize("size", [1, 255, 256, 257, 300, 301])
 def test_a_sample_has_its_size_and_keeps_the_order_of_the_plan(tmp_path: Path, size: int) -> None:
     found = chosen(tmp_path, 300, sample=size)

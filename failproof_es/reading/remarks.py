@@ -1,0 +1,25 @@
+"""What is said of a run beside its name, because its counts do not tell it."""
+
+from __future__ import annotations
+
+from failproof_es.core.run import describe_branch, describe_selection
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.support.plurals import plural
+
+
+def remarks_on(run: RecordedRun) -> tuple[str, ...]:
+    """Whether another tool recorded it, which part it asked, what it carries over from where."""
+    told = [run.run.imported_from, describe_selection(run.started)]
+    if (branch := branch_of(run)) is not None:
+        carried_over = plural(run.summary.asking().carried_over, "evaluation")
+        told.append(f"{branch}: {carried_over} carried over")
+    return tuple(each for each in told if each is not None)
+
+
+def branch_of(run: RecordedRun) -> str | None:
+    """What it carries over from which run, in words; `None` of one that asks everything."""
+    branch = run.started.branched_from
+    if branch is None:
+        return None
+    source = RecordedRun.read(run.connection, branch.run_id).started
+    return describe_branch(branch, source.run_number)
