@@ -27,7 +27,8 @@ from failproof_es.web.bounded_json import read_json
 _IN_THE_REQUEST = frozenset(
     {
         *("additionalModelRequestFields", "additionalModelResponseFieldPaths", "guardrailConfig"),
-        *("outputConfig", "performanceConfig", "promptVariables", "requestMetadata", "serviceTier"),
+        *("outputConfig", "performanceConfig", "projectIdentifier", "promptVariables"),
+        *("requestMetadata", "serviceTier"),
     }
 )
 """Parameters that stand in the request itself; every other one is of its `inferenceConfig`."""

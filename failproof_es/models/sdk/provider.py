@@ -148,7 +148,9 @@ class SdkProvider:
             raise ModelError("client_exception", "this request was not prepared here", "final")
         made, asked = found
         answer = await self._wire.relay(request, made.headers, on_text)
-        reply = Reply(answer.status or 200, answer.headers, answer.body)
+        if answer.status != 200:  # a filter withheld it: to a library that is an error
+            return answer
+        reply = Reply(answer.status, answer.headers, answer.body)
         text = await self._read_by_the_class(made, reply, asked)
         if (text or "") != answer.text:
             raise self._error("does not return the text of the reply as it came", reply)

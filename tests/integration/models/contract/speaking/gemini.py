@@ -193,7 +193,7 @@ EXAMPLES = {
             response(candidate({"text": "half"}, reason=None)),
             {"error": {"code": 503, "message": "The model is overloaded", "status": "UNAVAILABLE"}},
         ),
-        stream=True, kind="provider_error", says="The model is overloaded",
+        stream=True, kind="overloaded", disposition="deferred", says="The model is overloaded",
     ),
 }  # fmt: skip
 
