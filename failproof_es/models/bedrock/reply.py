@@ -40,6 +40,10 @@ _EXCEPTIONS: dict[str, tuple[str, Disposition]] = {
     "modelTimeoutException": ("timeout", "transient"),
 }
 """What comes within a stream; any other is final."""
+_CONTENT = frozenset(
+    {"contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStart", "messageStop"}
+)
+"""Kinds of events of which none follows the end of the message."""
 _MOST_BLOCKS = 10 * MOST_TOOL_CALLS
 
 
@@ -196,6 +200,8 @@ class StreamedConversation:
             raise _malformed("an event of the stream is not a JSON object")
         if kind == "metadata":
             self.about |= event
+        elif kind not in _CONTENT:
+            pass  # the vendor may add kinds of events
         elif self.stop is not None:
             raise _malformed("the stream goes on after messageStop")
         elif kind == "messageStop":
