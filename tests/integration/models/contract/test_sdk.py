@@ -7,21 +7,25 @@ published, over `httpx2`, and a small client over `httpx`.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anthropic
 import httpx
 import httpx2
 import openai
+import orjson
 import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.models import ModelError, Provider, provider_type
+from failproof_es.models.sdk import provider as sdk
 from failproof_es.models.sdk.transport import RecordingTransport
 from failproof_es.problems import InvalidInput
 from failproof_es.testing.kit import KEY, KEY_VARIABLE, ask, key_set
-from failproof_es.testing.other_side import FakeServer, ProviderServer
+from failproof_es.testing.other_side import FakeServer, ProviderServer, ReceivedRequest, Reply
 from failproof_es.testing.provider_contract import ProviderContract
 from tests.integration.models.contract.test_contract import url
 from tests.integration.models.contract.wires import AnthropicWire, OpenAIWire, ResponsesWire
@@ -121,6 +125,53 @@ class OverHttpx(_Class):
         return text
 
 
+class OpenAIChatStreams(_Class):
+    """Streams, as the package does it."""
+
+    def ask(self, messages: Messages, params: Params) -> str:
+        client = openai.OpenAI(
+            api_key=self.api_key,
+            base_url=self.base_url,
+            max_retries=0,
+            http_client=httpx2.Client(transport=self.transport),
+        )
+        chat: Any = client.chat.completions
+        pieces = chat.create(model=self.model, messages=messages, stream=True, **params)
+        said = [each.choices[0].delta.content for each in pieces if each.choices]
+        return "".join(filter(None, said))
+
+
+class OpenAIResponsesStreams(_Class):
+    async def ask(self, messages: Messages, params: Params) -> str:
+        client = openai.AsyncOpenAI(
+            api_key=self.api_key,
+            base_url=self.base_url,
+            max_retries=0,
+            http_client=httpx2.AsyncClient(transport=self.transport),
+        )
+        responses: Any = client.responses
+        limit = params["max_tokens"]
+        asked = responses.stream(model=self.model, input=messages, max_output_tokens=limit)
+        async with asked as stream:
+            whole = await stream.get_final_response()
+        text: str = whole.output_text
+        return text
+
+
+class ClaudeStreams(_Class):
+    def ask(self, messages: Messages, params: Params) -> str:
+        client = anthropic.Anthropic(
+            api_key=self.api_key,
+            base_url=self.base_url,
+            max_retries=0,
+            http_client=httpx2.Client(transport=self.transport),
+        )
+        said: Any = messages
+        limit = params["max_tokens"]
+        with client.messages.stream(model=self.model, messages=said, max_tokens=limit) as stream:
+            return stream.get_final_text()
+
+
 def _class(kind: type) -> str:
     return f"{__name__}:{kind.__name__}"
 
@@ -217,6 +268,48 @@ class AsksElsewhere(OverHttpx):
         return super().ask(messages, params)
 
 
+class AsksInAThread(OverHttpx):
+    def ask(self, messages: Messages, params: Params) -> str:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(super().ask, messages, params).result()
+
+
+class PutsItsKeyIntoTheUrl(OverHttpx):
+    """As some libraries do: `?key=`."""
+
+    def ask(self, messages: Messages, params: Params) -> str:
+        with httpx.Client(transport=self.transport, params={"key": self.api_key}) as client:
+            return client.post(f"{self.base_url}/chat/completions", json={}).text
+
+
+class PutsItsKeyIntoTheBody(OverHttpx):
+    def ask(self, messages: Messages, params: Params) -> str:
+        return super().ask(messages, {**params, "user": self.api_key})
+
+
+class Sleeps(OverHttpx):
+    def ask(self, messages: Messages, params: Params) -> str:
+        time.sleep(2)
+        return super().ask(messages, params)
+
+
+class NeverReturns(OverHttpx):
+    def ask(self, messages: Messages, params: Params) -> str:
+        super().ask(messages, params)
+        time.sleep(3)
+        return "late"
+
+
+class Swallows(OverHttpx):
+    """Catches whatever is raised, as a library may do that retries."""
+
+    def ask(self, messages: Messages, params: Params) -> str:
+        try:
+            return super().ask(messages, params)
+        except BaseException:
+            return "nothing"
+
+
 class OnlyLooks(OverHttpx):
     def ask(self, messages: Messages, params: Params) -> str:
         with httpx.Client(transport=self.transport) as client:
@@ -236,17 +329,27 @@ class WantsMore(OverHttpx):
         raise AssertionError("never called")
 
 
-def _with(kind: type, work: Any) -> FakeServer:
-    async def main() -> FakeServer:
-        server = FakeServer(OpenAIWire())
+def _with(
+    kind: type,
+    work: Any,
+    server: FakeServer | None = None,
+    *,
+    name: str = "openai-sdk",
+    path: str = "/v1",
+    timeout_ms: int = 20_000,
+    **more: Any,
+) -> FakeServer:
+    """Do it with a provider of this class, and a server that says yes."""
+
+    async def main(server: FakeServer) -> FakeServer:
         await server.start()
         server.answer_with(" yes ")
         entry = {
-            "provider": "openai-sdk", "model": "gpt-test", "class": _class(kind),
-            "base_url": f"{server.url}/v1", "api_key_env": KEY_VARIABLE,
+            "provider": name, "model": "gpt-test", "class": _class(kind),
+            "base_url": f"{server.url}{path}", "api_key_env": KEY_VARIABLE, **more,
         }  # fmt: skip
         model = Model.model_validate(entry)
-        provider = provider_type("openai-sdk").create(model, timeout_ms=20_000, connections=1)
+        provider = provider_type(name).create(model, timeout_ms=timeout_ms, connections=1)
         try:
             await work(provider)
         finally:
@@ -255,7 +358,60 @@ def _with(kind: type, work: Any) -> FakeServer:
         return server
 
     with key_set():
-        return asyncio.run(main())
+        return asyncio.run(main(server or FakeServer(OpenAIWire())))
+
+
+@pytest.mark.parametrize(
+    ("kind", "wire", "name", "path"),
+    [
+        (OpenAIChatStreams, OpenAIWire, "openai-sdk", "/v1"),
+        (OpenAIResponsesStreams, ResponsesWire, "openai-responses-sdk", "/v1"),
+        (ClaudeStreams, AnthropicWire, "anthropic-sdk", ""),
+    ],
+)
+def test_a_library_may_stream(kind: type, wire: type, name: str, path: str) -> None:
+    async def work(provider: Provider) -> None:
+        pieces: list[str] = []
+        answer = await provider.send(provider.prepare(ask("hi")), pieces.append)
+        assert "".join(pieces) == answer.text == " yes "
+        assert answer.first_token_ms is not None
+        assert (answer.usage.input_tokens, answer.usage.output_tokens) == (10, 5)
+        assert b"data: " in answer.body
+
+    server = _with(kind, work, FakeServer(wire()), name=name, path=path)
+    assert b'"stream":true' in server.asked[0].body.replace(b" ", b"")
+
+
+def test_a_class_that_catches_everything_is_asked_all_the_same() -> None:
+    async def work(provider: Provider) -> None:
+        assert (await provider.send(provider.prepare(ask("hi")))).text == " yes "
+
+    assert len(_with(Swallows, work).asked) == 1
+
+
+def test_a_class_that_does_not_come_back_is_given_up_with_the_reply_on_record() -> None:
+    async def work(provider: Provider) -> None:
+        with pytest.raises(ModelError, match="does not return after the reply has come") as raised:
+            await provider.send(provider.prepare(ask("hi")))
+        assert b" yes " in (raised.value.body or b"")
+
+    assert len(_with(NeverReturns, work, timeout_ms=1_000).asked) == 1
+
+
+def test_a_request_that_a_filter_blocked_is_a_withheld_answer_and_no_error_of_the_class() -> None:
+    """To the library it is an error: it is not asked to read it."""
+
+    class Blocking(FakeServer):
+        def reply(self, asked: ReceivedRequest) -> Reply | None:
+            said = {"code": "content_filter", "message": "It breaks a policy."}
+            return Reply(400, [orjson.dumps({"error": said})])
+
+    async def work(provider: Provider) -> None:
+        answer = await provider.send(provider.prepare(ask("hi")))
+        assert (answer.status, answer.text) == (400, "")
+        assert (answer.finish_reason, answer.refusal) == ("content_filter", "It breaks a policy.")
+
+    assert len(_with(OpenAIChat, work, Blocking(OpenAIWire())).asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -289,12 +445,18 @@ def test_a_class_that_does_more_than_ask_is_an_error_that_keeps_the_reply(
         (Raises, "raised ValueError: not today, before it asked"),
         (AsksElsewhere, "asks http://127.0.0.1:1/other/chat/completions, which is not below its"),
         (OnlyLooks, "makes a GET request"),
+        (AsksInAThread, "it asks outside `ask`, or in another thread; nothing was sent"),
+        (PutsItsKeyIntoTheUrl, "puts its key into the URL of a request, which would be on record"),
+        (PutsItsKeyIntoTheBody, "puts its key into the body of a request, which would be on"),
+        (Sleeps, "has made no request after 0.5 s"),
         (WantsMore, "it is called with api_key=, model_id=, base_url= and transport="),
     ],
 )
 def test_a_class_that_makes_no_fit_request_is_told_so_before_anything_is_sent(
-    kind: type, said: str
+    kind: type, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sdk, "_MAKING_S", 0.5)
+
     async def work(provider: Provider) -> None:
         with pytest.raises(InvalidInput) as raised:
             await provider.check()
