@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import orjson
 import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
+from failproof_es.core.costs import cost_usd
+from failproof_es.events import ModelPrices, Rate
 from failproof_es.models import Answer, ModelError, Provider, provider_type
 from failproof_es.models.http import HttpProvider
 from failproof_es.models.http_reply import HttpReply, InvalidReply, kept_headers
@@ -339,3 +342,34 @@ def test_a_server_says_in_whatever_form_how_long_it_wants_to_be_left_alone(
         kind.read(reply, None)
     assert (raised.value.disposition, raised.value.retry_after_s) == ("deferred", wait_s)
     assert kept_headers(headers).items() >= headers.items() - {("date", _DATE)}
+
+
+_RATE = Rate(
+    input=Decimal(2), cached_input=Decimal("0.2"), cache_write=Decimal("2.5"),
+    cache_write_1h=Decimal(4), output=Decimal(10),
+)  # fmt: skip
+"""In dollars for a million tokens."""
+_OPENAI = 93 * 2 + 1024 * 0.2 + 46 * 10
+_GEMINI = (2152 - 2027) * 2 + 2027 * 0.2 + (710 + 1200) * 10
+_COSTS = {
+    "openai": _OPENAI,  # cached ones are among the tokens asked, thoughts among those answered
+    "azure": _OPENAI,
+    "openrouter": _OPENAI,
+    "openai-responses": (328 - 256 - 16) * 2 + 256 * 0.2 + 16 * 2.5 + 135 * 10,
+    "mistral": 79 * 2 + 73 * 10,
+    "anthropic": 21 * 2 + 1086 * 0.2 + 88 * 2.5 + 100 * 4 + 393 * 10,  # cached ones stand beside
+    "bedrock": 30 * 2 + 1000 * 0.2 + 200 * 2.5 + 628 * 10,
+    "gemini": _GEMINI,  # cached ones are among the tokens asked, thoughts stand beside the answer
+    "vertex": _GEMINI,
+    "ollama": 26 * 2 + 298 * 10,
+}
+"""What the answer of the examples costs, counted by hand as each vendor says that it counts."""
+
+
+@pytest.mark.parametrize("speaks", PROVIDERS)
+@pytest.mark.parametrize("name", ["answer", "stream"])
+def test_an_answer_costs_what_its_vendor_charges(speaks: Speaks, name: str) -> None:
+    usage = speaks.examples[name].usage
+    prices = ModelPrices(model_key="m", source="a list", listed_as="m", rates=(_RATE,))
+    cost = cost_usd(prices, usage, datetime.now(UTC))
+    assert cost == Decimal(str(round(_COSTS[speaks.provider], 1))) / 10**6
