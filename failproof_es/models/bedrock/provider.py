@@ -96,7 +96,7 @@ class BedrockProvider(HttpProvider):
 
     def listing(self) -> str:
         """The models of the region. They stand at another server than the one that is asked."""
-        return f"{self.base_url.replace('//bedrock-runtime.', '//bedrock.', 1)}/foundation-models"
+        return f"{self.base_url.replace('//bedrock-runtime', '//bedrock', 1)}/foundation-models"
 
     @staticmethod
     def model_names(listing: bytes) -> list[str]:

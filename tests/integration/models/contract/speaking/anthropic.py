@@ -32,6 +32,7 @@ HEADERS = {
     "anthropic_ratelimit_requests_reset": "2026-11-23T12:00:00Z",
     "anthropic_ratelimit_input_tokens_remaining": "29000",
     "anthropic_ratelimit_output_tokens_remaining": "7900",
+    "anthropic_priority_input_tokens_remaining": "9618",
 }
 RECORDED = {name.replace("_", "-"): value for name, value in HEADERS.items()}
 ASKED: dict[str, Any] = {
