@@ -43,7 +43,7 @@ _FINISH_REASONS = {
 }
 """In the words that the other protocols use; one that is not known stays as it is."""
 _ACCOUNT_DISABLED = "PUP_LIMITED_DISABLED"
-_REFUSED_KEY = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
+_REFUSED_KEY = ("UNAUTHENTICATED", "PERMISSION_DENIED")
 _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 _MOST_PARTS = 100 * MOST_TOOL_CALLS
 

@@ -30,7 +30,7 @@ from failproof_es.models.replies.openai_family import (
     withheld_answer,
 )
 
-_ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_ENDED = ("response.completed", "response.incomplete", "response.failed")
 _CUT_OFF = {"max_output_tokens": "length"}
 """Why a response is incomplete, in the words of the other protocols; any other stays as it is."""
 _MOST_ITEMS = 10 * MOST_TOOL_CALLS
