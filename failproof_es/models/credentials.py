@@ -1,4 +1,4 @@
-"""The option `credentials`: a token of the vendor's own library in place of a key. Pure."""
+"""What a key is, and the option `credentials`: a token of a library in its place. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from failproof_es.configuration.schema import CREDENTIALS, Model
 from failproof_es.models.provider_type import EntryProblem
 
-__all__ = ["CREDENTIALS", "credential_problems"]
+__all__ = ["CREDENTIALS", "SHORTEST_KEY", "credential_problems"]
+
+SHORTEST_KEY = 16
+"""A shorter value is taken for a placeholder such as `EMPTY` or `test`, a common word."""
 
 
 def credential_problems(model: Model, known: str) -> Iterator[EntryProblem]:

@@ -21,8 +21,8 @@ from failproof_es.web.bounded_json import JsonTooComplex, read_json
 
 _KEPT_HEADERS = frozenset(
     {
-        "content-type", "content-length", "date", "retry-after", "server", "via",
-        "x-request-id", "request-id",
+        "content-type", "content-length", "date", "retry-after", "retry-after-ms", "server", "via",
+        "x-request-id", "request-id", "x-should-retry",
     }
 )  # fmt: skip
 _KEPT_PREFIXES = ("x-ratelimit-",)
@@ -38,15 +38,26 @@ _STATUS: Mapping[int, tuple[str, Disposition]] = {
     529: ("overloaded", "deferred"),
 }
 _UNAVAILABLE = 503
-_TURNED_AWAY = {
-    "429": "rate_limited",
-    "rate_limit_error": "rate_limited",
-    "rate_limit_exceeded": "rate_limited",
-    "529": "overloaded",
-    "overloaded_error": "overloaded",
+_STATUS_OF_WORD: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "billing_error": 402,
+    "billing_hard_limit_reached": 402,
+    "billing_not_active": 402,
+    "insufficient_quota": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
 }
-"""What the `code` or the `type` of an error object under status 200 says of the server."""
-_PASSING_CODES = frozenset({"408", "500", "502", "503", "504"})
+"""The status that means the same as the `code` or the `type` of an error object."""
+_PAYMENT = 402
+_ERROR_STATUS = re.compile(r"[45][0-9]{2}")
 _SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
 _FURTHEST_S = 366 * 86_400.0
 """The longest wait that is believed, one year; a longer one is read as this."""
@@ -80,8 +91,12 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3), a year at most.
 
     A date is one of the server's clock: it is taken against the reply's own `Date`, and
-    against `now` only where there is none.
+    against `now` only where there is none. `Retry-After-Ms`, which some vendors send beside it,
+    is the more exact one.
     """
+    exact = headers.get("retry-after-ms", "").strip()
+    if _SECONDS.fullmatch(exact):
+        return min(float(exact) / 1000, _FURTHEST_S)
     value = headers.get("retry-after", "").strip()
     if _SECONDS.fullmatch(value):
         return min(float(value), _FURTHEST_S)
@@ -104,11 +119,19 @@ def _http_date(value: str) -> datetime | None:
 class InvalidReply(Exception):
     """Why a reply is not an answer; the received bytes are added later."""
 
-    def __init__(self, kind: str, message: str, disposition: Disposition) -> None:
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        disposition: Disposition,
+        retry_after_s: float | None = None,
+    ) -> None:
+        """`retry_after_s` is what the body says; a header of the reply goes before it."""
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.disposition: Disposition = disposition
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +148,7 @@ class HttpReply:
     def error(self, flaw: InvalidReply) -> ModelError:
         """The flaw as the error of this attempt, with everything that came."""
         wait_s = retry_after_s(self.headers, self.received_at)
+        wait_s = flaw.retry_after_s if wait_s is None else wait_s
         disposition = flaw.disposition
         if self.status == _UNAVAILABLE and wait_s is not None:
             disposition = "deferred"  # not tried, and it says when it will be
@@ -138,8 +162,7 @@ def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
     """Parse the reply's JSON with `read`. Raises `ModelError`, also for any other status."""
     try:
         if reply.status != 200:
-            kind, disposition = _status_verdict(reply.status)
-            raise InvalidReply(kind, _status_message(reply), disposition)
+            raise _invalid_status(reply)
         return read(document_of(reply.body))
     except InvalidReply as flaw:
         raise reply.error(flaw) from None
@@ -149,20 +172,31 @@ def require_no_error(document: Any) -> dict[str, Any]:
     """The document, if it is a JSON object and no error in its place. Raises `InvalidReply`."""
     if not isinstance(document, dict):
         raise InvalidReply("malformed_response", "the reply is not a JSON object", "transient")
-    if document.get("error"):
-        raise invalid_reply_of_error(document)
+    if (error := error_in(document)) is not None:
+        raise invalid_reply_of_error(error)
     return document
 
 
-def invalid_reply_of_error(document: dict[str, Any]) -> InvalidReply:
-    """The error object that came in place of an answer."""
-    said = _error_message(document) or "an error object without a message"
-    for word in (_error_field(document, "code"), _error_field(document, "type")):
-        if word in _TURNED_AWAY:
-            return InvalidReply(_TURNED_AWAY[word], said, "deferred")
-    details = _json_bytes(document["error"])[:MOST_OF_AN_ERROR].decode(errors="replace").lower()
-    overloaded = any(word in details for word in _OVERLOAD_WORDS)
-    passing = overloaded or _error_field(document, "code") in _PASSING_CODES
+def error_in(document: dict[str, Any]) -> Any:
+    """The error that stands in the document, or that it is; `None` where it is none."""
+    if document.get("object") == "error":
+        return document
+    return document.get("error") or None
+
+
+def invalid_reply_of_error(error: Any) -> InvalidReply:
+    """The error, an object or a text, that came in place of an answer under status 200.
+
+    It means what the status of its `code` or its `type` means. `provider_error` is what says no
+    more than that something failed.
+    """
+    said = _error_message({"error": error}) or "an error object without a message"
+    if (status := _status_of(error)) is not None:
+        kind, disposition = _status_verdict(status)
+        told_apart = kind not in ("bad_request", "server_error")
+        return InvalidReply(kind if told_apart else "provider_error", said, disposition)
+    details = _json_bytes(error)[:MOST_OF_AN_ERROR].decode(errors="replace").lower()
+    passing = any(word in details for word in _OVERLOAD_WORDS)
     return InvalidReply("provider_error", said, "transient" if passing else "final")
 
 
@@ -181,12 +215,30 @@ def _json_bytes(value: Any) -> bytes:
         ) from None
 
 
-def _status_message(reply: HttpReply) -> str:
+def _invalid_status(reply: HttpReply) -> InvalidReply:
+    """What a status means that is none of an answer. No credit is no limit that passes."""
     try:
-        said = _error_message(document_of(reply.body))
+        document = document_of(reply.body)
     except InvalidReply:
-        said = None
-    return f"HTTP {reply.status}" + (f": {said}" if said else "")
+        document = None
+    said = _error_message(document)
+    error = error_in(document) if isinstance(document, dict) else None
+    paid = _status_of(error) != _PAYMENT
+    kind, disposition = _status_verdict(reply.status if paid else _PAYMENT)
+    return InvalidReply(kind, f"HTTP {reply.status}" + (f": {said}" if said else ""), disposition)
+
+
+def _status_of(error: Any) -> int | None:
+    """The status that an error object means; `None` where it does not say."""
+    if not isinstance(error, dict):
+        return None
+    for word in (error.get("code"), error.get("type")):
+        written = str(word) if isinstance(word, int | str) else ""
+        if written in _STATUS_OF_WORD:
+            return _STATUS_OF_WORD[written]
+        if _ERROR_STATUS.fullmatch(written):
+            return int(written)
+    return None
 
 
 def _status_verdict(status: int) -> tuple[str, Disposition]:
@@ -221,12 +273,6 @@ def _error_message(document: Any) -> str | None:
         error = error.get("message")
     said = (error, document.get("message"), document.get("Message"), document.get("detail"))
     return next((each for each in said if isinstance(each, str)), None)
-
-
-def _error_field(document: dict[str, Any], name: str) -> str | None:
-    error = document["error"]
-    value = error.get(name) if isinstance(error, dict) else None
-    return str(value) if isinstance(value, int | str) else None
 
 
 def require_few_calls(calls: int) -> None:

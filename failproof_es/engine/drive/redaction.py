@@ -21,10 +21,8 @@ from urllib.parse import quote, quote_plus
 
 from failproof_es.engine.drive.streamed_fields import joined_fields
 from failproof_es.events import Redaction
+from failproof_es.models.credentials import SHORTEST_KEY
 from failproof_es.problems import InvalidInput
-
-SHORTEST_KEY = 16
-"""A shorter value is taken for a placeholder such as `EMPTY` or `test`, a common word."""
 
 _ESCAPES = re.compile(rb"\\u00([2-7][0-9a-f])")
 """The JSON escapes of printable characters, in lower case."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.limits import Limits, ProviderKey, lowest_of
-from failproof_es.engine.drive.redaction import SHORTEST_KEY, Redactor
+from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import KeyShare, KeyShares
@@ -25,6 +25,7 @@ from failproof_es.models import (
     stuck_after_s,
 )
 from failproof_es.models.catalog.listing import CheckCache
+from failproof_es.models.credentials import SHORTEST_KEY
 from failproof_es.problems import InvalidInput, Problem
 
 _JUDGE = "judge:"

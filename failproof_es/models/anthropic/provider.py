@@ -27,7 +27,10 @@ _API_VERSION = "2023-06-01"
 class AnthropicProvider(HttpProvider):
     """One model behind `{base_url}/messages`. Sends each request once, as prepared."""
 
-    recorded_headers = ("anthropic-organization-id", "anthropic-ratelimit-")
+    recorded_headers = (
+        *("anthropic-fast-", "anthropic-organization-id", "anthropic-priority-"),
+        *("anthropic-ratelimit-", "anthropic-workspace-id"),
+    )
 
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS

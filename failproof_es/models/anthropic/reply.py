@@ -16,6 +16,7 @@ from failproof_es.models.http_reply import (
     read_document,
     require_few_calls,
     require_no_error,
+    text_or_none,
 )
 from failproof_es.models.protocol import Answer
 
@@ -65,12 +66,20 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         text="".join(str(text) for text in texts),
         latency_ms=reply.latency_ms,
         finish_reason=None if reason is None else _FINISH_REASONS.get(reason, reason),
+        refusal=_said_of(document.get("stop_details")),
         tool_calls=calls,
         model=name_or_none(document.get("model")),
         provider_request_id=reply.headers.get("request-id") or name_or_none(document.get("id")),
         usage=_usage(document.get("usage")),
         first_token_ms=reply.first_token_ms,
     )
+
+
+def _said_of(refusal: Any) -> str | None:
+    """What is said of a refusal: an explanation, or else which policy it is of."""
+    if not isinstance(refusal, dict) or refusal.get("type") != "refusal":
+        return None
+    return text_or_none(refusal.get("explanation")) or text_or_none(refusal.get("category"))
 
 
 def _call(block: dict[str, Any]) -> ToolCall:
@@ -81,7 +90,10 @@ def _call(block: dict[str, Any]) -> ToolCall:
 
 
 def _usage(usage: Any) -> Usage:
-    """Input counts what was read from a cache and written to one, as everywhere else."""
+    """Input counts what was read from a cache and written to one, as everywhere else.
+
+    Thoughts are among the tokens that were answered.
+    """
     if not isinstance(usage, dict):
         return Usage()
     fresh = count_or_none(usage.get("input_tokens"))
@@ -89,9 +101,12 @@ def _usage(usage: Any) -> Usage:
     written = count_or_none(usage.get("cache_creation_input_tokens")) or 0
     kept = usage.get("cache_creation")
     hour = count_or_none(kept.get("ephemeral_1h_input_tokens") if isinstance(kept, dict) else None)
+    parts, said = usage.get("output_tokens_details"), count_or_none(usage.get("output_tokens"))
+    thoughts = count_or_none(parts.get("thinking_tokens") if isinstance(parts, dict) else None)
     return Usage(
         input_tokens=None if fresh is None else fresh + read + written,
-        output_tokens=count_or_none(usage.get("output_tokens")),
+        output_tokens=said,
+        reasoning_tokens=None if (thoughts or 0) > (said or 0) else thoughts,
         cached_input_tokens=read,
         cache_write_tokens=written,
         cache_write_1h_tokens=None if (hour or 0) > written else hour,

@@ -80,7 +80,7 @@ class StreamedMessage:
         if kind == "error":
             if not event.get("error"):
                 raise _malformed("an event says that there is an error, and not which")
-            raise invalid_reply_of_error(event)
+            raise invalid_reply_of_error(event["error"])
         if kind == "ping":
             return ""
         if self.stopped:

@@ -2,7 +2,8 @@
 
 A frame is: its length and the length of its headers (4 bytes each), the CRC-32 of these 8 bytes,
 headers, payload, the CRC-32 of all before. A header is the length of its name (1 byte), the name,
-a type (7 is text, the only one that is used here), the length of its value (2 bytes), the value.
+a type, the value: of text and of bytes its length (2 bytes) comes first. Only headers of text say
+anything that is wanted here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
-_PRELUDE, _LONGEST, _TEXT = 12, 2**24, 7
+_PRELUDE, _LONGEST = 12, 2**24
+_BYTES, _TEXT = 6, 7
+_LENGTHS = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
+"""Of the values of every other type: yes, no, numbers, a time, a UUID."""
 
 
 class BrokenFrame(ValueError):
@@ -68,14 +72,18 @@ def _headers(block: bytes) -> Iterator[tuple[str, str]]:
     at = 0
     while at < len(block):
         named = at + 1 + block[at]
-        value = named + 3
-        if value > len(block) or block[named] != _TEXT:
+        kind, value = block[named] if named < len(block) else None, named + 1
+        if kind in (_BYTES, _TEXT):
+            value += 2
+            length: int | None = int.from_bytes(block[named + 1 : value])
+        else:
+            length = _LENGTHS.get(kind) if kind is not None else None
+        if length is None or value + length > len(block):
             raise BrokenFrame("a header of a frame can't be read")
-        end = value + int.from_bytes(block[named + 1 : value])
-        if end > len(block):
-            raise BrokenFrame("a header of a frame can't be read")
-        try:
-            yield block[at + 1 : named].decode(), block[value:end].decode()
-        except UnicodeDecodeError:
-            raise BrokenFrame("a header of a frame is not UTF-8") from None
+        end = value + length
+        if kind == _TEXT:
+            try:
+                yield block[at + 1 : named].decode(), block[value:end].decode()
+            except UnicodeDecodeError:
+                raise BrokenFrame("a header of a frame is not UTF-8") from None
         at = end

@@ -27,7 +27,8 @@ from failproof_es.web.bounded_json import read_json
 _IN_THE_REQUEST = frozenset(
     {
         *("additionalModelRequestFields", "additionalModelResponseFieldPaths", "guardrailConfig"),
-        *("outputConfig", "performanceConfig", "promptVariables", "requestMetadata", "serviceTier"),
+        *("outputConfig", "performanceConfig", "projectIdentifier", "promptVariables"),
+        *("requestMetadata", "serviceTier"),
     }
 )
 """Parameters that stand in the request itself; every other one is of its `inferenceConfig`."""
@@ -95,7 +96,7 @@ class BedrockProvider(HttpProvider):
 
     def listing(self) -> str:
         """The models of the region. They stand at another server than the one that is asked."""
-        return f"{self.base_url.replace('//bedrock-runtime.', '//bedrock.', 1)}/foundation-models"
+        return f"{self.base_url.replace('//bedrock-runtime', '//bedrock', 1)}/foundation-models"
 
     @staticmethod
     def model_names(listing: bytes) -> list[str]:

@@ -40,6 +40,10 @@ _EXCEPTIONS: dict[str, tuple[str, Disposition]] = {
     "modelTimeoutException": ("timeout", "transient"),
 }
 """What comes within a stream; any other is final."""
+_CONTENT = frozenset(
+    {"contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStart", "messageStop"}
+)
+"""Kinds of events of which none follows the end of the message."""
 _MOST_BLOCKS = 10 * MOST_TOOL_CALLS
 
 
@@ -54,7 +58,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise _malformed("the reply holds no message with a list of blocks")
-    texts = [block["text"] for block in content if "text" in block]
+    texts = [text for block in content for text in _texts(block)]
     if not all(isinstance(text, str) for text in texts):
         raise _malformed("`text` of a block is not text")
     uses = [block["toolUse"] for block in content if "toolUse" in block]
@@ -93,6 +97,18 @@ def _routed(trace: Any) -> str | None:
     return name_or_none(router.get("invokedModelId")) if isinstance(router, dict) else None
 
 
+def _texts(block: dict[str, Any]) -> list[Any]:
+    """The texts of a block: one, or those between which sources are cited. Raises
+    `InvalidReply`."""
+    if "citationsContent" not in block:
+        return [block["text"]] if "text" in block else []
+    cited = block["citationsContent"]
+    parts = cited.get("content", []) if isinstance(cited, dict) else None
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise _malformed("`citationsContent` of a block is not a list of parts")
+    return [part["text"] for part in parts if "text" in part]
+
+
 def _call(value: Any) -> ToolCall:
     name, given = (value.get("name"), value.get("input")) if isinstance(value, dict) else (0, 0)
     if not isinstance(name, str) or not name or not isinstance(given, dict):
@@ -107,12 +123,22 @@ def _usage(usage: Any) -> Usage:
     fresh = count_or_none(usage.get("inputTokens"))
     read = count_or_none(usage.get("cacheReadInputTokens")) or 0
     written = count_or_none(usage.get("cacheWriteInputTokens")) or 0
+    hour = _written_for_an_hour(usage.get("cacheDetails"))
     return Usage(
         input_tokens=None if fresh is None else fresh + read + written,
         output_tokens=count_or_none(usage.get("outputTokens")),
         cached_input_tokens=read,
         cache_write_tokens=written,
+        cache_write_1h_tokens=None if (hour or 0) > written else hour,
     )
+
+
+def _written_for_an_hour(details: Any) -> int | None:
+    """What was written to a cache that is kept for an hour; `None` where it is not told."""
+    if not isinstance(details, list) or not details:
+        return None
+    kept = [each for each in details if isinstance(each, dict) and each.get("ttl") == "1h"]
+    return sum(count_or_none(each.get("inputTokens")) or 0 for each in kept)
 
 
 # -- streams ---------------------------------------------------------------------------------
@@ -174,6 +200,8 @@ class StreamedConversation:
             raise _malformed("an event of the stream is not a JSON object")
         if kind == "metadata":
             self.about |= event
+        elif kind not in _CONTENT:
+            pass  # the vendor may add kinds of events
         elif self.stop is not None:
             raise _malformed("the stream goes on after messageStop")
         elif kind == "messageStop":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 
@@ -10,8 +12,14 @@ from importlib import metadata
 def package_of(class_name: str) -> tuple[str, str] | None:
     """Name and version of the package that has `package.module:Name`; `None` for a loose file."""
     top = class_name.partition(":")[0].partition(".")[0]
-    found = metadata.packages_distributions().get(top)
+    found = _distributions(tuple(sys.path)).get(top)
     return (found[0], metadata.version(found[0])) if found else None
+
+
+@cache
+def _distributions(folders: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    """Which packages bring a module, in these folders: all of their files are looked through."""
+    return metadata.packages_distributions()
 
 
 def describe_class(class_name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.events import ToolCall, Usage
+from failproof_es.events import Disposition, ToolCall, Usage
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
@@ -31,16 +31,19 @@ from failproof_es.models.replies.event_stream import EventStream
 _FINISH_REASONS = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
     **dict.fromkeys(
         (
             *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
             *("MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+            *("ESCALATION", "LANGUAGE"),
         ),
         "content_filter",
     ),
 }
 """In the words that the other protocols use; one that is not known stays as it is."""
-_REFUSED_KEY = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
+_ACCOUNT_DISABLED = "PUP_LIMITED_DISABLED"
+_REFUSED_KEY = ("UNAUTHENTICATED", "PERMISSION_DENIED")
 _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 _MOST_PARTS = 100 * MOST_TOOL_CALLS
 
@@ -62,12 +65,15 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         raise _malformed("the candidate does not say why it ended")
     finish = _FINISH_REASONS.get(reason, reason)
     withheld = finish == "content_filter"
-    if finish == "stop" and not (texts or calls):
-        raise InvalidReply("missing_content", "the candidate has no text", "transient")
-    said = text_or_none(candidate.get("finishMessage")) or reason if withheld else None
+    if reason == _ACCOUNT_DISABLED:
+        raise InvalidReply("authentication", f"the account is limited: {reason}", "halting")
+    if finish not in ("content_filter", "length") and not (texts or calls):
+        said = f"the candidate has no text, and ended with {reason}"
+        raise InvalidReply("missing_content", said, "transient")
+    told = text_or_none(candidate.get("finishMessage")) or reason if withheld else None
     if calls and finish == "stop":
         finish = "tool_calls"
-    return _answer(reply, document, "".join(texts), finish, said, tuple(map(_call, calls)))
+    return _answer(reply, document, "".join(texts), finish, told, tuple(map(_call, calls)))
 
 
 def _answer(
@@ -150,25 +156,37 @@ def _usage(usage: Any) -> Usage:
 
 def as_google_means(error: ModelError) -> ModelError:
     """The error of a status, told by Google's own word for it, and with the wait that it asks."""
-    said = _error(error.body or b"")
-    if error.status == 200 or said is None:
-        return error
-    word = said.get("status")
-    if word in _REFUSED_KEY or bad_key(error.body or b""):
-        error.kind, error.disposition = "authentication", "halting"
-    elif word == "UNAVAILABLE":
-        error.kind, error.disposition = "overloaded", "deferred"
-    if error.retry_after_s is None:
-        error.retry_after_s = _delay_s(said)
+    if (said := _error(error.body or b"")) is not None:
+        error.kind, error.disposition = _meaning(said) or (error.kind, error.disposition)
+        if error.retry_after_s is None:
+            error.retry_after_s = _delay_s(said)
     return error
+
+
+def _meaning(error: dict[str, Any]) -> tuple[str, Disposition] | None:
+    """What Google's word for an error says, where a status says less."""
+    if error.get("status") in _REFUSED_KEY or _is_bad_key(error):
+        return "authentication", "halting"
+    return ("overloaded", "deferred") if error.get("status") == "UNAVAILABLE" else None
+
+
+def _flaw_of(error: Any) -> InvalidReply:
+    """An error that came within a stream."""
+    flaw = invalid_reply_of_error(error)
+    if isinstance(error, dict):
+        flaw.kind, flaw.disposition = _meaning(error) or (flaw.kind, flaw.disposition)
+        flaw.retry_after_s = _delay_s(error)
+    return flaw
 
 
 def bad_key(body: bytes) -> bool:
     """Whether an error says that the key is none."""
-    said = _error(body)
-    return said is not None and any(
-        each.get("reason") in ("API_KEY_INVALID", "API_KEY_EXPIRED") for each in _details(said)
-    )
+    return (said := _error(body)) is not None and _is_bad_key(said)
+
+
+def _is_bad_key(error: dict[str, Any]) -> bool:
+    reasons = ("API_KEY_INVALID", "API_KEY_EXPIRED")
+    return any(each.get("reason") in reasons for each in _details(error))
 
 
 def _error(body: bytes) -> dict[str, Any] | None:
@@ -243,7 +261,7 @@ class StreamedContent:
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if chunk.get("error"):
-            raise invalid_reply_of_error(chunk)
+            raise _flaw_of(chunk["error"])
         before = self.about.get("modelVersion")
         if chunk.get("modelVersion") not in (None, before) and before is not None:
             raise _malformed("the stream names two models")

@@ -20,7 +20,16 @@ from failproof_es.models.http_reply import (
     text_or_none,
 )
 from failproof_es.models.protocol import Answer
-from failproof_es.models.replies.openai_family import request_id, usage_of, withheld
+from failproof_es.models.replies.openai_family import (
+    arguments_of,
+    request_id,
+    text_of,
+    usage_of,
+    withheld,
+)
+
+_FAILED = "error"
+"""The finish reason of an answer that broke, where vendors of this family have one."""
 
 
 class StreamedDocument(Protocol):
@@ -51,12 +60,15 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     if not isinstance(choices, list) or not choices:
         raise InvalidReply("empty_choices", "the reply holds no choice", "transient")
     if isinstance(choices[0], dict) and choices[0].get("error"):
-        raise invalid_reply_of_error(choices[0])
+        raise invalid_reply_of_error(choices[0]["error"])
     message = choices[0].get("message") if isinstance(choices[0], dict) else None
     if not isinstance(message, dict):
         raise InvalidReply("malformed_response", "the first choice holds no message", "transient")
+    reason = name_or_none(choices[0].get("finish_reason"))
+    if reason == _FAILED:
+        raise InvalidReply("provider_error", "the answer was broken off by an error", "transient")
     refusal = text_or_none(message.get("refusal"))
-    text = _content(message.get("content"))
+    text = text_of(message.get("content"))
     tool_calls = _tool_calls(message.get("tool_calls"))
     if text is None:
         if refusal is None and not tool_calls:
@@ -68,7 +80,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         body=reply.body,
         text=text,
         latency_ms=reply.latency_ms,
-        finish_reason=name_or_none(choices[0].get("finish_reason")),
+        finish_reason=reason,
         refusal=refusal,
         tool_calls=tool_calls,
         model=name_or_none(document.get("model")),
@@ -76,17 +88,6 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         usage=usage_of(document.get("usage"), "prompt_tokens", "completion_tokens"),
         first_token_ms=reply.first_token_ms,
     )
-
-
-def _content(content: Any) -> str | None:
-    """Text content: a string, or the text parts of a list, joined."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = [p.get("text") for p in content if isinstance(p, dict) and p.get("type") == "text"]
-        if parts and all(isinstance(part, str) for part in parts):
-            return "".join(str(part) for part in parts)
-    return None
 
 
 def _tool_calls(value: Any) -> tuple[ToolCall, ...]:
@@ -104,7 +105,7 @@ def _tool_call(value: Any) -> ToolCall:
     function = value.get("function") if isinstance(value, dict) else None
     if not isinstance(function, dict):
         raise InvalidReply("malformed_response", "a tool call holds no function", "transient")
-    name, arguments = function.get("name"), function.get("arguments")
+    name, arguments = function.get("name"), arguments_of(function)
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
         raise InvalidReply(
             "malformed_response", "a tool call lacks its name or its arguments", "transient"

@@ -13,10 +13,12 @@ from typing import Any
 from failproof_es.models.http_reply import (
     InvalidReply,
     document_of,
+    error_in,
     invalid_reply_of_error,
     require_few_calls,
 )
 from failproof_es.models.replies.event_stream import EventStream
+from failproof_es.models.replies.openai_family import arguments_of, text_of
 
 _DONE = "[DONE]"
 
@@ -92,8 +94,8 @@ class StreamedReply:
         chunk = document_of(data)
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
-        if chunk.get("error"):
-            raise invalid_reply_of_error(chunk)
+        if (error := error_in(chunk)) is not None:
+            raise invalid_reply_of_error(error)
         self._describe(chunk)
         choices = chunk.get("choices") or []
         if not isinstance(choices, list):
@@ -122,6 +124,8 @@ class StreamedReply:
             raise _malformed("`delta` is not a JSON object")
         for name, pieces in (("content", self.text), ("refusal", self.refusal)):
             piece = delta.get(name)
+            if isinstance(piece, list):  # thoughts and text
+                piece = text_of(piece)
             if piece is None:
                 continue
             if not isinstance(piece, str):
@@ -144,7 +148,7 @@ class StreamedReply:
             raise _malformed("a tool call of a delta holds no function")
         call = self.calls.setdefault(piece.get("index", 0), _Call())
         require_few_calls(len(self.calls))
-        name, arguments = function.get("name") or "", function.get("arguments") or ""
+        name, arguments = function.get("name") or "", arguments_of(function) or ""
         if not isinstance(name, str) or not isinstance(arguments, str):
             raise _malformed("a tool call's name or arguments are not text")
         call.id = piece.get("id") or call.id

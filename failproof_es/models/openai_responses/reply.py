@@ -7,7 +7,7 @@ that came, and never half an answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from failproof_es.events import ToolCall
@@ -22,9 +22,15 @@ from failproof_es.models.http_reply import (
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer
 from failproof_es.models.replies.event_stream import EventStream
-from failproof_es.models.replies.openai_family import request_id, usage_of
+from failproof_es.models.replies.openai_family import (
+    is_block,
+    message_of,
+    request_id,
+    usage_of,
+    withheld_answer,
+)
 
-_ENDED = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_ENDED = ("response.completed", "response.incomplete", "response.failed")
 _CUT_OFF = {"max_output_tokens": "length"}
 """Why a response is incomplete, in the words of the other protocols; any other stays as it is."""
 _MOST_ITEMS = 10 * MOST_TOOL_CALLS
@@ -32,6 +38,12 @@ _MOST_ITEMS = 10 * MOST_TOOL_CALLS
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
     """The answer in a response. Raises `InvalidReply` for everything else."""
+    if isinstance(document, dict) and is_block(blocked := document.get("error")):
+        return replace(
+            withheld_answer(reply, message_of(blocked)),
+            model=name_or_none(document.get("model")),
+            usage=usage_of(document.get("usage"), "input_tokens", "output_tokens"),
+        )
     document = require_no_error(document)
     status, items = document.get("status"), document.get("output")
     if status == "failed":
@@ -130,7 +142,7 @@ class StreamedResponse:
             raise _malformed("an event of the stream is not a JSON object")
         kind = event.get("type")
         if kind == "error":
-            raise invalid_reply_of_error({"error": event.get("error") or event})
+            raise invalid_reply_of_error(event.get("error") or event)
         if self.response is not None:
             raise _malformed("the stream goes on after the response has ended")
         if kind in _ENDED:

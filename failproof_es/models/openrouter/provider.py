@@ -6,11 +6,14 @@ from failproof_es.models.http_reply import HttpReply, InvalidReply, document_of
 from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.openai.stream import StreamedReply
 from failproof_es.models.protocol import Answer, ModelError
-from failproof_es.models.replies.openai_family import withheld_answer
+from failproof_es.models.replies.openai_family import message_of, withheld_answer
+
+_BLOCKED = ("content_policy_violation", "refusal")
+"""What it calls the errors by which a vendor withholds an answer."""
 
 
 class OpenRouterProvider(OpenAIProvider):
-    """One model of one of its vendors. What a vendor's moderation stops comes as status 403."""
+    """One model of one of its vendors. What a vendor's moderation stops comes as an error."""
 
     recorded_headers = (
         *OpenAIProvider.recorded_headers,
@@ -23,7 +26,7 @@ class OpenRouterProvider(OpenAIProvider):
         try:
             return OpenAIProvider.read(reply, stream)
         except ModelError as error:
-            if error.status == 403 and (said := _flagged(reply.body)) is not None:
+            if error.status in (400, 403) and (said := _flagged(reply.body)) is not None:
                 return withheld_answer(reply, said)
             raise
 
@@ -36,7 +39,7 @@ def _flagged(body: bytes) -> str | None:
         return None
     error = document.get("error") if isinstance(document, dict) else None
     metadata = error.get("metadata") if isinstance(error, dict) else None
-    if not isinstance(error, dict) or not isinstance(metadata, dict) or "reasons" not in metadata:
+    if not isinstance(metadata, dict):
         return None
-    message = error.get("message")
-    return message if isinstance(message, str) else ""
+    flagged = "reasons" in metadata or metadata.get("error_type") in _BLOCKED
+    return (message_of(error) or "") if flagged else None

@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from failproof_es.events import Usage
-from failproof_es.models.http_reply import HttpReply, InvalidReply, count_or_none, document_of
+from failproof_es.models.http_reply import (
+    HttpReply,
+    InvalidReply,
+    count_or_none,
+    document_of,
+    json_text,
+)
 from failproof_es.models.protocol import Answer
 
 _WITHHELD = frozenset(
-    {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
+    {
+        *("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"),
+        *("bio_policy", "image_content_policy_violation", "misalignment_policy_violation"),
+    }
 )
 """Codes of an error that says: the request was blocked for what it holds."""
 _FLAGGED = "invalid_prompt"
@@ -51,13 +60,22 @@ def withheld(reply: HttpReply) -> Answer | None:
         error = _object(_object(document_of(reply.body)).get("error"))
     except InvalidReply:
         return None
-    code, message = error.get("code"), error.get("message")
-    said = message if isinstance(message, str) else None
-    inner = _object(error.get("innererror")).get("code")
-    flagged = code == _FLAGGED and "policy" in (said or "")
-    if not (flagged or code in _WITHHELD or inner in _WITHHELD):
-        return None
-    return withheld_answer(reply, said)
+    return withheld_answer(reply, message_of(error)) if is_block(error) else None
+
+
+def is_block(error: Any) -> bool:
+    """Whether an error says that a filter blocked the request or the answer."""
+    error = _object(error)
+    codes = (error.get("code"), _object(error.get("innererror")).get("code"))
+    if any(isinstance(code, str) and code in _WITHHELD for code in codes):
+        return True
+    return codes[0] == _FLAGGED and "policy" in (message_of(error) or "")
+
+
+def message_of(error: Any) -> str | None:
+    """What an error says."""
+    message = _object(error).get("message")
+    return message if isinstance(message, str) else None
 
 
 def withheld_answer(reply: HttpReply, said: str | None) -> Answer:
@@ -72,6 +90,26 @@ def withheld_answer(reply: HttpReply, said: str | None) -> Answer:
         refusal=said or None,
         provider_request_id=request_id(reply.headers),
     )
+
+
+def text_of(content: Any) -> str | None:
+    """Text content: a string, or the text parts of a list, joined. Thoughts are no text."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [p.get("text") for p in content if isinstance(p, dict) and p.get("type") == "text"]
+        if parts and all(isinstance(part, str) for part in parts):
+            return "".join(str(part) for part in parts)
+    return None
+
+
+def arguments_of(function: Mapping[str, Any]) -> Any:
+    """The arguments of a call, which are JSON in a text; some servers write the object itself.
+
+    Raises `InvalidReply`.
+    """
+    given = function.get("arguments")
+    return json_text(given) if isinstance(given, dict) else given
 
 
 def request_id(headers: Mapping[str, str]) -> str | None:

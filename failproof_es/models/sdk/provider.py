@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
+from urllib.parse import quote, quote_plus
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
@@ -16,6 +17,7 @@ from failproof_es.models import sent_parameters
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.catalog.packages import describe_class
 from failproof_es.models.completion import complete, with_parameters
+from failproof_es.models.credentials import SHORTEST_KEY
 from failproof_es.models.http import HttpProvider
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.protocol import (
@@ -134,12 +136,23 @@ class SdkProvider:
             request.body.decode("utf-8")
         except UnicodeDecodeError:
             raise self._unfit("makes a request whose body is no text") from None
-        key = (request.url, request.body)
-        self._prepared[key] = request, asked
-        self._prepared.move_to_end(key)
+        self._require_no_key(request)
+        recorded = (request.url, request.body)
+        self._prepared[recorded] = request, asked
+        self._prepared.move_to_end(recorded)
         while len(self._prepared) > MOST_PREPARED:
             self._prepared.popitem(last=False)
         return PreparedRequest(request.url, request.body)
+
+    def _require_no_key(self, request: Request) -> None:
+        """A URL and a body are on record as they are sent; headers are not."""
+        key = self._key()
+        if len(key) < SHORTEST_KEY:
+            return
+        for where, text in (("URL", request.url), ("body", request.body.decode())):
+            if any(form in text for form in (key, quote(key, safe=""), quote_plus(key))):
+                said = f"puts its key into the {where} of a request, which would be on record"
+                raise self._unfit(said, "have the library send it in a header")
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`, with every byte that came."""
@@ -148,7 +161,9 @@ class SdkProvider:
             raise ModelError("client_exception", "this request was not prepared here", "final")
         made, asked = found
         answer = await self._wire.relay(request, made.headers, on_text)
-        reply = Reply(answer.status or 200, answer.headers, answer.body)
+        if answer.status != 200:  # a filter withheld it: to a library that is an error
+            return answer
+        reply = Reply(answer.status, answer.headers, answer.body)
         text = await self._read_by_the_class(made, reply, asked)
         if (text or "") != answer.text:
             raise self._error("does not return the text of the reply as it came", reply)
@@ -202,6 +217,8 @@ class SdkProvider:
             raise self._unfit(f"has made no request after {_MAKING_S:g} s")
         if made:
             return made[0]
+        if raised and isinstance(raised[0], UnexpectedRequest):
+            raise self._unfit(str(raised[0]))
         if raised:
             said = f"raised {type(raised[0]).__name__}: {raised[0]}"
             raise self._unfit(f"{said}, before it asked")

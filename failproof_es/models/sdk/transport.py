@@ -124,7 +124,7 @@ def _answered(request: Any, body: bytes) -> Any:
     made = Request(request.method, str(request.url), headers, bytes(body))
     call = _CALL.get(None)
     if call is None:
-        raise UnexpectedRequest("it asks outside `ask`; nothing was sent")
+        raise UnexpectedRequest("it asks outside `ask`, or in another thread; nothing was sent")
     if call.reply is None:
         call.made = made
         raise RequestTaken

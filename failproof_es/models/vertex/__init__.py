@@ -18,6 +18,8 @@ PROJECT, LOCATION = "project", "location"
 """The options, beside `CREDENTIALS`."""
 OF_GOOGLE = "google"
 """The value of `CREDENTIALS`: what `google-auth` finds (extra `google`)."""
+_MANY_REGIONS = ("us", "eu")
+"""Locations of several regions, whose server has a name of another form."""
 _NAME = re.compile(r"[a-z][a-z0-9:.-]{0,62}")
 
 
@@ -37,8 +39,7 @@ class VertexType(GeminiType):
         project, location = (model.options.get(name) for name in (PROJECT, LOCATION))
         server = model.base_url
         if server is None:
-            region = "" if location == "global" else f"{location}-"
-            server = f"https://{region}aiplatform.googleapis.com/v1"
+            server = f"https://{_host(str(location))}/v1"
         return f"{server.rstrip('/')}/projects/{project}/locations/{location}/publishers/google"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
@@ -66,6 +67,14 @@ class VertexType(GeminiType):
         from failproof_es.models.vertex.provider import VertexProvider
 
         return VertexProvider
+
+
+def _host(location: str) -> str:
+    if location == "global":
+        return "aiplatform.googleapis.com"
+    if location in _MANY_REGIONS:
+        return f"aiplatform.{location}.rep.googleapis.com"
+    return f"{location}-aiplatform.googleapis.com"
 
 
 PROVIDER = VertexType()

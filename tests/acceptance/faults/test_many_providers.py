@@ -36,7 +36,7 @@ WIRES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "anthropic-sdk": (AnthropicWire, "", {"class": "asking:Claude"}),
 }
 """The server of each, the path of its base URL, and what its entry needs."""
-STREAMING = ("openai-responses", "anthropic", "gemini", "ollama")
+STREAMING = ("openai-responses", "azure", "anthropic", "bedrock", "gemini", "ollama")
 ASKING = """
 import anthropic, httpx2, openai
 

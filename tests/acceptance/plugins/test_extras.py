@@ -18,8 +18,7 @@ from tests.acceptance.commands import environment, invoke, write_configuration, 
 SUITES = Path(__file__).parents[3] / "suites"
 USAGE = 2
 NOT_IN_ALL = {"azure-identity", "botocore", "google-auth", "inspect-ai", "pandas", "requests"}
-"""What the clouds and Inspect need (some take an older python-dateutil than the rest), and what is
-for notebooks alone."""
+"""What the clouds and Inspect need, and what is for notebooks alone."""
 PACKAGES = {
     "botocore": "botocore",
     "azure.identity": "azure-identity",

@@ -80,6 +80,9 @@ _GEMINI = {
     },
     "/v1beta/models?pageSize=1000&pageToken=x%2B%3D%26": {"models": [{"name": "models/c"}]},
 }
+_TAGS = {"models": [{"name": name, "model": name, "size": 1} for name in "abc"]}
+URL = "http://127.0.0.1:9"
+PLACE = ("--option", "project=mine-1", "--option", "location=eu", "--api-key-env", KEY_VARIABLE)
 _SUMMARIES = {"modelSummaries": [{"modelId": name, "modelName": name} for name in "abc"]}
 
 
@@ -88,6 +91,9 @@ _SUMMARIES = {"modelSummaries": [{"modelId": name, "modelName": name} for name i
     [
         ("openai", "/v1", (), {"/v1/models": _data("a", "b", "b", "c")}, "authorization"),
         ("mistral", "/v1", (), {"/v1/models": _data("a", "b", "c")}, "authorization"),
+        ("openai-responses", "/v1", (), {"/v1/models": _data("a", "b", "c")}, "authorization"),
+        ("openrouter", "/api/v1", (), {"/api/v1/models": _data("a", "b", "c")}, "authorization"),
+        ("ollama", "", (), {"/api/tags": _TAGS}, "authorization"),
         ("anthropic", "/v1", (), _ANTHROPIC, "x-api-key"),
         ("gemini", "/v1beta", (), _GEMINI, "x-goog-api-key"),
         ("azure", "", (), {"/openai/models?api-version=2024-10-21": _data(*"abc")}, "api-key"),
@@ -154,6 +160,8 @@ def test_a_listed_name_never_shows_the_key() -> None:
         (("--provider", "openai", "--api-key-env", "sk-123"), "and never the key"),
         (("--provider", "python"), "has no server that lists models"),
         (("--provider", "local"), "has no server that lists models"),
+        (("--provider", "openai-sdk", "--base-url", URL), "has no server that lists models"),
+        (("--provider", "vertex", "--base-url", URL, *PLACE), "lists no models to a token"),
         (("--provider", "nobody"), "there is no provider 'nobody'"),
         (("--base-url", "http://127.0.0.1:9"), "need --provider"),
     ],

@@ -83,7 +83,7 @@ def test_arguments_are_kept_as_the_model_wrote_them() -> None:
         [{"function": {"name": "search"}}],
         [{"function": {"name": "", "arguments": "{}"}}],
         [{"function": {"name": 1, "arguments": "{}"}}],
-        [{"function": {"name": "search", "arguments": {"q": 1}}}],
+        [{"function": {"name": "search", "arguments": [1]}}],
         [CALL, None],
     ],
 )

@@ -15,7 +15,6 @@ from failproof_es.testing.kit import ask
 from failproof_es.testing.other_side import FakeServer, ReceivedRequest, Reply
 from tests.integration.models.contract.wires import BedrockWire
 
-pytest.importorskip("botocore", reason="the extra `aws` is not installed")
 SECRET, SESSION = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "IQoJb3JpZ2luX2Vj"
 MODEL = "arn:aws:bedrock:us-east-1:1:inference-profile/us.claude-v1:0"
 

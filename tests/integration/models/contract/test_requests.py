@@ -197,6 +197,11 @@ def test_a_request_is_in_the_words_of_the_vendor(
             "/publishers/google/models/m:generateContent",
         ),
         (
+            {"provider": "vertex", "options": {"project": "p", "location": "eu"}},
+            "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu"
+            "/publishers/google/models/m:generateContent",
+        ),
+        (
             {"provider": "bedrock", "options": {"region": "eu-central-1"}},
             "https://bedrock-runtime.eu-central-1.amazonaws.com/model/m/converse",
         ),

@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import orjson
 import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
+from failproof_es.core.costs import cost_usd
+from failproof_es.events import ModelPrices, Rate
 from failproof_es.models import Answer, ModelError, Provider, provider_type
 from failproof_es.models.http import HttpProvider
-from failproof_es.models.http_reply import HttpReply, InvalidReply
+from failproof_es.models.http_reply import HttpReply, InvalidReply, kept_headers
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.protocol import ResponseOptions
 from failproof_es.models.replies.parse_check import find_parse_mismatch
@@ -266,3 +269,107 @@ def test_events_that_hold_no_json_are_no_stream(speaks: Speaks) -> None:
     error = error_of(speaks, broken, stream=True)
     assert error.kind in ("malformed_response", "stream_broken")
     assert error.disposition == "transient"
+
+
+@pytest.mark.parametrize(
+    ("speaks", "word", "meaning"),
+    [
+        pytest.param(each, word, meaning, id=f"{each.provider}-{word}")
+        for each in SPOKEN
+        for word, meaning in each.ends.items()
+    ],
+)
+def test_every_finish_reason_of_the_vendor_is_read(speaks: Speaks, word: str, meaning: str) -> None:
+    reply = speaks.ended(word)
+    kind = implementation(speaks)
+    came = HttpReply(200, {"content-type": "application/json"}, reply.body, 1.0, datetime.now(UTC))
+    if meaning.startswith("!"):
+        with pytest.raises(ModelError) as raised:
+            kind.read(came, None)
+        assert raised.value.kind == meaning.removeprefix("!")
+        return
+    answer = kind.read(came, None)
+    assert (answer.text, answer.finish_reason) == ("Fir", meaning)
+
+
+@pytest.mark.parametrize("speaks", PROVIDERS)
+def test_what_keeps_a_stream_alive_and_what_a_later_version_adds_is_no_part_of_it(
+    speaks: Speaks,
+) -> None:
+    example = speaks.examples["stream"]
+    first, *between, last = example.reply.pieces
+    pieces = [
+        first,
+        *(part for each in between for part in (speaks.noise, each)),
+        speaks.noise,
+        last,
+    ]
+    noisy = Reply(200, pieces, example.reply.content_type, example.reply.headers)
+    came, server, _ = asked(speaks, noisy, stream=True)
+    assert isinstance(came, Answer), came
+    assert (came.text, came.usage, came.finish_reason) == (
+        example.text, example.usage, example.finish_reason,
+    )  # fmt: skip
+    assert came.body == server.sent == noisy.body
+
+
+_DATE = "Tue, 24 Nov 2026 12:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        pytest.param({"retry-after": "0"}, 0.0, id="at-once"),
+        pytest.param({"retry-after": "1.5"}, 1.5, id="a-fraction"),
+        pytest.param(
+            {"retry-after": "Tue, 24 Nov 2026 12:00:30 GMT", "date": _DATE}, 30.0, id="a-date"
+        ),
+        pytest.param({"retry-after": _DATE, "date": _DATE}, 0.0, id="now"),
+        pytest.param({"retry-after": "1", "retry-after-ms": "250"}, 0.25, id="milliseconds"),
+        pytest.param({"retry-after": "3", "retry-after-ms": "soon"}, 3.0, id="no-milliseconds"),
+        pytest.param({"retry-after": "-1"}, None, id="less-than-nothing"),
+        pytest.param({"retry-after": "soon"}, None, id="no-number"),
+        pytest.param({"retry-after": "9" * 400}, 366 * 86_400.0, id="too-long"),
+    ],
+)
+@pytest.mark.parametrize("speaks", PROVIDERS)
+def test_a_server_says_in_whatever_form_how_long_it_wants_to_be_left_alone(
+    speaks: Speaks, headers: dict[str, str], wait_s: float | None
+) -> None:
+    kind = implementation(speaks)
+    reply = HttpReply(429, headers, b"slow down", 1.0, datetime.now(UTC))
+    with pytest.raises(ModelError) as raised:
+        kind.read(reply, None)
+    assert (raised.value.disposition, raised.value.retry_after_s) == ("deferred", wait_s)
+    assert kept_headers(headers).items() >= headers.items() - {("date", _DATE)}
+
+
+_RATE = Rate(
+    input=Decimal(2), cached_input=Decimal("0.2"), cache_write=Decimal("2.5"),
+    cache_write_1h=Decimal(4), output=Decimal(10),
+)  # fmt: skip
+"""In dollars for a million tokens."""
+_OPENAI = 93 * 2 + 1024 * 0.2 + 46 * 10
+_GEMINI = (2152 - 2027) * 2 + 2027 * 0.2 + (710 + 1200) * 10
+_COSTS = {
+    "openai": _OPENAI,  # cached ones are among the tokens asked, thoughts among those answered
+    "azure": _OPENAI,
+    "openrouter": _OPENAI,
+    "openai-responses": (328 - 256 - 16) * 2 + 256 * 0.2 + 16 * 2.5 + 135 * 10,
+    "mistral": 79 * 2 + 73 * 10,
+    "anthropic": 21 * 2 + 1086 * 0.2 + 88 * 2.5 + 100 * 4 + 393 * 10,  # cached ones stand beside
+    "bedrock": 30 * 2 + 1000 * 0.2 + 200 * 2.5 + 628 * 10,
+    "gemini": _GEMINI,  # cached ones are among the tokens asked, thoughts stand beside the answer
+    "vertex": _GEMINI,
+    "ollama": 26 * 2 + 298 * 10,
+}
+"""What the answer of the examples costs, counted by hand as each vendor says that it counts."""
+
+
+@pytest.mark.parametrize("speaks", PROVIDERS)
+@pytest.mark.parametrize("name", ["answer", "stream"])
+def test_an_answer_costs_what_its_vendor_charges(speaks: Speaks, name: str) -> None:
+    usage = speaks.examples[name].usage
+    prices = ModelPrices(model_key="m", source="a list", listed_as="m", rates=(_RATE,))
+    cost = cost_usd(prices, usage, datetime.now(UTC))
+    assert cost == Decimal(str(round(_COSTS[speaks.provider], 1))) / 10**6

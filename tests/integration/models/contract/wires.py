@@ -193,7 +193,10 @@ class ResponsesWire(OpenAIWire):
     ) -> Reply:
         body = orjson.loads(asked.body)
         part = {"type": "output_text", "text": text, "annotations": []}
-        item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+        item: dict[str, Any] = {
+            "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+            "content": [part],
+        }  # fmt: skip
         if call is not None:
             arguments = orjson.dumps(call[1]).decode()
             item = {"type": "function_call", "call_id": "c1", "name": call[0]}
@@ -202,17 +205,30 @@ class ResponsesWire(OpenAIWire):
             "id": "resp_1", "object": "response", "status": "completed", "error": None,
             "model": model or body["model"], "output": [item],
             "usage": {"input_tokens": 10, "output_tokens": 5} if usage else None,
+            "parallel_tool_calls": True, "tools": [], "tool_choice": "auto",
         }  # fmt: skip
         if not body.get("stream"):
             return _json(200, document)
         begun = {**document, "status": "in_progress", "output": []}
-        events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
-        events += [
-            {"type": "response.output_text.delta", "output_index": 0, "delta": piece}
-            for piece in _pieces(text)
+        at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        empty = {**item, "status": "in_progress", "content": []}
+        kinds: list[tuple[str, dict[str, Any]]] = [
+            ("created", {"response": begun}),
+            ("in_progress", {"response": begun}),
+            ("output_item.added", {"output_index": 0, "item": empty}),
+            ("content_part.added", {**at, "part": {**part, "text": ""}}),
+            *(("output_text.delta", {**at, "delta": piece}) for piece in _pieces(text)),
+            ("output_text.done", {**at, "text": text}),
+            ("content_part.done", {**at, "part": part}),
+            ("output_item.done", {"output_index": 0, "item": item}),
+            ("completed", {"response": document}),
         ]
-        events.append({"type": "response.completed", "response": document})
-        return _named_events(events)
+        return _named_events(
+            [
+                {"type": f"response.{kind}", "sequence_number": number, **more}
+                for number, (kind, more) in enumerate(kinds)
+            ]
+        )
 
     def empty(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"id": "r", "status": "completed", "output": []})
@@ -325,9 +341,12 @@ def event_frame(kind: str, payload: Any) -> bytes:
     return aws_frame(payload, event_type=kind, message_type="event")
 
 
-def aws_frame(payload: Any, **headers: str) -> bytes:
-    """A frame of it. An underscore in the name of a header is a dash; a colon stands before it."""
-    block = b""
+def aws_frame(payload: Any, more: bytes = b"", **headers: str) -> bytes:
+    """A frame of it. An underscore in the name of a header is a dash; a colon stands before it.
+
+    `more` are headers as they are written.
+    """
+    block = more
     for name, value in {**headers, "content_type": "application/json"}.items():
         key, text = b":" + name.replace("_", "-").encode(), value.encode()
         block += bytes([len(key)]) + key + b"\x07" + len(text).to_bytes(2, "big") + text

@@ -32,6 +32,7 @@ HEADERS = {
     "anthropic_ratelimit_requests_reset": "2026-11-23T12:00:00Z",
     "anthropic_ratelimit_input_tokens_remaining": "29000",
     "anthropic_ratelimit_output_tokens_remaining": "7900",
+    "anthropic_priority_input_tokens_remaining": "9618",
 }
 RECORDED = {name.replace("_", "-"): value for name, value in HEADERS.items()}
 ASKED: dict[str, Any] = {
@@ -88,11 +89,11 @@ def json_delta(piece: str) -> dict[str, Any]:
     return {"type": "input_json_delta", "partial_json": piece}
 
 
-def end(reason: str = "end_turn") -> list[dict[str, Any]]:
+def end(reason: str = "end_turn", details: dict[str, Any] | None = None) -> list[dict[str, Any]]:
     return [
         {
             "type": "message_delta",
-            "delta": {"stop_reason": reason, "stop_sequence": None},
+            "delta": {"stop_reason": reason, "stop_sequence": None, "stop_details": details},
             "usage": {"output_tokens": 393},
         },
         {"type": "message_stop"},
@@ -151,6 +152,54 @@ EXAMPLES = {
         reply=document(200, message([], "refusal"), **HEADERS),
         finish_reason="content_filter", **KNOWN,
     ),
+    "refused_for_a_reason": Example(
+        reply=document(
+            200,
+            message([], "refusal", stop_details={
+                "type": "refusal", "category": "bio", "explanation": "It could enable harm.",
+            }),
+            **HEADERS,
+        ),
+        finish_reason="content_filter", refusal="It could enable harm.", **KNOWN,
+    ),
+    "refused_for_a_reason_stream": Example(
+        reply=events(
+            start(), *end("refusal", {"type": "refusal", "category": "cyber", "explanation": None}),
+            named=True, headers=HEADERS,
+        ),
+        stream=True, finish_reason="content_filter", refusal="cyber", **KNOWN,
+    ),
+    "thoughts": Example(
+        reply=document(
+            200,
+            message(
+                [{"type": "thinking", "thinking": "I greet.", "signature": "EqQB"}, text("Hi")],
+                usage={
+                    "input_tokens": 9, "output_tokens": 40,
+                    "output_tokens_details": {"thinking_tokens": 32},
+                },
+            ),
+        ),
+        text="Hi", model=MODEL, request_id="msg_01XFDUDYJgAACzvnptvVoYEL",
+        usage=Usage(
+            input_tokens=9, output_tokens=40, reasoning_tokens=32, cached_input_tokens=0,
+            cache_write_tokens=0,
+        ),
+    ),
+    "later_kinds_stream": Example(
+        reply=events(
+            start(),
+            *block(0, {"type": "future_block", "future": 1}, {"type": "future_delta", "more": "x"}),
+            *block(1, text(""), {"type": "citations_delta", "citation": {
+                "type": "char_location", "cited_text": "G", "document_index": 0,
+                "document_title": None, "start_char_index": 0, "end_char_index": 1,
+                "file_id": None,
+            }}, text_delta("Grüße")),
+            *end(),
+            named=True, headers=HEADERS,
+        ),
+        stream=True, text="Grüße", **KNOWN,
+    ),
     "refused_stream": Example(
         reply=events(
             start(), *block(0, text(""), text_delta("Hel")), *end("refusal"),
@@ -193,6 +242,14 @@ EXAMPLES = {
         kind="not_found", disposition="halting", says="claude-nope",
     ),
     "empty": Example(reply=document(200, message([])), kind="missing_content"),
+    "broken_in_stream": Example(
+        reply=events(
+            start(),
+            {"type": "error", "error": {"type": "api_error", "message": "Internal server error"}},
+            named=True,
+        ),
+        stream=True, kind="provider_error", says="Internal server error",
+    ),
     "error_in_stream": Example(
         reply=events(
             start(),
@@ -212,5 +269,15 @@ SPEAKS = Speaks(
     asked_at="/v1/messages",
     key=("x-api-key", ""),
     examples=EXAMPLES,
+    ends={
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "tool_calls",
+        "refusal": "content_filter",
+        "pause_turn": "pause_turn",
+    },
+    ended=lambda reason: document(200, message([text("Fir")], reason)),
     unable={"blocked": "it says `refusal` of what its classifiers stop, and of nothing else"},
 )

@@ -14,6 +14,7 @@ from tests.integration.models.contract.speaking.example import Example, Speaks, 
 from tests.integration.models.contract.speaking.openai import (
     CALL,
     COUNTED,
+    ENDS,
     MODEL,
     READ,
     called,
@@ -131,6 +132,11 @@ EXAMPLES = {
         reply=error(429, "429", "Rate limit is exceeded. Try again in 7 seconds.", retry_after="7"),
         kind="rate_limited", disposition="deferred", retry_after_s=7.0, says="Rate limit",
     ),
+    "rate_limited_for_milliseconds": Example(
+        reply=error(429, "429", "Try again.", retry_after="1", retry_after_ms="250"),
+        kind="rate_limited", disposition="deferred", retry_after_s=0.25,
+        recorded={"retry-after-ms": "250"},
+    ),
     "overloaded": Example(
         reply=error(503, "ServiceUnavailable", "The service is temporarily unable"),
         kind="server_error", says="temporarily unable",
@@ -160,4 +166,6 @@ SPEAKS = Speaks(
     asked_at=PATH,
     key=("api-key", ""),
     examples=EXAMPLES,
+    ends={word: word for word in ENDS},
+    ended=lambda reason: document(200, filtered(said("Fir"), reason)),
 )

@@ -26,6 +26,24 @@ USED = {
 }  # fmt: skip
 READ = Usage(input_tokens=1230, output_tokens=628, cached_input_tokens=1000, cache_write_tokens=200)
 CALL = call("search", {"q": "naïve"}, "tooluse_hbTgdi0CSLq_hM4P8csZJA")
+ODD_HEADERS = b"".join(
+    b"\x04:odd" + bytes([kind]) + value
+    for kind, value in enumerate(
+        (
+            b"",
+            b"",
+            b"\x01",
+            b"ab",
+            b"abcd",
+            b"abcdefgh",
+            b"\x00\x02ab",
+            b"\x00\x02ab",
+            bytes(8),
+            bytes(16),
+        )
+    )
+)
+"""A header of every type that there is, the first one yes and the last one a UUID."""
 THOUGHT = {"reasoningContent": {"reasoningText": {"text": "I greet.", "signature": "EqQB"}}}
 USE = {"toolUseId": CALL.id, "name": CALL.name}
 
@@ -85,6 +103,30 @@ EXAMPLES = {
             METADATA,
         ),
         stream=True, text="Grüße", **KNOWN,
+    ),
+    "cited": Example(
+        reply=document(
+            200,
+            said(
+                {"citationsContent": {
+                    "content": [{"text": "Grü"}, {"text": "ße"}],
+                    "citations": [{"title": "t", "sourceContent": [{"text": "not said"}]}],
+                }},
+            ),
+            **HEADERS,
+        ),
+        text="Grüße", **KNOWN,
+    ),
+    "kept_for_an_hour": Example(
+        reply=document(
+            200,
+            said({"text": "Hi"}, usage={**USED, "cacheDetails": [
+                {"ttl": "5m", "inputTokens": 80}, {"ttl": "1h", "inputTokens": 120},
+            ]}),
+            **HEADERS,
+        ),
+        text="Hi", request_id=ID, recorded=RECORDED,
+        usage=READ.model_copy(update={"cache_write_1h_tokens": 120}),
     ),
     "tool_call": Example(
         reply=document(
@@ -192,5 +234,18 @@ SPEAKS = Speaks(
     asked_at=f"{PATH}/converse",
     streamed_at=f"{PATH}/converse-stream",
     examples=EXAMPLES,
+    ends={
+        "end_turn": "stop",
+        "stop_sequence": "stop",
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "tool_use": "tool_calls",
+        "guardrail_intervened": "content_filter",
+        "content_filtered": "content_filter",
+        "malformed_model_output": "malformed_model_output",
+        "malformed_tool_use": "malformed_tool_use",
+    },
+    ended=lambda reason: document(200, said({"text": "Fir"}, reason=reason)),
+    noise=aws_frame({"future": {}}, more=ODD_HEADERS, event_type="future", message_type="event"),
     unable={"refused": "a model refuses in its text"},
 )

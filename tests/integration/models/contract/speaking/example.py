@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ TOOL = "search"
 """The tool that every request for a tool call offers."""
 NONE: Mapping[str, str] = {}
 UNCOUNTED = Usage()
+NOISE = b': keep-alive\n\nevent: future\nid: 7\ndata: {"type": "future.event", "future": {}}\n\n'
 TOLD_APART = (
     *("answer", "stream", "tool_call", "tool_call_stream", "cut_off", "refused", "blocked"),
     *("rate_limited", "overloaded", "server_error", "context_length", "wrong_key"),
@@ -71,6 +72,12 @@ class Speaks:
     key: tuple[str, str] = ("authorization", "Bearer ")
     """The header that holds the key, and what stands before it."""
     examples: Mapping[str, Example]
+    ends: Mapping[str, str]
+    """Every finish reason of the vendor, and how it is read. `!KIND` is an error of that kind."""
+    ended: Callable[[str], Reply]
+    """A reply with some text that ended for this reason."""
+    noise: bytes = NOISE
+    """What may stand between the events of a stream: comments, and an event of a later version."""
     unable: Mapping[str, str] = field(default_factory=dict)
     """Why an example of `TOLD_APART` can't be: the vendor documents none."""
 

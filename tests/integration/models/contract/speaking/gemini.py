@@ -188,14 +188,53 @@ EXAMPLES = {
     ),
     "empty": Example(reply=document(200, response()), kind="empty_choices"),
     "empty_text": Example(reply=document(200, response(candidate())), kind="missing_content"),
+    **{
+        f"nothing_but_{reason.lower()}": Example(
+            reply=document(200, response(candidate(reason=reason))),
+            kind="missing_content", says=reason,
+        )
+        for reason in ("MALFORMED_FUNCTION_CALL", "OTHER", "MALFORMED_RESPONSE")
+    },
+    "rate_limited_in_stream": Example(
+        reply=events(
+            response(candidate({"text": "half"}, reason=None)),
+            {"error": {
+                "code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED",
+                "details": [{"@type": f"{TYPE}RetryInfo", "retryDelay": "12s"}],
+            }},
+        ),
+        stream=True, kind="rate_limited", disposition="deferred", retry_after_s=12.0,
+        says="Quota exceeded",
+    ),
+    "overloaded_under_200": Example(
+        reply=error(200, "UNAVAILABLE", "The model is overloaded."),
+        kind="overloaded", disposition="deferred", says="overloaded",
+    ),
     "error_in_stream": Example(
         reply=events(
             response(candidate({"text": "half"}, reason=None)),
             {"error": {"code": 503, "message": "The model is overloaded", "status": "UNAVAILABLE"}},
         ),
-        stream=True, kind="provider_error", says="The model is overloaded",
+        stream=True, kind="overloaded", disposition="deferred", says="The model is overloaded",
     ),
 }  # fmt: skip
+
+_BLOCKS = (
+    *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "ESCALATION"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR"),
+)
+_OTHERS = (
+    *("FINISH_REASON_UNSPECIFIED", "OTHER", "MALFORMED_FUNCTION_CALL", "IMAGE_OTHER", "NO_IMAGE"),
+    *("UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"),
+    "MALFORMED_RESPONSE",
+)
+ENDS = {
+    "STOP": "stop",
+    **dict.fromkeys(("MAX_TOKENS", "CONTINUATION"), "length"),
+    **dict.fromkeys(_BLOCKS, "content_filter"),
+    "PUP_LIMITED_DISABLED": "!authentication",
+    **{word: word for word in _OTHERS},
+}
 
 SPEAKS = Speaks(
     provider="gemini",
@@ -206,5 +245,7 @@ SPEAKS = Speaks(
     streamed_at=f"/v1beta/models/{MODEL}:streamGenerateContent?alt=sse",
     key=("x-goog-api-key", ""),
     examples=EXAMPLES,
+    ends=ENDS,
+    ended=lambda reason: document(200, response(candidate({"text": "Fir"}, reason=reason))),
     unable={"refused": "a model refuses in its text"},
 )

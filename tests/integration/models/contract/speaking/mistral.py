@@ -10,7 +10,13 @@ from typing import Any
 
 from failproof_es.events import ToolCall, Usage
 from failproof_es.testing.other_side import Reply
-from tests.integration.models.contract.speaking.example import Example, Speaks, document, events
+from tests.integration.models.contract.speaking.example import (
+    Example,
+    Speaks,
+    call,
+    document,
+    events,
+)
 
 MODEL = "mistral-large-2411"
 ID = "0193f0a6-7e1b-7c52-9c40-3a1b"
@@ -48,6 +54,10 @@ def said(content: Any, **more: Any) -> dict[str, Any]:
 
 
 CALLED = {"id": CALL.id, "function": {"name": CALL.name, "arguments": CALL.arguments}, "index": 0}
+CALLED_WITH_AN_OBJECT = {
+    **CALLED, "function": {"name": CALL.name, "arguments": {"q": "naïve"}},
+}  # fmt: skip
+"""The vendor's client takes both forms."""
 
 
 def error(status: int, kind: str, code: str, told: str, **headers: str) -> Reply:
@@ -86,6 +96,38 @@ EXAMPLES = {
             headers=HEADERS,
         ),
         stream=True, text="Grüße", **KNOWN,
+    ),
+    "thoughts_stream": Example(
+        reply=events(
+            chunk({"role": "assistant", "content": ""}),
+            chunk({"content": [{"type": "thinking", "thinking": [
+                {"type": "text", "text": "I greet."},
+            ]}]}),
+            chunk({"content": [
+                {"type": "thinking", "thinking": [], "closed": True},
+                {"type": "text", "text": "Grü"},
+            ]}),
+            chunk({"content": "ße"}),
+            chunk({"content": ""}, "stop", usage=USED),
+            done=True,
+            headers=HEADERS,
+        ),
+        stream=True, text="Grüße", **KNOWN,
+    ),
+    "tool_call_with_an_object": Example(
+        reply=document(
+            200, completion(said("", tool_calls=[CALLED_WITH_AN_OBJECT]), "tool_calls"), **HEADERS
+        ),
+        finish_reason="tool_calls", tool_calls=(call(CALL.name, {"q": "naïve"}, CALL.id),), **KNOWN,
+    ),
+    "tool_call_with_an_object_stream": Example(
+        reply=events(
+            chunk({"content": "", "tool_calls": [CALLED_WITH_AN_OBJECT]}, "tool_calls", usage=USED),
+            done=True,
+            headers=HEADERS,
+        ),
+        stream=True, finish_reason="tool_calls",
+        tool_calls=(call(CALL.name, {"q": "naïve"}, CALL.id),), **KNOWN,
     ),
     "tool_call": Example(
         reply=document(200, completion(said("", tool_calls=[CALLED]), "tool_calls"), **HEADERS),
@@ -145,6 +187,17 @@ EXAMPLES = {
     "empty": Example(
         reply=document(200, completion(said(None), choices=[])), kind="empty_choices"
     ),
+    "broken_off_stream": Example(
+        reply=events(chunk({"content": "half"}), chunk({"content": ""}, "error"), done=True),
+        stream=True, kind="provider_error", says="broken off",
+    ),
+    "bare_error_in_stream": Example(
+        reply=events(
+            chunk({"role": "assistant", "content": "half"}),
+            {"object": "error", "message": "Too many", "type": "rate_limited", "code": "429"},
+        ),
+        stream=True, kind="rate_limited", disposition="deferred", says="Too many",
+    ),
     "error_in_stream": Example(
         reply=events(
             chunk({"role": "assistant", "content": "half"}),
@@ -161,6 +214,14 @@ SPEAKS = Speaks(
     path="/v1",
     asked_at="/v1/chat/completions",
     examples=EXAMPLES,
+    ends={
+        "stop": "stop",
+        "length": "length",
+        "model_length": "length",
+        "tool_calls": "tool_calls",
+        "error": "!provider_error",
+    },
+    ended=lambda reason: document(200, completion(said("Fir"), reason)),
     unable={
         "refused": "a model refuses in its text",
         "blocked": "its moderation is an API of its own",

@@ -100,6 +100,14 @@ SPEAKS = Speaks(
     entry={"model": MODEL},
     asked_at="/api/chat",
     examples=EXAMPLES,
+    ends={
+        "stop": "stop",
+        "length": "length",
+        "load": "!empty_choices",
+        "unload": "!empty_choices",
+    },
+    ended=lambda reason: document(200, line("Fir", **end(reason))),
+    noise=b"\n",
     unable={
         "refused": "a model refuses in its text",
         "blocked": "it blocks nothing",

@@ -43,6 +43,7 @@ USED: dict[str, Any] = {
     },
 }
 READ = Usage(input_tokens=1117, output_tokens=46, cached_input_tokens=1024, reasoning_tokens=32)
+ENDS = ("stop", "length", "tool_calls", "content_filter", "function_call")
 CALL = ToolCall(id="call_abc", name="search", arguments='{"q": "naïve"}')
 
 
@@ -166,6 +167,22 @@ EXAMPLES = {
         kind="rate_limited", disposition="deferred", retry_after_s=7.0,
         says="Rate limit reached for gpt-4o", recorded=RECORDED,
     ),
+    "no_credit": Example(
+        reply=error(
+            429, "insufficient_quota", "insufficient_quota",
+            "You exceeded your current quota, please check your plan and billing details.",
+        ),
+        kind="payment_required", disposition="halting", says="check your plan",
+    ),
+    "no_credit_in_stream": Example(
+        reply=events(
+            {"error": {
+                "message": "You exceeded your current quota", "type": "insufficient_quota",
+                "param": None, "code": "insufficient_quota",
+            }},
+        ),
+        stream=True, kind="payment_required", disposition="halting", says="exceeded your current",
+    ),
     "overloaded": Example(
         reply=error(503, "server_error", None, "The engine is currently overloaded"),
         kind="server_error", says="The engine is currently overloaded",
@@ -208,4 +225,6 @@ SPEAKS = Speaks(
     path="/v1",
     asked_at="/v1/chat/completions",
     examples=EXAMPLES,
+    ends={word: word for word in ENDS},
+    ended=lambda reason: document(200, completion(said("Fir"), reason)),
 )

@@ -17,12 +17,15 @@ from tests.integration.models.contract.speaking.openai import HEADERS, ID, RECOR
 MODEL = "gpt-5-2025-08-07"
 USED: dict[str, Any] = {
     "input_tokens": 328,
-    "input_tokens_details": {"cached_tokens": 256},
+    "input_tokens_details": {"cached_tokens": 256, "cache_write_tokens": 16},
     "output_tokens": 135,
     "output_tokens_details": {"reasoning_tokens": 128},
     "total_tokens": 463,
 }
-READ = Usage(input_tokens=328, output_tokens=135, cached_input_tokens=256, reasoning_tokens=128)
+READ = Usage(
+    input_tokens=328, output_tokens=135, cached_input_tokens=256, cache_write_tokens=16,
+    reasoning_tokens=128,
+)  # fmt: skip
 CALL = ToolCall(id="call_unLAR8MvFNptuiZK6K6HCy5k", name="search", arguments='{"q": "naïve"}')
 THOUGHT: dict[str, Any] = {
     "id": "rs_68af4030592c",
@@ -76,7 +79,13 @@ def streamed(last: dict[str, Any], *deltas: dict[str, Any], items: bool = True) 
         {"type": "response.created", "response": begun},
         {"type": "response.in_progress", "response": begun},
         {"type": "response.output_item.added", "output_index": 0, "item": THOUGHT},
-        {"type": "response.reasoning_summary_text.delta", "item_id": "rs", "delta": "I greet."},
+        {
+            "type": "response.reasoning_summary_text.delta",
+            "item_id": "rs",
+            "delta": "I greet.",
+            "output_index": 0,
+            "summary_index": 0,
+        },
         {"type": "response.output_item.done", "output_index": 0, "item": THOUGHT},
         {"type": "response.output_item.added", "output_index": 1, "item": message()},
         *deltas,
@@ -96,7 +105,7 @@ def streamed(last: dict[str, Any], *deltas: dict[str, Any], items: bool = True) 
 def delta(kind: str, said: str) -> dict[str, Any]:
     return {
         "type": f"response.{kind}.delta", "item_id": "msg_67ccd3acc8d4", "output_index": 1,
-        "content_index": 0, "delta": said,
+        "content_index": 0, "delta": said, "logprobs": [],
     }  # fmt: skip
 
 
@@ -186,6 +195,36 @@ EXAMPLES = {
         ),
         kind="provider_error", says="An error occurred",
     ),
+    **{
+        f"blocked_by_{code}": Example(
+            reply=document(
+                200,
+                response(status="failed", error={"code": code, "message": "It breaks a policy."}),
+                **HEADERS,
+            ),
+            finish_reason="content_filter", refusal="It breaks a policy.", **KNOWN,
+        )
+        for code in ("invalid_prompt", "bio_policy", "misalignment_policy_violation")
+    },
+    "blocked_stream": Example(
+        reply=streamed(
+            response(
+                THOUGHT, status="failed", usage=None,
+                error={"code": "bio_policy", "message": "It breaks a policy."},
+            )
+        ),
+        stream=True, finish_reason="content_filter", refusal="It breaks a policy.", model=MODEL,
+        request_id=ID, recorded=RECORDED,
+    ),
+    "invalid_prompt": Example(
+        reply=document(
+            200,
+            response(
+                status="failed", error={"code": "invalid_prompt", "message": "It is too odd."}
+            ),
+        ),
+        kind="provider_error", disposition="final", says="too odd",
+    ),
     "unfinished": Example(
         reply=document(200, response(status="queued")), kind="malformed_response", says="queued"
     ),
@@ -220,4 +259,11 @@ SPEAKS = Speaks(
     path="/v1",
     asked_at="/v1/responses",
     examples=EXAMPLES,
+    ends={
+        "max_output_tokens": "length",
+        "content_filter": "content_filter",
+        "max_messages": "max_messages",
+        "steered": "steered",
+    },
+    ended=lambda reason: document(200, incomplete(reason, message(text("Fir")))),
 )

@@ -27,7 +27,7 @@ def completion(message: dict[str, Any], reason: str = "stop", **more: Any) -> di
     }  # fmt: skip
     return {
         "id": ID, "provider": "OpenAI", "model": MODEL, "object": "chat.completion",
-        "created": 1763900000, "choices": [choice], "usage": USED,
+        "created": 1763900000, "system_fingerprint": None, "choices": [choice], "usage": USED,
     }  # fmt: skip
 
 
@@ -112,6 +112,19 @@ EXAMPLES = {
         finish_reason="content_filter", refusal="Your input was flagged", request_id=ID,
         recorded=RECORDED,
     ),
+    "refused_by_the_vendor": Example(
+        reply=error(
+            400, "Provider returned error",
+            {"error_type": "content_policy_violation", "provider_code": "content_filter"},
+            **HEADERS,
+        ),
+        finish_reason="content_filter", refusal="Provider returned error", request_id=ID,
+        recorded=RECORDED,
+    ),
+    "out_of_credit_in_stream": Example(
+        reply=events({"error": {"code": 402, "message": "Insufficient credits"}}),
+        stream=True, kind="payment_required", disposition="halting", says="Insufficient credits",
+    ),
     "forbidden": Example(
         reply=error(403, "Key limit exceeded"),
         kind="bad_request", disposition="final", says="Key limit exceeded",
@@ -177,4 +190,6 @@ SPEAKS = Speaks(
     path="/api/v1",
     asked_at="/api/v1/chat/completions",
     examples=EXAMPLES,
+    ends={**{word: word for word in openai.ENDS}, "error": "!provider_error"},
+    ended=lambda reason: document(200, completion(said("Fir"), reason)),
 )

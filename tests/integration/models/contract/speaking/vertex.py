@@ -42,5 +42,7 @@ SPEAKS = Speaks(
     asked_at=f"{PATH}:generateContent",
     streamed_at=f"{PATH}:streamGenerateContent?alt=sse",
     examples=EXAMPLES,
+    ends=gemini.SPEAKS.ends,
+    ended=gemini.SPEAKS.ended,
     unable=gemini.SPEAKS.unable,
 )
