@@ -42,7 +42,11 @@ PINS = ROOT / ".ci/constraints.txt"
         ("v2.0.0rc1-2-gabc1234", "2.0.0.dev2+gabc1234"),
         ("2.0.0", None),
         ("v2.0.0; touch x", None),
-        ("$Format:%(describe:tags=true,match=v[0-9]*)$", None),
+        ("abc1234", f"{FALLBACK}+gabc1234"),
+        ("abc1234-dirty", f"{FALLBACK}+gabc1234.dirty"),
+        ("a" * 40, f"{FALLBACK}+g{'a' * 12}"),
+        ("", None),
+        ("$Format:%(describe:tags=true,match=v[0-9]*,abbrev=12)$", None),
     ],
 )
 def test_the_version_is_that_of_the_tag(described: str, expected: str | None) -> None:
@@ -159,7 +163,7 @@ IN_A_RELEASE = (
 )  # fmt: skip
 
 
-ARCHIVAL = "commit: $Format:%H$\ndescribe: $Format:%(describe:tags=true,match=v[0-9]*)$\n"
+ARCHIVAL = "commit: $Format:%H$\ndescribe: $Format:%(describe:tags=true,match=v[0-9]*,abbrev=12)$\n"
 """The file as it is committed. In a copy that `git archive` made it says which commit that is."""
 
 
@@ -254,7 +258,7 @@ def test_the_quick_start_is_one_command_in_an_empty_environment(
     home = Path(tempfile.mkdtemp(prefix="failproof-es-quickstart-"))
     home.chmod(0o755)  # the server is another user's where these tests are root's
     variables = uv_environment(home)
-    program = ["--constraints", str(PINS), "failproof-es[local]@9.8.7"]
+    program = ["--constraints", str(PINS), "failproof-es@9.8.7"]
 
     def uvx(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(UV), "tool", "run", "--index", index, *program, *arguments]
