@@ -14,10 +14,15 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import orjson
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from failproof_es.ledger.note import SigningKey
 from tests.acceptance.commands import ROOT
@@ -145,8 +150,12 @@ def test_the_bill_of_materials_has_every_dependency_at_its_pin_and_no_tool_of_th
     file = tmp_path / "sbom.json"
     count = write_sbom(PINS, ROOT / "pyproject.toml", file)
     told = orjson.loads(file.read_bytes())
-    listed = {each["name"].lower(): each["version"] for each in told["components"]}
+    listed = {each["name"].lower(): each.get("version") for each in told["components"]}
     assert (told["bomFormat"], len(listed)) == ("CycloneDX", count)
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(file.read_text()) is None
+    own = {canonicalize_name(Requirement(each).name) for each in metadata.requires("failproof-es") or ()}
+    assert own - {"failproof-es"} <= {canonicalize_name(name) for name in listed}
+    assert {name for name, found in listed.items() if found is None} == {"botocore", "inspect-ai"}
     assert {"aiohttp", "psycopg", "psycopg-binary", "scipy", "pandas", "pydantic-core"} <= {
         name.replace("_", "-") for name in listed
     }
