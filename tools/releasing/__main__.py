@@ -56,7 +56,9 @@ def build(
         raise click.UsageError(f"{output} is not empty: a release is made in a folder of its own")
     commit = git("rev-parse", "--verify", f"{commit}^{{commit}}")
     if changed := git("status", "--porcelain", "--untracked-files=all").splitlines():
-        click.echo(f"not released, for no commit has them: {len(changed)} files, among them", err=True)
+        click.echo(
+            f"not released, for no commit has them: {len(changed)} files, among them", err=True
+        )
         for line in changed[:5]:
             click.echo(f"  {line}", err=True)
     files = build_twice(commit, output)

@@ -153,7 +153,10 @@ def test_the_bill_of_materials_has_every_dependency_at_its_pin_and_no_tool_of_th
     listed = {each["name"].lower(): each.get("version") for each in told["components"]}
     assert (told["bomFormat"], len(listed)) == ("CycloneDX", count)
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(file.read_text()) is None
-    own = {canonicalize_name(Requirement(each).name) for each in metadata.requires("failproof-es") or ()}
+    own = {
+        canonicalize_name(Requirement(each).name)
+        for each in metadata.requires("failproof-es") or ()
+    }
     assert own - {"failproof-es"} <= {canonicalize_name(name) for name in listed}
     assert {name for name, found in listed.items() if found is None} == {"botocore", "inspect-ai"}
     assert {"aiohttp", "psycopg", "psycopg-binary", "scipy", "pandas", "pydantic-core"} <= {

@@ -132,6 +132,7 @@ def test_the_base_install_runs_cases(store: Store, mock_url: str, tmp_path: Path
         ["show", "latest"],
         ["results", "latest"],
         ["replay", "latest"],
+        ["diff", "latest", "latest"],
         ["verify"],
         ["validate", "run.yaml"],
         ["suites", "validate", "suite.jsonl"],
