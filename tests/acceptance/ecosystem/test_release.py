@@ -34,6 +34,8 @@ from tools.releasing.version import FALLBACK, TOLD, of_description, version
 
 UV = Path(sys.executable).with_name("uv")
 PINS = ROOT / ".ci/constraints.txt"
+ARCHIVAL = "commit: $Format:%H$\ndescribe: $Format:%(describe:tags=true,match=v[0-9]*,abbrev=12)$\n"
+"""The file as it is committed. In a copy that `git archive` made it says which commit that is."""
 
 
 @pytest.mark.parametrize(
@@ -77,6 +79,34 @@ def test_a_source_without_git_has_the_version_that_it_was_packed_with(
     monkeypatch.setenv(TOLD, "3.2.1; touch x")
     with pytest.raises(ValueError, match="is not a version"):
         version(source)
+
+
+def test_a_commit_without_a_tag_has_its_name_in_the_version_wherever_it_is_built(
+    tmp_path: Path,
+) -> None:
+    """No two commits have one version: not in a shallow clone, an archive or a changed tree."""
+    whole, shallow, archive = (tmp_path / name for name in ("whole", "shallow", "archive"))
+    for folder in (whole, archive):
+        folder.mkdir()
+    git(whole, "init", "-q")
+    (whole / ".gitattributes").write_text(".git_archival.txt export-subst\n")
+    (whole / ".git_archival.txt").write_text(ARCHIVAL)
+    git(whole, "add", ".")
+    git(whole, "commit", "-q", "-m", "one")
+    git(whole, "tag", "v1.0.0")
+    assert version(whole) == "1.0.0"
+    git(whole, "commit", "-q", "--allow-empty", "-m", "two")
+    commit = git(whole, "rev-parse", "HEAD")[:12]
+    assert version(whole) == f"1.0.1.dev1+g{commit}"
+    git(tmp_path, "clone", "-q", "--depth=1", "--no-tags", whole.as_uri(), str(shallow))
+    assert version(shallow) == f"{FALLBACK}+g{commit}"
+    (shallow / ".gitattributes").write_text("changed\n")
+    assert version(shallow) == f"{FALLBACK}+g{commit}.dirty"
+    git(whole, "tag", "-d", "v1.0.0")
+    git(whole, "archive", "-o", str(tmp_path / "a.tar"), "HEAD")
+    with tarfile.open(tmp_path / "a.tar") as tar:
+        tar.extractall(archive, filter="data")
+    assert version(archive) == version(whole) == f"{FALLBACK}+g{commit}"
 
 
 class TestProvenance:
@@ -173,10 +203,6 @@ IN_A_RELEASE = (
     "pyproject.toml", "README.md", "LICENSE", ".gitattributes", ".git_archival.txt", ".gitignore",
     "failproof_es", "projections", "suites", "configs", "tools",
 )  # fmt: skip
-
-
-ARCHIVAL = "commit: $Format:%H$\ndescribe: $Format:%(describe:tags=true,match=v[0-9]*,abbrev=12)$\n"
-"""The file as it is committed. In a copy that `git archive` made it says which commit that is."""
 
 
 @pytest.fixture(scope="module")
