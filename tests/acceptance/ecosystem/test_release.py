@@ -162,6 +162,16 @@ class TestProvenance:
         said = self.outcome(folder, key) or ""
         assert "a.whl is missing; z.whl is not named" in said
 
+    def test_a_folder_among_the_files_is_refused_by_both(
+        self, folder: Path, key: SigningKey
+    ) -> None:
+        (folder / "more").mkdir()
+        with pytest.raises(provenance.NotAsSigned, match="more cannot be read"):
+            provenance.check(folder, key.public)
+        verifier = ROOT / "docs/reference/verify_release.py"
+        command = [sys.executable, "-I", verifier, folder, "--key", str(key.public)]
+        assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 2
+
     def test_a_changed_statement_and_another_key_are_refused(
         self, folder: Path, key: SigningKey
     ) -> None:
