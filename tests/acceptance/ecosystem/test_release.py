@@ -169,7 +169,7 @@ class TestProvenance:
         with pytest.raises(provenance.NotAsSigned, match="more cannot be read"):
             provenance.check(folder, key.public)
         verifier = ROOT / "docs/reference/verify_release.py"
-        command = [sys.executable, "-I", verifier, folder, "--key", str(key.public)]
+        command = [sys.executable, "-I", str(verifier), str(folder), "--key", str(key.public)]
         assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 2
 
     def test_a_changed_statement_and_another_key_are_refused(
