@@ -1,4 +1,4 @@
-# The program with all that drives runs, without the embedded model. Build it from the repository:
+# The program with all that drives runs, without the embedded model (unless EXTRAS has `local`). Build it from the repository:
 #   docker build -t failproof-es .
 # EXTRAS chooses what else it can do: docs/get-started/install.md lists the extras. VERSION is the tag's, as 1.2.3: git is
 # not copied here.
@@ -25,6 +25,7 @@ RUN FAILPROOF_ES_BUILD_VERSION="$VERSION" \
     && wheel=$(echo /tmp/wheels/*.whl) \
     && /opt/failproof-es/bin/pip install --only-binary :all: --constraint .ci/constraints.txt \
         "failproof-es[$EXTRAS] @ file://$wheel" \
+    && case ",$EXTRAS," in *,local,* | *,all,*) ;; *) /opt/failproof-es/bin/pip uninstall --yes xllamacpp ;; esac \
     && /opt/failproof-es/bin/pip uninstall --yes pip
 
 FROM python:3.13.7-slim-bookworm

@@ -19,6 +19,8 @@ _OURS = frozenset(
     }
 )
 """Headers that say how a request is sent."""
+_OPERATIONS = ("/chat/completions", "/v1/responses", "/v1/messages", "/api/chat", "/api/generate")
+"""What providers add to a `base_url`. Whoever copies an address from an example has it already."""
 
 
 def url_problems(url: str | None) -> Iterator[EntryProblem]:
@@ -26,6 +28,10 @@ def url_problems(url: str | None) -> Iterator[EntryProblem]:
     example = "write it like http://127.0.0.1:8000/v1"
     own = "name the key's variable in `api_key_env`"
     yield from _problems("base_url", url, example, own)
+    for operation in _OPERATIONS:
+        if url is not None and url.rstrip("/").endswith(operation):
+            said = f"ends in {operation}, which is added to it for each request"
+            yield EntryProblem("base_url", said, "leave that out")
 
 
 def connection_problems(model: Model) -> Iterator[EntryProblem]:

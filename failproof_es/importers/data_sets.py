@@ -33,6 +33,7 @@ READERS: Mapping[str, Reader] = {
 }
 _SHARD = re.compile(r"^(?P<split>.+?)-\d{5}-of-\d{5}$")
 _NOT_MAPPED = "the column is not mapped"
+_PROGRAMS = (".py", ".ipynb", ".js", ".ts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,13 @@ def _files(source: Source, suffixes: Sequence[str]) -> list[Path]:
         raise InvalidInput([Problem(said, source.path)])
     if not source.path.is_dir() and source.path.suffix.lower() not in suffixes:
         said = f"does not end in {' or '.join(suffixes)}"
-        raise InvalidInput(
-            [Problem(said, source.path, remedy="name it so, or choose another kind")]
+        program = source.path.suffix.lower() in _PROGRAMS
+        remedy = (
+            "a program is not run: name the file of the data that it reads"
+            if program
+            else "name it so, or choose another kind"
         )
+        raise InvalidInput([Problem(said, source.path, remedy=remedy)])
     return files
 
 

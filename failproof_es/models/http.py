@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, Protocol
 
 import httpx
@@ -312,7 +313,10 @@ class HttpProvider(ABC):
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",
             )
-        return self.remark(reply.body)
+        said = self.remark(reply.body)
+        if said is not None and reply.status == HTTPStatus.NOT_FOUND:
+            said += f" (HTTP 404 at {self.listing()}: is `base_url` right?)"
+        return said
 
     async def available_models(self) -> list[str]:
         """See `Provider.available_models`. What the server lists."""

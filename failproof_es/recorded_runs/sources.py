@@ -24,7 +24,8 @@ def source_file(path: Path) -> SourceFile:
             digest = found.hexdigest()
     except OSError as error:
         said = f"the file can't be read: {error.strerror or error}"
-        raise InvalidInput([Problem(said, path=path)]) from None
+        remedy = "name one file in it" if path.is_dir() else "check the path"
+        raise InvalidInput([Problem(said, path=path, remedy=remedy)]) from None
     name = path.name.encode("utf-8", "backslashreplace").decode()
     return SourceFile(name=name, sha256=digest, bytes=size)
 

@@ -40,8 +40,9 @@ EXTRAS: Mapping[str, Extra] = {
     "otel": Extra(modules=("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")),
     "notebook": Extra(modules=(*_REPORT, "pandas")),
 }
-"""Every extra of the package but `all`. That is all of them but the clouds' (`aws`, `azure`,
-`google`), `inspect`, whose packages are old, and `notebook`, which no command needs."""
+"""Every extra of the package but `all`. `local` is a part of every installation, for the first run;
+an image takes it out. `all` is the rest but the clouds' (`aws`, `azure`, `google`), `inspect`,
+whose packages are old, and `notebook`, which no command needs."""
 
 
 @runtime_checkable

@@ -220,7 +220,9 @@ def _in_plain_words(error: BaseException | None) -> str | None:
                 said = getattr(told, "verify_message", None) or told
                 return f"its certificate is not trusted ({said})"
             case ssl.SSLError():
-                return f"it speaks no TLS that is understood here ({error.reason or error})"
+                told = getattr(error, "os_error", error)  # aiohttp puts one into another
+                said = getattr(told, "reason", None) or told
+                return f"it speaks no TLS that is understood here, or plain http:// ({said})"
             case BadStatusLine():
                 return "what listens there speaks no HTTP"
             case OSError(errno=errno.ENETUNREACH | errno.EHOSTUNREACH):

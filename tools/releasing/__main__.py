@@ -55,6 +55,12 @@ def build(
     if output.exists() and any(output.iterdir()):
         raise click.UsageError(f"{output} is not empty: a release is made in a folder of its own")
     commit = git("rev-parse", "--verify", f"{commit}^{{commit}}")
+    if changed := git("status", "--porcelain", "--untracked-files=all").splitlines():
+        click.echo(
+            f"not released, for no commit has them: {len(changed)} files, among them", err=True
+        )
+        for line in changed[:5]:
+            click.echo(f"  {line}", err=True)
     files = build_twice(commit, output)
     version = files[0].name.split("-")[1]
     sbom = output / f"failproof_es-{version}.cdx.json"

@@ -68,7 +68,10 @@ def check(folder: Path, key: PublicKey) -> dict[str, Any]:
         raise NotAsSigned(str(error)) from None
     except (ValueError, LookupError, TypeError) as error:
         raise NotAsSigned(f"the statement cannot be read: {error}") from None
-    there = {each.name: sha256(each) for each in folder.iterdir() if each.name != FILE}
+    try:
+        there = {each.name: sha256(each) for each in folder.iterdir() if each.name != FILE}
+    except OSError as error:  # a folder, or what nobody may read
+        raise NotAsSigned(f"{error.filename} cannot be read: {error.strerror}") from None
     wrong = [
         *(f"{name} is missing" for name in sorted(named.keys() - there.keys())),
         *(f"{name} is not named" for name in sorted(there.keys() - named.keys())),

@@ -1,4 +1,7 @@
-"""The list of what the package needs (CycloneDX), each at the version that the checks run with."""
+"""The list of what the package needs (CycloneDX), each at the version that the checks run with.
+
+What is not pinned, as it does not go with what the checks need, is listed without a version.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
-EXTRAS = ("all", "aws", "notebook")
+EXTRAS = ("all", "aws", "azure", "google", "inspect", "local", "notebook")
 PACKAGE = "failproof-es"
 
 
@@ -23,9 +26,9 @@ def write_sbom(constraints: Path, pyproject: Path, file: Path) -> int:
         for line in constraints.read_text(encoding="utf-8").splitlines()
         if line and not line.startswith("#")
     }
-    needed = sorted(set(_needed()) & pins.keys())
+    needed = sorted(set(_needed()))
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as requirements:
-        requirements.write("\n".join(pins[name] for name in needed) + "\n")
+        requirements.write("\n".join(pins.get(name, name) for name in needed) + "\n")
         requirements.flush()
         subprocess.run(
             [

@@ -11,9 +11,12 @@ import subprocess
 from pathlib import Path
 
 TOLD = "FAILPROOF_ES_BUILD_VERSION"
-FALLBACK = "0.1.0"
-"""Where nothing says which commit it is: the version that is being worked on."""
+FALLBACK = "0.1.0.dev0"
+"""Where nothing says which commit it is: before the version that is being worked on."""
+LENGTH = 12
+"""How much of a commit's name stands in a version. By itself git would go by the clone's size."""
 _TAG = re.compile(r"v(\d+(?:\.\d+)+(?:(?:a|b|rc)\d+)?)(?:-(\d+)-g([0-9a-f]+))?(-dirty)?")
+_COMMIT = re.compile(r"([0-9a-f]{7,64})(-dirty)?")
 
 
 def version(root: Path) -> str:
@@ -23,10 +26,14 @@ def version(root: Path) -> str:
 
 
 def of_description(description: str) -> str | None:
-    """The version of what `git describe` says; `None` where it names no tag of ours.
+    """The version of what `git describe --always` says; `None` where it names no commit.
 
-    A commit after a tag is a development version of the release after it.
+    A commit after a tag is a development version of the release after it. One that no tag of ours
+    is before, or only in a part of the history that is not here, has the commit in its version: two
+    commits never make packages of one name.
     """
+    if bare := _COMMIT.fullmatch(description.strip()):
+        return f"{FALLBACK}+{_local(bare[1], bare[2])}"
     found = _TAG.fullmatch(description.strip())
     if found is None:
         return None
@@ -37,9 +44,12 @@ def of_description(description: str) -> str | None:
     if numbers == tag:  # of a pre-release the next one is the release itself
         *before, last = numbers.split(".")
         numbers = ".".join([*before, str(int(last) + 1)])
-    local = [f"g{commit}"] if commit else []
-    local += ["dirty"] if dirty else []
-    return f"{numbers}.dev{commits or 0}+{'.'.join(local)}"
+    return f"{numbers}.dev{commits or 0}+{_local(commit, dirty)}"
+
+
+def _local(commit: str | None, dirty: str | None) -> str:
+    """What stands behind the plus sign."""
+    return ".".join([*([f"g{commit[:LENGTH]}"] if commit else []), *(["dirty"] if dirty else [])])
 
 
 def _told() -> str | None:
@@ -65,18 +75,17 @@ def _of_archive(root: Path) -> str | None:
         said = (root / ".git_archival.txt").read_text(encoding="utf-8")
     except OSError:
         return None
-    found = re.search(r"^describe: (\S+)$", said, re.M)
-    return of_description(found[1]) if found else None
+    told = dict(re.findall(r"^(describe|commit): (\S+)$", said, re.M))
+    return of_description(told.get("describe", "")) or of_description(told.get("commit", ""))
 
 
 def _of_repository(root: Path) -> str | None:
     if not (root / ".git").exists():
         return None  # else a repository around it would answer
-    command = ["git", "-C", str(root), "describe", "--tags", "--long", "--dirty"]
+    command = ["git", "-C", str(root), "describe", "--tags", "--long", "--dirty", "--always"]
+    command += [f"--abbrev={LENGTH}", "--match", "v[0-9]*"]
     try:
-        done = subprocess.run(
-            [*command, "--match", "v[0-9]*"], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError:
         return None
     return of_description(done.stdout) if done.returncode == 0 else None

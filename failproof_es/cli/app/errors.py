@@ -146,12 +146,12 @@ def _who_may(why: str) -> str:
 
 
 def _say_problems(error: InvalidInput) -> None:
-    problems = [_text(problem) for problem in error.problems]
+    problems = list(dict.fromkeys(error.problems))  # two models can lack the same
     if len(problems) == 1:
-        say(f"error: {problems[0]}")
+        say(f"error: {_text(problems[0])}")
     else:
         say(f"error: {len(problems)} problems, nothing was sent:")
-        for line in _told_together(error.problems):
+        for line in _told_together(problems):
             say(f"  {line}")
     for note in getattr(error, "__notes__", ()):
         say(_text(note))

@@ -105,6 +105,8 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
         return
     if status == "paused":
         say(f"resume it with `failproof-es resume {number}`")
+        if not total.finished:
+            say("a run keeps its configuration: after a change of the file, start a new one")
         return
     if awaiting := total.awaiting:
         await_ = "awaits" if awaiting == 1 else "await"

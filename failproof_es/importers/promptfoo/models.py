@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,11 @@ _SERVERS = {
 """Where promptfoo asks, for providers whose entry has to say it here."""
 MAX_MODELS = 100
 _DEFAULT_TOKENS = 1024
+_REASONING_TOKENS = 8192
+"""promptfoo sets such models no limit. Thoughts count, and an entry here needs one."""
+_REASONING = re.compile(r"o\d|gpt-[5-9](?!.*-chat)")
+"""How names of OpenAI's models begin that refuse a temperature and `max_tokens`: promptfoo sends
+them neither."""
 _TAKEN = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
 _PARAMETERS = frozenset({"top_p", "frequency_penalty", "presence_penalty", "stop"})
 _SECRET = "a key is never taken over: name its environment variable as `api_key_env`"  # noqa: S105
@@ -76,6 +82,11 @@ def _model(document: Document, findings: Findings) -> dict[str, Any] | None:
     if provider in _SERVERS:
         model["base_url"] = _SERVERS[provider]
     model |= {"max_tokens": _DEFAULT_TOKENS, "temperature": 0.0}
+    if provider in ("openai", "openai-responses") and _REASONING.match(model["model"]):
+        model["max_tokens"] = _REASONING_TOKENS
+        model["options"] = {"leave_out": ["temperature"]}
+        if provider == "openai":
+            model["options"]["max_tokens_as"] = "max_completion_tokens"
     _configure(model, document, options, findings)
     return model
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from failproof_es.core.case import Case
@@ -28,8 +28,10 @@ from failproof_es.reading.overviews.pair_statements import (
     TOLD,
 )
 from failproof_es.store.reading.reader import Connection, portions, read_streams
-from failproof_es.support.statistics import Paired, compare_outcomes
 from projections.protocol import exact_text, visible
+
+if TYPE_CHECKING:
+    from failproof_es.support.statistics import Paired
 
 MOST_READ = 300
 """How many cases of each run that the other has not are looked into."""
@@ -257,6 +259,8 @@ class ComparedRuns:
         self, base: Side, other: Side, rows: Sequence[Sequence[int]], one_answer: int
     ) -> ComparedCounts:
         """The pairs of two models: how many clusters have so many of each kind."""
+        from failproof_es.support.statistics import compare_outcomes  # pairs alone need no extra
+
         outcomes: list[tuple[bool, bool]] = []
         clusters: list[int] = []
         told = [0, 0, 0, 0]

@@ -14,10 +14,15 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import orjson
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from failproof_es.ledger.note import SigningKey
 from tests.acceptance.commands import ROOT
@@ -29,6 +34,8 @@ from tools.releasing.version import FALLBACK, TOLD, of_description, version
 
 UV = Path(sys.executable).with_name("uv")
 PINS = ROOT / ".ci/constraints.txt"
+ARCHIVAL = "commit: $Format:%H$\ndescribe: $Format:%(describe:tags=true,match=v[0-9]*,abbrev=12)$\n"
+"""The file as it is committed. In a copy that `git archive` made it says which commit that is."""
 
 
 @pytest.mark.parametrize(
@@ -42,7 +49,11 @@ PINS = ROOT / ".ci/constraints.txt"
         ("v2.0.0rc1-2-gabc1234", "2.0.0.dev2+gabc1234"),
         ("2.0.0", None),
         ("v2.0.0; touch x", None),
-        ("$Format:%(describe:tags=true,match=v[0-9]*)$", None),
+        ("abc1234", f"{FALLBACK}+gabc1234"),
+        ("abc1234-dirty", f"{FALLBACK}+gabc1234.dirty"),
+        ("a" * 40, f"{FALLBACK}+g{'a' * 12}"),
+        ("", None),
+        ("$Format:%(describe:tags=true,match=v[0-9]*,abbrev=12)$", None),
     ],
 )
 def test_the_version_is_that_of_the_tag(described: str, expected: str | None) -> None:
@@ -68,6 +79,34 @@ def test_a_source_without_git_has_the_version_that_it_was_packed_with(
     monkeypatch.setenv(TOLD, "3.2.1; touch x")
     with pytest.raises(ValueError, match="is not a version"):
         version(source)
+
+
+def test_a_commit_without_a_tag_has_its_name_in_the_version_wherever_it_is_built(
+    tmp_path: Path,
+) -> None:
+    """No two commits have one version: not in a shallow clone, an archive or a changed tree."""
+    whole, shallow, archive = (tmp_path / name for name in ("whole", "shallow", "archive"))
+    for folder in (whole, archive):
+        folder.mkdir()
+    git(whole, "init", "-q")
+    (whole / ".gitattributes").write_text(".git_archival.txt export-subst\n")
+    (whole / ".git_archival.txt").write_text(ARCHIVAL)
+    git(whole, "add", ".")
+    git(whole, "commit", "-q", "-m", "one")
+    git(whole, "tag", "v1.0.0")
+    assert version(whole) == "1.0.0"
+    git(whole, "commit", "-q", "--allow-empty", "-m", "two")
+    commit = git(whole, "rev-parse", "HEAD")[:12]
+    assert version(whole) == f"1.0.1.dev1+g{commit}"
+    git(tmp_path, "clone", "-q", "--depth=1", "--no-tags", whole.as_uri(), str(shallow))
+    assert version(shallow) == f"{FALLBACK}+g{commit}"
+    (shallow / ".gitattributes").write_text("changed\n")
+    assert version(shallow) == f"{FALLBACK}+g{commit}.dirty"
+    git(whole, "tag", "-d", "v1.0.0")
+    git(whole, "archive", "-o", str(tmp_path / "a.tar"), "HEAD")
+    with tarfile.open(tmp_path / "a.tar") as tar:
+        tar.extractall(archive, filter="data")
+    assert version(archive) == version(whole) == f"{FALLBACK}+g{commit}"
 
 
 class TestProvenance:
@@ -123,6 +162,16 @@ class TestProvenance:
         said = self.outcome(folder, key) or ""
         assert "a.whl is missing; z.whl is not named" in said
 
+    def test_a_folder_among_the_files_is_refused_by_both(
+        self, folder: Path, key: SigningKey
+    ) -> None:
+        (folder / "more").mkdir()
+        with pytest.raises(provenance.NotAsSigned, match="more cannot be read"):
+            provenance.check(folder, key.public)
+        verifier = ROOT / "docs/reference/verify_release.py"
+        command = [sys.executable, "-I", str(verifier), str(folder), "--key", str(key.public)]
+        assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 2
+
     def test_a_changed_statement_and_another_key_are_refused(
         self, folder: Path, key: SigningKey
     ) -> None:
@@ -141,8 +190,15 @@ def test_the_bill_of_materials_has_every_dependency_at_its_pin_and_no_tool_of_th
     file = tmp_path / "sbom.json"
     count = write_sbom(PINS, ROOT / "pyproject.toml", file)
     told = orjson.loads(file.read_bytes())
-    listed = {each["name"].lower(): each["version"] for each in told["components"]}
+    listed = {each["name"].lower(): each.get("version") for each in told["components"]}
     assert (told["bomFormat"], len(listed)) == ("CycloneDX", count)
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(file.read_text()) is None
+    own = {
+        canonicalize_name(Requirement(each).name)
+        for each in metadata.requires("failproof-es") or ()
+    }
+    assert own - {"failproof-es"} <= {canonicalize_name(name) for name in listed}
+    assert {name for name, found in listed.items() if found is None} == {"botocore", "inspect-ai"}
     assert {"aiohttp", "psycopg", "psycopg-binary", "scipy", "pandas", "pydantic-core"} <= {
         name.replace("_", "-") for name in listed
     }
@@ -157,10 +213,6 @@ IN_A_RELEASE = (
     "pyproject.toml", "README.md", "LICENSE", ".gitattributes", ".git_archival.txt", ".gitignore",
     "failproof_es", "projections", "suites", "configs", "tools",
 )  # fmt: skip
-
-
-ARCHIVAL = "commit: $Format:%H$\ndescribe: $Format:%(describe:tags=true,match=v[0-9]*)$\n"
-"""The file as it is committed. In a copy that `git archive` made it says which commit that is."""
 
 
 @pytest.fixture(scope="module")
@@ -254,7 +306,7 @@ def test_the_quick_start_is_one_command_in_an_empty_environment(
     home = Path(tempfile.mkdtemp(prefix="failproof-es-quickstart-"))
     home.chmod(0o755)  # the server is another user's where these tests are root's
     variables = uv_environment(home)
-    program = ["--constraints", str(PINS), "failproof-es[local]@9.8.7"]
+    program = ["--constraints", str(PINS), "failproof-es@9.8.7"]
 
     def uvx(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(UV), "tool", "run", "--index", index, *program, *arguments]

