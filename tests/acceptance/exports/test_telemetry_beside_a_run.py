@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.events import RequestSent
+from failproof_es.exports.otel.endpoint import Delivery
 from failproof_es.exports.otel.follow import Following
 from failproof_es.exports.otel.telemetry import Span, Telemetry
 from failproof_es.store.store import Store
@@ -53,18 +54,18 @@ def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(
     write_configuration(tmp_path, mock_url)
     run_id, _ = started(store, tmp_path, "--quiet")
     taken: list[Telemetry] = []
-    answers = iter([False, False, True, True, True])
+    answers = iter([Delivery.AGAIN, Delivery.AGAIN, Delivery.TAKEN, Delivery.TAKEN])
     ended = threading.Event()
     ended.set()
 
-    def send(batch: list[Telemetry]) -> bool:
-        if taken_now := next(answers):
+    def send(batch: list[Telemetry]) -> Delivery:
+        if (delivery := next(answers)) is Delivery.TAKEN:
             taken.extend(batch)
-        return taken_now
+        return delivery
 
     with store.connect() as connection:
         assert Following(run_id, send, ended, left_s=5).follow(connection)
-        refused = Following(run_id, lambda _: False, ended, left_s=0)
+        refused = Following(run_id, lambda _: Delivery.AGAIN, ended, left_s=0)
         assert not refused.follow(connection)
         (requests,) = connection.execute(
             "SELECT count(*) FROM failproof.stored_events WHERE run_id = %s AND topic = %s",
