@@ -75,6 +75,40 @@ def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(
     assert len(spans) == len({each.span_id for each in spans}) == requests + 3 + 1
 
 
+def test_one_that_the_collector_never_takes_is_left_out_and_counted(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url)
+    run_id, _ = started(store, tmp_path, "--quiet")
+    taken: list[Telemetry] = []
+    ended = threading.Event()
+    ended.set()
+
+    def send(batch: list[Telemetry]) -> Delivery:
+        if any(isinstance(each, Span) and each.name.startswith("run ") for each in batch):
+            return Delivery.REFUSED
+        taken.extend(batch)
+        return Delivery.TAKEN
+
+    following = Following(run_id, send, ended, left_s=5)
+    with store.connect() as connection:
+        assert following.follow(connection)
+    assert following.refused == 1 and len(taken) == 3 * (2 + 2)
+
+
+def test_what_a_collector_rejects_is_told_after_the_run(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=s3cret")
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+    with collector(rejects=1) as kept:
+        _, said = started(store, tmp_path, "--otlp", kept.url)
+    assert "it rejected" in said and "over the\\x1b quota" in said
+    assert {each["api-key"] for each in kept.headers} == {"s3cret"} and "s3cret" not in said
+
+
 def test_bad_arguments_are_refused_before_anything_is_sent(store: Store, tmp_path: Path) -> None:
     for arguments, told in (
         (("--otlp", "nowhere"), "no address of a collector"),
