@@ -279,7 +279,6 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
         "input": {"raw": raw, "reference": reference},
         "output": {"raw": [] if answer is None else [answer]} if single else None,
         "messages": None if single else messages,
-        "error": f"refusal: {last.refusal}" if last is not None and last.refusal else None,
         "answer_attribution": []
         if answer is None
         else [
@@ -308,6 +307,7 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
                 ("reason", outcome.reason),
                 ("passed", outcome.passed),
                 ("expectation", case.expectation),
+                ("refusal", None if last is None else last.refusal),
             )
             if value is not None
         },

@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
-    ExportLogsServiceRequest,
-    ExportLogsServiceResponse,
-)
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -79,9 +76,11 @@ def collector(**how: Any) -> Iterator[Collector]:
 
         def _partial(self) -> bytes:
             if self.path == "/v1/traces":
-                spans = {"rejected_spans": kept.rejects, "error_message": "over the\x1b quota"}
-                return ExportTraceServiceResponse(partial_success=spans).SerializeToString()
-            return ExportLogsServiceResponse().SerializeToString()
+                told = ExportTraceServiceResponse()
+                told.partial_success.rejected_spans = kept.rejects
+                told.partial_success.error_message = "over the\x1b quota"
+                return bytes(told.SerializeToString())
+            return b""
 
         def _answer(self, status: int, body: bytes = b"") -> None:
             self.send_response(status)

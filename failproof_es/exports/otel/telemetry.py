@@ -19,7 +19,6 @@ from uuid import UUID
 
 from failproof_es.core.evaluation import left_to_people
 from failproof_es.events import (
-    AnswerImported,
     AttemptLost,
     CarriedOver,
     ErrorRecorded,
@@ -107,7 +106,6 @@ class _UnderWay:
     answered_by: int | None = None
     """The span of the last request to the model under test."""
     requests: int = 0
-    origin: Origin = "asked"
 
 
 @dataclass(slots=True)
@@ -150,8 +148,8 @@ class TelemetryOf:
             attributes={
                 "failproof_es.run.id": str(started.originator_id),
                 "failproof_es.run.number": started.run_number,
-                "failproof_es.run.status": "failed" if type(event) is RunFailed else "completed",
                 "failproof_es.origin": self._origin,
+                "failproof_es.run.status": "failed" if type(event) is RunFailed else "completed",
                 "failproof_es.dialect": started.dialect,
                 "failproof_es.configuration.sha256": started.configuration_digest,
                 "failproof_es.planned": event.counts.planned,
@@ -171,8 +169,6 @@ class TelemetryOf:
             case RequestSent():
                 state.sent = event
                 state.requests += 1
-            case AnswerImported():
-                state.origin = "imported"
             case ResponseReceived() if sent is not None:
                 state.came = event
             case ErrorRecorded() | AttemptLost() if sent is not None:
@@ -261,6 +257,7 @@ class TelemetryOf:
             if self.content and not isinstance(event, CarriedOver):
                 attributes["gen_ai.evaluation.explanation"] = event.reason
             attributes["failproof_es.evaluation.id"] = str(event.originator_id)
+            attributes["failproof_es.origin"] = self._origin
             yield EvaluationResult(
                 _trace(event.run_id),
                 state.answered_by or _span(event.originator_id),
@@ -277,7 +274,7 @@ class TelemetryOf:
             "failproof_es.model.key": event.model_key,
             "failproof_es.repetition": event.repetition,
             "failproof_es.requests": state.requests,
-            "failproof_es.origin": state.origin,
+            "failproof_es.origin": self._origin,
             STATUS: "scored",
         }
         error: str | None = None

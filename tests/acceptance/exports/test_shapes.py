@@ -17,6 +17,7 @@ import duckdb
 import jsonschema
 import orjson
 import pytest
+from lxml import etree
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from ruamel.yaml import YAML
 
@@ -117,6 +118,7 @@ def test_junit_is_the_one_of_results(recorded: Recorded) -> None:
     exported = recorded.export("junit").only("*.xml").read_bytes()
     invoke(recorded.url, "results", 1, "--junit", "j.xml", cwd=recorded.folder)
     assert exported == (recorded.folder / "j.xml").read_bytes()
+    etree.XMLSchema(file=str(SCHEMAS / "junit-10.xsd")).assertValid(etree.fromstring(exported))
     suite = ET.fromstring(exported).findall("testsuite")[0]
     assert suite.get("tests") == str(CASES) and suite.get("errors") == "1"
 
@@ -208,6 +210,24 @@ def test_every_eval_ever_is_valid_and_names_its_samples_by_their_digest(
     assert rows[0]["sample_hash"] == hashlib.sha256(hashed.encode()).hexdigest()
     assert len(rows[0]["metadata"]["leaves_sha256"]) == 64
     assert exported.left_out["evaluations without a score"] == 1
+    given = exported.only("*[0-9a-f].json")
+    again = invoke(recorded.url, "import", "every-eval-ever", given, "--json", cwd=recorded.folder)
+    told = orjson.loads(again.stdout)
+    assert told["answers"] % (CASES - 1) == 0 and told["source_sha256"]
+    assert aggregate["evaluation_id"].startswith(f"acceptance-{given.stem.replace('-', '')[:12]}/")
+
+
+def test_files_before_a_failure_are_on_record(recorded: Recorded, tmp_path: Path) -> None:
+    ours = tmp_path / "data/acceptance/openai/mock"
+    ours.mkdir(parents=True)
+    exported = recorded.export("every-eval-ever")
+    (ours / exported.only("*[0-9a-f].json").name).mkdir()  # in the way of the second file
+    options = ("--shape", "every-eval-ever", "-o", tmp_path)
+    done = invoke(recorded.url, "export", 1, *options, cwd=recorded.folder)
+    assert done.exit_code == 2 and "cannot be written" in done.stderr
+    (samples,) = tmp_path.rglob("*_samples.jsonl")
+    trail = invoke(recorded.url, "audit", 1, "--json", cwd=recorded.folder)
+    assert hashlib.sha256(samples.read_bytes()).hexdigest() in trail.stdout
 
 
 def test_sarif_is_valid_and_says_where_a_case_stands(recorded: Recorded) -> None:
