@@ -15,6 +15,8 @@ from failproof_es.exports.otel.endpoint import LEAVE_S
 from failproof_es.support.untrusted_text import one_line
 
 _LONGEST_LINE = 10_000
+_TO_SAY_WHY_S = 1.0
+"""Longer than the process itself waits."""
 
 
 class TelemetryBeside:
@@ -68,7 +70,7 @@ class TelemetryBeside:
         with suppress(OSError):
             process.stdin.close()
         try:
-            code = process.wait(LEAVE_S)
+            code = process.wait(LEAVE_S + _TO_SAY_WHY_S)
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
@@ -89,4 +91,5 @@ def _told(line: bytes) -> str:
         rejected, why = int(told["rejected"]), one_line(told["why"])
     except (ValueError, TypeError, KeyError):
         return ""
-    return ": " + (f"it rejected {rejected}, " if rejected else "") + (why or "the time was over")
+    why = why or "it did not take it in time"
+    return f": it rejected {rejected} spans and events: {why}" if rejected else f": {why}"

@@ -30,6 +30,8 @@ from failproof_es.store.reading.reader import Connection, find
 NOT_ALL_SENT = 3
 """The exit code where something was left that the collector did not take."""
 _NICENESS = 5
+_REFUSES_EVERYTHING = 8
+"""After so many in a row that were refused one by one, no more of them is left out."""
 _EVENTS = 500
 _LOOK_AGAIN_S = 0.5
 _LONGEST_PAUSE_S = 30.0
@@ -57,6 +59,7 @@ class Following:
         self._deadline: float | None = None
         self.refused = 0
         """Spans and events that the collector never takes."""
+        self._refused_in_a_row = 0
 
     def follow(self, connection: Connection) -> bool:
         """Until it has ended; whether everything was taken.
@@ -94,20 +97,21 @@ class Following:
         pause = _LOOK_AGAIN_S
         while part := list(first_part(self._unsent[:most])):
             delivery = self._send(part)
+            if delivery is not Delivery.TAKEN and self._over():
+                return False
             if delivery is Delivery.REFUSED and len(part) > 1:
                 most = len(part) // 2
-                continue
-            if delivery is Delivery.AGAIN:
-                if self._over():
-                    return False
+            elif delivery is Delivery.AGAIN or self._refused_in_a_row == _REFUSES_EVERYTHING:
                 self._ended.wait(pause)
                 if self._ended.is_set():
                     time.sleep(min(_LOOK_AGAIN_S, self._left_s / 10))
                 pause = min(pause * 2, _LONGEST_PAUSE_S)
-                continue
-            self.refused += delivery is Delivery.REFUSED
-            del self._unsent[: len(part)]
-            most, pause = min(2 * most, MOST_AT_ONCE), _LOOK_AGAIN_S
+            else:
+                refused = delivery is Delivery.REFUSED
+                self.refused += refused
+                self._refused_in_a_row = self._refused_in_a_row + 1 if refused else 0
+                del self._unsent[: len(part)]
+                most, pause = min(2 * most, MOST_AT_ONCE), _LOOK_AGAIN_S
         return True
 
     def _over(self) -> bool:
@@ -124,24 +128,31 @@ def main() -> None:
     told = json.loads(sys.stdin.readline())
     ended = threading.Event()
 
+    def told_last() -> int:
+        rejected = sender.rejected + following.refused
+        sys.stdout.write(json.dumps({"rejected": rejected, "why": sender.why}) + "\n")
+        sys.stdout.flush()
+        return rejected
+
+    def leave() -> None:
+        told_last()
+        os._exit(NOT_ALL_SENT)
+
     def watch() -> None:
         sys.stdin.read()
         ended.set()
-        stop = threading.Timer(LEAVE_S, os._exit, (NOT_ALL_SENT,))  # a collector that trickles
+        stop = threading.Timer(LEAVE_S, leave)  # a collector that trickles
         stop.daemon = True
         stop.start()
 
-    threading.Thread(target=watch, name="parent", daemon=True).start()
     sender = Sender(told["endpoint"], timeout_s=LEFT_S)
     following = Following(UUID(told["run_id"]), sender.send, ended, content=told["content"])
+    threading.Thread(target=watch, name="parent", daemon=True).start()
     while True:
         try:
             with connect(told["database_url"], autocommit=True) as connection:
                 everything = following.follow(connection)
-            rejected = sender.rejected + following.refused
-            sys.stdout.write(json.dumps({"rejected": rejected, "why": sender.why}) + "\n")
-            sys.stdout.flush()
-            sys.exit(0 if everything and not rejected else NOT_ALL_SENT)
+            sys.exit(NOT_ALL_SENT if told_last() or not everything else 0)
         except psycopg.OperationalError:
             if ended.wait(_LOOK_AGAIN_S):
                 sys.exit(NOT_ALL_SENT)

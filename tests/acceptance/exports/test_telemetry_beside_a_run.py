@@ -94,7 +94,10 @@ def test_one_that_the_collector_never_takes_is_left_out_and_counted(
     following = Following(run_id, send, ended, left_s=5)
     with store.connect() as connection:
         assert following.follow(connection)
+        refuses_everything = Following(run_id, lambda _: Delivery.REFUSED, ended, left_s=0.3)
+        assert not refuses_everything.follow(connection)
     assert following.refused == 1 and len(taken) == 3 * (2 + 2)
+    assert refuses_everything.refused == 8  # the rest waits until it is over
 
 
 def test_what_a_collector_rejects_is_told_after_the_run(
