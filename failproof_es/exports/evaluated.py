@@ -6,7 +6,10 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 from uuid import UUID
+
+import orjson
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation
@@ -15,6 +18,7 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import WINDOW, iterate_evaluations
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
+from failproof_es.events import ToolCall
 from failproof_es.exports.exporter import require_possible
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.archives import require_attached
@@ -32,6 +36,15 @@ class Evaluated:
     leaves_sha256: str | None
     """Over the leaf hashes of its events, in version order, as its seal has them (hexadecimal).
     `None` where an old event has none on record."""
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any] | None:
+    """The arguments of a tool call; `None` where what the model wrote is no JSON object. Pure."""
+    try:
+        arguments = orjson.loads(call.arguments)
+    except ValueError:
+        return None
+    return arguments if isinstance(arguments, dict) else None
 
 
 _LEAVES = (

@@ -19,8 +19,9 @@ import orjson
 
 from failproof_es.core.tally import Group
 from failproof_es.engine.required_plugins import require_dialect
-from failproof_es.events import ModelSnapshot
-from failproof_es.exports.evaluated import Evaluated, evaluated
+from failproof_es.engine.reviews.conversation import ConversationTurn
+from failproof_es.events import ModelSnapshot, ToolCall
+from failproof_es.exports.evaluated import Evaluated, arguments_of, evaluated
 from failproof_es.exports.exact_json import exact_json
 from failproof_es.exports.exporter import (
     Export,
@@ -169,8 +170,10 @@ class _Identity(NamedTuple):
         folder = PurePosixPath(
             "data", file_name(run.started.name), file_name(developer), file_name(rest)
         )
-        evaluation_id = f"{run.started.name}/{named}/{retrieved}"
-        return cls(evaluation_id, named, retrieved, UUID(bytes=digest[:16], version=4), folder)
+        uuid = UUID(bytes=digest[:16], version=4)
+        # A run may ask one model in several ways, and runs may have one name: the id is of one.
+        evaluation_id = f"{run.started.name}-{uuid.hex[:12]}/{named}/{retrieved}"
+        return cls(evaluation_id, named, retrieved, uuid, folder)
 
     def result_id(self, suite: str, metric: str) -> str:
         """The id of the aggregate result that samples of this suite and metric belong to."""
@@ -256,11 +259,10 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
     expected = case.expectation.get("expected_response")
     reference = [expected] if isinstance(expected, str) else []
     raw = asked[0] if asked else ""
-    single = len(case.turns) == 1 and len(each.conversation) <= 2
-    messages = [
-        {"turn_idx": at, "role": turn.role, "content": turn.text}
-        for at, turn in enumerate(each.conversation)
-    ]
+    last = each.state.replies[-1] if each.state.replies else None
+    called = 0 if last is None else len(last.tool_calls)
+    single = len(case.turns) == 1 and len(each.conversation) <= 2 and not called
+    messages = [_message(at, turn) for at, turn in enumerate(each.conversation)]
     answer = outcome.answer
     said_at = 0 if single else max(len(messages) - 1, 0)
     hashed = (raw + "".join(reference)).encode(errors="backslashreplace")
@@ -273,7 +275,7 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
         if outcome.repetition == 1
         else f"{case.case_id}#{outcome.repetition}",
         "sample_hash": hashlib.sha256(hashed).hexdigest(),
-        "interaction_type": "single_turn" if single else "multi_turn",
+        "interaction_type": "single_turn" if single else "agentic" if called else "multi_turn",
         "input": {"raw": raw, "reference": reference},
         "output": {"raw": [] if answer is None else [answer]} if single else None,
         "messages": None if single else messages,
@@ -305,6 +307,7 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
                 ("reason", outcome.reason),
                 ("passed", outcome.passed),
                 ("expectation", case.expectation),
+                ("refusal", None if last is None else last.refusal),
             )
             if value is not None
         },
@@ -324,5 +327,33 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
                     "is_correct": outcome.passed
                     if outcome.passed is not None
                     else outcome.accuracy == 1,
+                    "num_turns": max(len(each.state.replies), 1),
+                    "tool_calls_count": called,
                 },
             }
+
+
+def _message(at: int, turn: ConversationTurn) -> dict[str, Any]:
+    reply = turn.reply
+    if reply is None:
+        return {"turn_idx": at, "role": turn.role, "content": turn.text}
+    calls = [
+        {
+            "id": call.id or f"call-{number}",
+            "name": call.name,
+            "arguments": _arguments(call),
+        }
+        for number, call in enumerate(reply.tool_calls, 1)
+    ]
+    return {"turn_idx": at, "role": turn.role, "content": reply.text, "tool_calls": calls or None}
+
+
+def _arguments(call: ToolCall) -> dict[str, str]:
+    """The format takes texts alone: of anything else its JSON. Of no object, what was written."""
+    told = arguments_of(call)
+    if told is None:
+        return {"": call.arguments}
+    return {
+        name: value if isinstance(value, str) else orjson.dumps(value).decode()
+        for name, value in told.items()
+    }

@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Self
 
 from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.case import Case
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.tally import Group
+from failproof_es.core.transcript import Reply
 from failproof_es.engine.required_plugins import require_dialect
-from failproof_es.events import ModelSnapshot
-from failproof_es.exports.evaluated import Evaluated, evaluated
+from failproof_es.events import ModelSnapshot, ToolCall
+from failproof_es.exports.evaluated import Evaluated, arguments_of, evaluated
 from failproof_es.exports.exact_json import exact_json
 from failproof_es.exports.exporter import (
     Export,
     ExportedFile,
+    LeftOut,
     Pieces,
     origin_of,
     refuse_settings,
@@ -32,6 +36,7 @@ _STOPS = {
     "stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls",
     "content_filter": "content_filter",
 }  # fmt: skip
+_IDS = b'"sample_ids":[]'
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.]+")
 _LONGEST_NAME = 60
 
@@ -56,7 +61,7 @@ class InspectLog:
                 yield ExportedFile(
                     PurePosixPath(_file_name(run, export.moment, number)),
                     f"samples of {model.key}",
-                    Pieces(partial(_log, run, model, export)),
+                    Pieces(partial(_log, run, number, model, export)),
                 )
 
 
@@ -67,11 +72,16 @@ def _file_name(run: RecordedRun, moment: datetime, model: int) -> str:
     return f"{time}_{task}_run{run.started.run_number}model{model}.json"
 
 
-def _log(run: RecordedRun, model: ModelSnapshot, export: Export, pieces: Pieces) -> Iterator[bytes]:
+def _log(
+    run: RecordedRun, number: int, model: ModelSnapshot, export: Export, pieces: Pieces
+) -> Iterator[bytes]:
     """The log, sample by sample: as long as it may be, one sample is in memory."""
     left_out = export.left_out
-    head = head_of(run, model)
-    yield exact_json(head, left_out)[:-1] + b',"samples":[\n'
+    head = exact_json(head_of(run, model), left_out)
+    before, ids, after = head.partition(_IDS)  # no text has quotes that are not escaped
+    yield before + ids[:-1]
+    yield from _sample_ids(run, left_out)
+    yield b"]" + after[:-1] + b',"samples":[\n'
     for each in evaluated(run, require_dialect(run.started), model.key):
         separator = b",\n" if pieces.rows else b""
         pieces.rows += 1
@@ -84,6 +94,18 @@ def _log(run: RecordedRun, model: ModelSnapshot, export: Export, pieces: Pieces)
     left_out.add("evaluations", "they have not begun: Inspect has no such sample",
                  planned - pieces.rows)  # fmt: skip
     left_out.add("bodies of requests and replies", "Inspect keeps none; the log does")
+    why = "Inspect counts those of a model; `show` has them"
+    left_out.add("tokens of judges", why, number == 1 and len(run.started.judges))
+
+
+def _sample_ids(run: RecordedRun, left_out: LeftOut) -> Iterator[bytes]:
+    """Inspect looks a sample up by its id, and for none that is not named here."""
+    for number, case in enumerate(run.cases()):
+        yield (b"," if number else b"") + exact_json(_sample_id(case), left_out)
+
+
+def _sample_id(case: Case) -> str:
+    return f"{case.suite_id}/{case.case_id}"
 
 
 def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
@@ -116,6 +138,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
             "dataset": {
                 "name": ", ".join(suite.path for suite in started.suites),
                 "samples": started.planned_cases,
+                "sample_ids": [],
                 "shuffled": False,
             },
             "model": f"{model.provider}/{model.model}",
@@ -146,7 +169,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
             "started_at": started.timestamp.isoformat(),
             "completed_at": last,
             "model_usage": {
-                key: _usage(each.input.known, each.output.known)
+                key: _usage(each.input.known, each.output.known, each.cost_usd)
                 for key, each in spent.items()
                 if key == model.key
             },
@@ -190,13 +213,16 @@ def _scores(group: Group) -> Iterator[dict[str, Any]]:
 def sample_of(each: Evaluated) -> dict[str, Any]:
     """One evaluation as a sample. Pure."""
     case, outcome = each.case, each.outcome
-    messages = [_message(turn.role, turn.text) for turn in each.conversation]
-    expected = case.expectation.get("expected_response")
-    usage = _usage(outcome.input_tokens, outcome.output_tokens)
-    told = outcome.input_tokens is not None or outcome.output_tokens is not None
     model = outcome.model_answered or outcome.model_key
+    messages = [
+        _message(turn.role, turn.text) if turn.reply is None else _answer(turn.reply, model)
+        for turn in each.conversation
+    ]
+    expected = case.expectation.get("expected_response")
+    usage = _usage(outcome.input_tokens, outcome.output_tokens, outcome.cost_usd)
+    told = outcome.input_tokens is not None or outcome.output_tokens is not None
     sample: dict[str, Any] = {
-        "id": f"{case.suite_id}/{case.case_id}",
+        "id": _sample_id(case),
         "epoch": outcome.repetition,
         "input": [_message(turn.role, turn.content) for turn in case.turns],
         "target": expected if isinstance(expected, str) else "",
@@ -236,8 +262,8 @@ def sample_of(each: Evaluated) -> dict[str, Any]:
     }
     if outcome.latency_ms is not None:
         sample["total_time"] = sample["working_time"] = outcome.latency_ms / 1000
-    if outcome.answer is not None:
-        said = {**_message("assistant", outcome.answer), "source": "generate", "model": model}
+    if each.state.replies:
+        said = _answer(each.state.replies[-1], model)
         stop = _STOPS.get(outcome.finish_reason or "", "unknown")
         sample["output"]["choices"] = [{"message": said, "stop_reason": stop}]
         if told:
@@ -271,12 +297,44 @@ def _message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": text}
 
 
-def _usage(read: int | None, written: int | None) -> dict[str, int]:
+def _answer(reply: Reply, model: str) -> dict[str, Any]:
+    """A reply: its text, its refusal marked as one, its tool calls."""
+    said: dict[str, Any] = {
+        "role": "assistant",
+        "content": reply.text,
+        "source": "generate",
+        "model": model,
+    }
+    if reply.refusal:
+        texts = [{"type": "text", "text": reply.text}] if reply.text else []
+        said["content"] = [*texts, {"type": "text", "text": reply.refusal, "refusal": True}]
+    if reply.tool_calls:
+        said["tool_calls"] = [
+            _call(number, call) for number, call in enumerate(reply.tool_calls, 1)
+        ]
+    return said
+
+
+def _call(number: int, call: ToolCall) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "id": call.id or f"call-{number}",
+        "function": call.name,
+        "arguments": arguments_of(call),
+        "type": "function",
+    }
+    if told["arguments"] is None:
+        told |= {"arguments": {}, "parse_error": f"no JSON object: {call.arguments}"}
+    return told
+
+
+def _usage(read: int | None, written: int | None, usd: Decimal | None) -> dict[str, int | float]:
     """Tokens that were not told count as none: Inspect has no other way to say it."""
+    cost = {} if usd is None else {"total_cost": float(usd)}
     return {
         "input_tokens": read or 0,
         "output_tokens": written or 0,
         "total_tokens": (read or 0) + (written or 0),
+        **cost,
     }
 
 

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Self
-from urllib.parse import quote
 
 from failproof_es.core.case import Case
 from failproof_es.exports.exact_json import exact_json
@@ -131,20 +130,20 @@ def finding(planned: PlannedOutcome, place: Place | None) -> dict[str, Any]:
     """A failed case as a result. It is the same finding in every run that asks it. Pure."""
     case, outcome = planned.case, planned.outcome
     named = f"{case.suite_id}/{case.case_id}"
-    text = f"{named} failed with {outcome.model_key}: {outcome.primary or 'failed'}"
+    said = f"{named} failed with {outcome.model_key}: {outcome.primary or 'failed'}"
+    text = lines(f"{said}. {outcome.reason}".rstrip())
     same = hashlib.sha256(f"{case.digest()}\n{outcome.model_key}".encode()).hexdigest()
     location: dict[str, Any] = {
         "logicalLocations": [{"fullyQualifiedName": one_line(named), "kind": "member"}]
     }
     if place is not None:
         region = {} if place.line is None else {"region": {"startLine": place.line}}
-        uri = quote(place.path, errors="replace")
-        location["physicalLocation"] = {"artifactLocation": {"uri": uri}, **region}
+        location["physicalLocation"] = {"artifactLocation": {"uri": place.uri}, **region}
     return {
         "ruleId": rule_of(case)["id"],
         "kind": "fail",
         "level": _level(case),
-        "message": {"text": lines(f"{text}. {outcome.reason}".rstrip())},
+        "message": {"text": text.replace("](", "\\](")},  # else it shows a link of a model's
         "locations": [location],
         "partialFingerprints": {"caseAndModel/v1": same},
         "properties": {

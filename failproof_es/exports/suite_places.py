@@ -7,8 +7,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
+from urllib.parse import quote
 
 import orjson
 
@@ -28,6 +29,15 @@ class Place(NamedTuple):
 
     path: str
     line: int | None
+
+    @property
+    def uri(self) -> str:
+        """Where it is, for who reads the file here: below the current folder, if it is there."""
+        path = PurePath(self.path)
+        if path.is_absolute() and not path.is_relative_to(Path.cwd()):
+            return f"file://{quote(path.as_posix(), errors='replace')}"
+        below = path.relative_to(Path.cwd()) if path.is_absolute() else path
+        return quote(below.as_posix(), errors="replace")
 
 
 class SuitePlaces:

@@ -115,6 +115,18 @@ class RecordedRun:
                 if place > after:
                     yield place, key
 
+    def cases(self) -> Iterator[Case]:
+        """The planned cases, each once, in plan order. Holds a window of them in memory.
+
+        Raises `RunIsArchived` where the run is archived meanwhile.
+        """
+        for chunk in range(self.run.chunks):
+            prompts = [prompt_id(each) for each in read_chunk(self.connection, self.run_id, chunk)]
+            for portion in portions(self.connection, prompts):
+                streams = read_streams(self.connection, portion)
+                require_attached(self.connection, self.run_id)
+                yield from (stored_case(streams, prompt) for prompt in portion)
+
     def evaluations(
         self, *, after: int = 0, limit: int | None = None
     ) -> Iterator[RecordedEvaluation]:

@@ -103,11 +103,14 @@ def export(
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         made = Export(datetime.now(UTC))
-        with connection.transaction():
-            chosen = [RecordedRun.read(connection, run_id) for run_id in ids]
-            files = list(_write(exporter.files(chosen, made), folder))
-        for file in files:
-            record_file(store, ids, "export", file.path, file.written)
+        files: list[_File] = []
+        try:
+            with connection.transaction():
+                chosen = [RecordedRun.read(connection, run_id) for run_id in ids]
+                files.extend(_write(exporter.files(chosen, made), folder))
+        finally:  # what was written before a failure is there, too
+            for file in files:
+                record_file(store, ids, "export", file.path, file.written)
     _print(files, made.left_out.rows(), output_format)
 
 

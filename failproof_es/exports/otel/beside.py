@@ -6,12 +6,17 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
 from failproof_es.exports.otel.endpoint import LEAVE_S
+from failproof_es.support.untrusted_text import one_line
+
+_LONGEST_LINE = 10_000
+_TO_SAY_WHY_S = 1.0
+"""Longer than the process itself waits."""
 
 
 class TelemetryBeside:
@@ -36,7 +41,7 @@ class TelemetryBeside:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "failproof_es.exports.otel.follow"],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,  # a line at its end
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
             )
@@ -65,12 +70,26 @@ class TelemetryBeside:
         with suppress(OSError):
             process.stdin.close()
         try:
-            code = process.wait(LEAVE_S)
+            code = process.wait(LEAVE_S + _TO_SAY_WHY_S)
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
+        with process.stdout or nullcontext() as said:
+            line = b"" if said is None else said.read(_LONGEST_LINE)
         if code != 0:
+            told = _told(line)
             self._say(
-                f"warning: not all telemetry reached {self._endpoint}. The log has it: "
+                f"warning: not all telemetry reached {self._endpoint}{told}. The log has it: "
                 f"`failproof-es export RUN --shape otel --with endpoint={self._endpoint} -o FOLDER`"
             )
+
+
+def _told(line: bytes) -> str:
+    """Why, as the process said at its end; nothing where it could not."""
+    try:
+        told = json.loads(line)
+        rejected, why = int(told["rejected"]), one_line(told["why"])
+    except (ValueError, TypeError, KeyError):
+        return ""
+    why = why or "it did not take it in time"
+    return f": it rejected {rejected} spans and events: {why}" if rejected else f": {why}"

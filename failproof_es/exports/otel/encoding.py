@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -31,6 +30,8 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from failproof_es.exports.otel.collector_session import CollectorSession
+from failproof_es.exports.otel.endpoint import Delivery
 from failproof_es.exports.otel.telemetry import RESULT, EvaluationResult, Span, Telemetry, Value
 
 _NAME = "failproof-es"
@@ -49,25 +50,45 @@ def json_lines(telemetry: Sequence[Telemetry]) -> list[bytes]:
     ]
 
 
-@dataclass
+_NEVER_TAKEN = (400, 413, 422)
+"""What a collector answers to what it cannot take, whenever it comes."""
+
+
 class Sender:
     """Sends telemetry to a collector. Its headers come from `OTEL_EXPORTER_OTLP_HEADERS` alone."""
 
-    endpoint: str
-    timeout_s: float = 10.0
-
-    def __post_init__(self) -> None:
+    def __init__(self, endpoint: str, timeout_s: float = 10.0) -> None:
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # a result says it
-        base = self.endpoint.rstrip("/")
-        self._spans = OTLPSpanExporter(endpoint=f"{base}/v1/traces", timeout=self.timeout_s)
-        self._events = OTLPLogExporter(endpoint=f"{base}/v1/logs", timeout=self.timeout_s)
+        base = endpoint.rstrip("/")
+        self._session = CollectorSession()
+        how: dict[str, Any] = {"timeout": timeout_s, "session": self._session}
+        self._spans = OTLPSpanExporter(endpoint=f"{base}/v1/traces", **how)
+        self._events = OTLPLogExporter(endpoint=f"{base}/v1/logs", **how)
+        self.why = ""
+        """Why something was not taken, the last time. One line."""
+        self.rejected = 0
+        """Spans and events that the collector took and then, as it says, did not keep."""
 
-    def send(self, telemetry: Sequence[Telemetry]) -> bool:
-        """Whether the collector took all of it. It may have come though nobody said so."""
+    def send(self, telemetry: Sequence[Telemetry]) -> Delivery:
+        """What became of it. It may have come though nobody said so."""
         spans, events = _sorted(telemetry)
-        if spans and self._spans.export(spans) is not SpanExportResult.SUCCESS:
-            return False
-        return not events or self._events.export(events) is LogRecordExportResult.SUCCESS
+        if spans:
+            sent = self._spans.export(spans) is SpanExportResult.SUCCESS
+            if (delivery := self._delivery(sent, len(spans))) is not Delivery.TAKEN:
+                return delivery
+        if events:
+            sent = self._events.export(events) is LogRecordExportResult.SUCCESS
+            return self._delivery(sent, len(events))
+        return Delivery.TAKEN
+
+    def _delivery(self, sent: bool, count: int) -> Delivery:
+        if sent:
+            if rejected := min(self._session.rejected, count):
+                self.rejected += rejected
+                self.why = self._session.why or "it does not say why"
+            return Delivery.TAKEN
+        self.why = self._session.why or "it did not answer"
+        return Delivery.REFUSED if self._session.status in _NEVER_TAKEN else Delivery.AGAIN
 
 
 def _sorted(

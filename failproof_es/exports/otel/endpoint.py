@@ -1,7 +1,8 @@
-"""The address of a collector, checked before anything is sent; how long it may take."""
+"""The address of a collector, checked before anything is sent; how long it may take; its answer."""
 
 from __future__ import annotations
 
+from enum import Enum
 from urllib.parse import urlsplit
 
 from failproof_es.problems import InvalidInput, Problem
@@ -10,6 +11,16 @@ LEFT_S = 4.0
 """How long a collector that takes nothing is tried after the run; how long a request may take."""
 LEAVE_S = 15.0
 """How long after a run its telemetry is sent at most."""
+
+
+class Delivery(Enum):
+    """What became of telemetry that was sent."""
+
+    TAKEN = "taken"
+    AGAIN = "again"
+    """It did not come, or may not have: the same can be sent again."""
+    REFUSED = "refused"
+    """The collector takes it at no time, as it was sent: less of it may be taken."""
 
 
 def require_endpoint(endpoint: str, field: str) -> None:

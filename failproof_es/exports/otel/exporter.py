@@ -8,9 +8,21 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Self
 
-from failproof_es.exports.exporter import Export, ExportedFile, Pieces, refuse_settings
-from failproof_es.exports.otel.endpoint import require_endpoint
-from failproof_es.exports.otel.telemetry import Telemetry, TelemetryOf, first_part
+from failproof_es.exports.exporter import (
+    Export,
+    ExportedFile,
+    LeftOut,
+    Pieces,
+    refuse_settings,
+)
+from failproof_es.exports.otel.endpoint import Delivery, require_endpoint
+from failproof_es.exports.otel.telemetry import (
+    CARRIED_OVER,
+    STATUS,
+    Telemetry,
+    TelemetryOf,
+    first_part,
+)
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.archives import require_attached
@@ -66,24 +78,33 @@ class OpenTelemetry:
         for run in runs:
             require_attached(run.connection, run.run_id)
             path = PurePosixPath(f"{export.prefix}_run-{run.started.run_number}.otlp.jsonl")
-            pieces = Pieces(partial(self._lines, run, sender))
+            pieces = Pieces(partial(self._lines, run, sender, export.left_out))
             yield ExportedFile(path, "spans and events", pieces)
             if not self.content:
                 export.left_out.add("prompts, answers and reasons", "ask for them: content=yes")
             if not run.run.ended:
                 export.left_out.add("the span of the run", "it has not ended")
 
-    def _lines(self, run: RecordedRun, sender: Sender | None, pieces: Pieces) -> Iterator[bytes]:
+    def _lines(
+        self, run: RecordedRun, sender: Sender | None, left_out: LeftOut, pieces: Pieces
+    ) -> Iterator[bytes]:
         from failproof_es.exports.otel.encoding import json_lines
 
         for batch in batches(run, self.content):
-            if sender is not None and not sender.send(batch):
+            if sender is not None and sender.send(batch) is not Delivery.TAKEN:
                 raise InvalidInput.because(
-                    f"the collector at {self.endpoint} did not take everything",
-                    remedy="export again when it can be reached: what came twice has the same ids",
+                    f"the collector at {self.endpoint} did not take everything: {sender.why}",
+                    remedy="export again when it takes all: what came twice has the same ids",
                 )
+            carried = sum(each.attributes.get(STATUS) == CARRIED_OVER for each in batch)
+            why = "the run that they come from has them"
+            left_out.add("requests and scores of what was carried over", why, carried)
             pieces.rows += len(batch)
             yield from json_lines(batch)
+        if sender is not None:
+            why = f"the file has them; the collector rejected them: {sender.why}"
+            left_out.add("spans and events at the collector", why, sender.rejected)
+            sender.rejected = 0
 
 
 def batches(run: RecordedRun, content: bool) -> Iterator[Sequence[Telemetry]]:

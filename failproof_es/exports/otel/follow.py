@@ -1,4 +1,5 @@
-"""The process beside a run that sends its telemetry. It reads what to follow from standard input.
+"""The process beside a run that sends its telemetry. It reads what to follow from standard input,
+and writes to standard output, at its end, how much the collector rejected, and why.
 
 It reads what is committed and nothing else, so a run does not know that it is there. A batch is
 sent again until the collector took it, and nothing is read meanwhile: what the collector got, it
@@ -20,8 +21,8 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.exports.otel.encoding import Sender
-from failproof_es.exports.otel.endpoint import LEAVE_S, LEFT_S
-from failproof_es.exports.otel.telemetry import Telemetry, TelemetryOf, first_part
+from failproof_es.exports.otel.endpoint import LEAVE_S, LEFT_S, Delivery
+from failproof_es.exports.otel.telemetry import MOST_AT_ONCE, Telemetry, TelemetryOf, first_part
 from failproof_es.store.connecting import connect
 from failproof_es.store.errors import UnreadableEvent
 from failproof_es.store.reading.reader import Connection, find
@@ -29,6 +30,8 @@ from failproof_es.store.reading.reader import Connection, find
 NOT_ALL_SENT = 3
 """The exit code where something was left that the collector did not take."""
 _NICENESS = 5
+_REFUSES_EVERYTHING = 8
+"""After so many in a row that were refused one by one, no more of them is left out."""
 _EVENTS = 500
 _LOOK_AGAIN_S = 0.5
 _LONGEST_PAUSE_S = 30.0
@@ -40,7 +43,7 @@ class Following:
     def __init__(
         self,
         run_id: UUID,
-        send: Callable[[list[Telemetry]], bool],
+        send: Callable[[list[Telemetry]], Delivery],
         ended: threading.Event,
         *,
         content: bool = False,
@@ -54,6 +57,9 @@ class Following:
         self._position = 0
         self._unsent: list[Telemetry] = []
         self._deadline: float | None = None
+        self.refused = 0
+        """Spans and events that the collector never takes."""
+        self._refused_in_a_row = 0
 
     def follow(self, connection: Connection) -> bool:
         """Until it has ended; whether everything was taken.
@@ -82,17 +88,30 @@ class Following:
         return events
 
     def _sent(self) -> bool:
-        """Send what was read in parts, each again until it is taken or the time is over."""
-        while part := list(first_part(self._unsent)):
-            pause = _LOOK_AGAIN_S
-            while not self._send(part):
-                if self._over():
-                    return False
+        """Send what was read in parts, each again until it is taken or the time is over.
+
+        Of a part that the collector never takes, half is sent: in the end the one span or event
+        that it means is left out, and counted, and what comes after it is sent.
+        """
+        most = MOST_AT_ONCE
+        pause = _LOOK_AGAIN_S
+        while part := list(first_part(self._unsent[:most])):
+            delivery = self._send(part)
+            if delivery is not Delivery.TAKEN and self._over():
+                return False
+            if delivery is Delivery.REFUSED and len(part) > 1:
+                most = len(part) // 2
+            elif delivery is Delivery.AGAIN or self._refused_in_a_row == _REFUSES_EVERYTHING:
                 self._ended.wait(pause)
                 if self._ended.is_set():
                     time.sleep(min(_LOOK_AGAIN_S, self._left_s / 10))
                 pause = min(pause * 2, _LONGEST_PAUSE_S)
-            del self._unsent[: len(part)]
+            else:
+                refused = delivery is Delivery.REFUSED
+                self.refused += refused
+                self._refused_in_a_row = self._refused_in_a_row + 1 if refused else 0
+                del self._unsent[: len(part)]
+                most, pause = min(2 * most, MOST_AT_ONCE), _LOOK_AGAIN_S
         return True
 
     def _over(self) -> bool:
@@ -109,21 +128,31 @@ def main() -> None:
     told = json.loads(sys.stdin.readline())
     ended = threading.Event()
 
+    def told_last() -> int:
+        rejected = sender.rejected + following.refused
+        sys.stdout.write(json.dumps({"rejected": rejected, "why": sender.why}) + "\n")
+        sys.stdout.flush()
+        return rejected
+
+    def leave() -> None:
+        told_last()
+        os._exit(NOT_ALL_SENT)
+
     def watch() -> None:
         sys.stdin.read()
         ended.set()
-        stop = threading.Timer(LEAVE_S, os._exit, (NOT_ALL_SENT,))  # a collector that trickles
+        stop = threading.Timer(LEAVE_S, leave)  # a collector that trickles
         stop.daemon = True
         stop.start()
 
-    threading.Thread(target=watch, name="parent", daemon=True).start()
     sender = Sender(told["endpoint"], timeout_s=LEFT_S)
     following = Following(UUID(told["run_id"]), sender.send, ended, content=told["content"])
+    threading.Thread(target=watch, name="parent", daemon=True).start()
     while True:
         try:
             with connect(told["database_url"], autocommit=True) as connection:
                 everything = following.follow(connection)
-            sys.exit(0 if everything else NOT_ALL_SENT)
+            sys.exit(NOT_ALL_SENT if told_last() or not everything else 0)
         except psycopg.OperationalError:
             if ended.wait(_LOOK_AGAIN_S):
                 sys.exit(NOT_ALL_SENT)

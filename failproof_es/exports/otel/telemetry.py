@@ -8,16 +8,16 @@ kept meanwhile is what the evaluations under way need.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
-import orjson
-
+from failproof_es.core.evaluation import left_to_people
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -29,19 +29,25 @@ from failproof_es.events import (
     ResponseReceived,
     RunCompleted,
     RunFailed,
+    RunImported,
     RunStarted,
     Scored,
 )
+from failproof_es.exports.exporter import Origin
 
 Value = str | int | float | bool | list[str]
 _PROVIDERS = {
     "openai-responses": "openai", "gemini": "gcp.gemini", "vertex": "gcp.vertex_ai",
     "bedrock": "aws.bedrock", "azure": "azure.ai.openai", "mistral": "mistral_ai",
 }  # fmt: skip
-_PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens", "seed", "frequency_penalty",
-               "presence_penalty")  # fmt: skip
+_FRACTIONS = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty")
+_WHOLE = ("max_tokens", "seed")
+"""Parameters that the conventions have as attributes, by the type of their values there."""
+_PORTS = {"http": 80, "https": 443}
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 RESULT = "gen_ai.evaluation.result"
+STATUS = "failproof_es.status"
+CARRIED_OVER = "carried over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,7 @@ class TelemetryOf:
     content: bool = False
     """Whether prompts, answers and reasons are told: off unless somebody asks for them."""
     _run: RunStarted | None = None
+    _origin: Origin = "asked"
     _providers: dict[str, str] = field(default_factory=dict)
     _under_way: dict[UUID, _UnderWay] = field(default_factory=dict)
 
@@ -119,6 +126,8 @@ class TelemetryOf:
                 self._run = event
                 snapshots = (*event.models, *event.judges)
                 self._providers = {each.key: each.provider for each in snapshots}
+            case RunImported():
+                self._origin = "imported"
             case RunCompleted() | RunFailed():
                 yield from self._run_span(event)
             case EvaluationEvent():
@@ -139,6 +148,7 @@ class TelemetryOf:
             attributes={
                 "failproof_es.run.id": str(started.originator_id),
                 "failproof_es.run.number": started.run_number,
+                "failproof_es.origin": self._origin,
                 "failproof_es.run.status": "failed" if type(event) is RunFailed else "completed",
                 "failproof_es.dialect": started.dialect,
                 "failproof_es.configuration.sha256": started.configuration_digest,
@@ -197,13 +207,7 @@ class TelemetryOf:
             "failproof_es.attempt": sent.attempt,
             "failproof_es.request.sha256": sent.body_sha256,
         }
-        with suppress(ValueError):  # what is no address is not told as one
-            if host := urlsplit(sent.endpoint).hostname:
-                attributes["server.address"] = host
-        with_numbers = {name: sent.parameters.get(name) for name in _PARAMETERS}
-        for name, value in with_numbers.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                attributes[f"gen_ai.request.{name}"] = value
+        attributes |= _asked_where(sent.endpoint) | _asked_how(sent.parameters)
         error: str | None = None
         if came is not None:
             attributes |= _answered(came)
@@ -247,12 +251,13 @@ class TelemetryOf:
                         "gen_ai.evaluation.score.label": label,
                     }
                 )
-        elif isinstance(event, EvaluationAbandoned):
+        elif isinstance(event, EvaluationAbandoned) and not left_to_people(event):
             found = [{"gen_ai.evaluation.name": "passed", "error.type": event.kind}]
         for attributes in found:
             if self.content and not isinstance(event, CarriedOver):
                 attributes["gen_ai.evaluation.explanation"] = event.reason
             attributes["failproof_es.evaluation.id"] = str(event.originator_id)
+            attributes["failproof_es.origin"] = self._origin
             yield EvaluationResult(
                 _trace(event.run_id),
                 state.answered_by or _span(event.originator_id),
@@ -269,13 +274,18 @@ class TelemetryOf:
             "failproof_es.model.key": event.model_key,
             "failproof_es.repetition": event.repetition,
             "failproof_es.requests": state.requests,
-            "failproof_es.status": "scored",
+            "failproof_es.origin": self._origin,
+            STATUS: "scored",
         }
+        error: str | None = None
         if isinstance(event, EvaluationAbandoned):
-            attributes["failproof_es.status"] = "abandoned"
-            attributes["error.type"] = event.kind
+            attributes[STATUS] = "abandoned"
+            if left_to_people(event):
+                attributes["failproof_es.awaiting_review"] = True
+            else:
+                error = attributes["error.type"] = event.kind
         elif isinstance(event, CarriedOver):
-            attributes["failproof_es.status"] = "carried over"
+            attributes[STATUS] = CARRIED_OVER
             attributes["failproof_es.source.run.id"] = str(event.source_run_id)
         return Span(
             name=f"evaluate {event.model_key}",
@@ -286,35 +296,70 @@ class TelemetryOf:
             start=_nanoseconds(state.began),
             end=_nanoseconds(event.timestamp),
             attributes=attributes,
-            error=event.kind if isinstance(event, EvaluationAbandoned) else None,
+            error=error,
         )
 
 
+def _asked_where(endpoint: str) -> dict[str, Value]:
+    """The server's address and port; nothing where the endpoint is no address."""
+    with suppress(ValueError):
+        where = urlsplit(endpoint)
+        port = where.port or _PORTS.get(where.scheme)
+        if where.hostname and port:
+            return {"server.address": where.hostname, "server.port": port}
+    return {}
+
+
+def _asked_how(parameters: Mapping[str, Any]) -> dict[str, Value]:
+    """The parameters that the conventions name, each of the type that it has there."""
+    told: dict[str, Value] = {}
+    for name, value in parameters.items():
+        if isinstance(value, bool):
+            continue
+        if name in _WHOLE and isinstance(value, int):
+            told[f"gen_ai.request.{name}"] = value
+        elif name in _FRACTIONS and isinstance(value, int | float):
+            with suppress(OverflowError):
+                told[f"gen_ai.request.{name}"] = float(value)
+    return told
+
+
 def _answered(event: ResponseReceived) -> dict[str, Value]:
+    usage, first = event.usage, event.first_token_ms
     told: dict[str, Value | None] = {
+        "gen_ai.request.stream": None if first is None else True,
         "gen_ai.response.model": event.model,
         "gen_ai.response.finish_reasons": None
         if event.finish_reason is None
         else [event.finish_reason],
-        "gen_ai.usage.input_tokens": event.usage.input_tokens,
-        "gen_ai.usage.output_tokens": event.usage.output_tokens,
-        "gen_ai.usage.cache_read.input_tokens": event.usage.cached_input_tokens,
+        "gen_ai.response.time_to_first_chunk": None if first is None else first / 1000,
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_input_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
         "http.response.status_code": event.status,
         "failproof_es.latency_ms": event.latency_ms,
-        "failproof_es.first_token_ms": event.first_token_ms,
         "failproof_es.provider.request_id": event.provider_request_id,
     }
     return {name: value for name, value in told.items() if value is not None}
 
 
 def _output(event: ResponseReceived) -> str:
-    text = event.text.encode(errors="backslashreplace").decode()
+    """The answer as the conventions have it: what was said, a refusal, the calls of tools."""
+    texts = [text for text in (event.text, event.refusal) if text]
     said = {
         "role": "assistant",
-        "parts": [{"type": "text", "content": text}],
+        "parts": [
+            *({"type": "text", "content": text} for text in texts),
+            *(
+                {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+                for call in event.tool_calls
+            ),
+        ],
         "finish_reason": event.finish_reason or "unknown",
     }
-    return orjson.dumps([said]).decode()
+    return json.dumps([said])  # a surrogate without its other half is an escape
 
 
 def _trace(run_id: UUID | None) -> int:

@@ -17,6 +17,7 @@ import duckdb
 import jsonschema
 import orjson
 import pytest
+from lxml import etree
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from ruamel.yaml import YAML
 
@@ -117,6 +118,7 @@ def test_junit_is_the_one_of_results(recorded: Recorded) -> None:
     exported = recorded.export("junit").only("*.xml").read_bytes()
     invoke(recorded.url, "results", 1, "--junit", "j.xml", cwd=recorded.folder)
     assert exported == (recorded.folder / "j.xml").read_bytes()
+    etree.XMLSchema(file=str(SCHEMAS / "junit-10.xsd")).assertValid(etree.fromstring(exported))
     suite = ET.fromstring(exported).findall("testsuite")[0]
     assert suite.get("tests") == str(CASES) and suite.get("errors") == "1"
 
@@ -181,6 +183,9 @@ def test_an_inspect_log_is_valid_by_the_schema_of_inspect(recorded: Recorded) ->
     first, second = log["samples"][:2]
     assert first["output"]["choices"][0]["message"]["content"].endswith(HOSTILE)
     assert first["scores"]["passed"]["value"] == "I" and "error" in second
+    named = [f"gen/=case-{n}" for n in range(CASES)]
+    assert log["eval"]["dataset"]["sample_ids"] == named  # Inspect reads no other sample
+    assert sorted(each["id"] for each in log["samples"]) == sorted(named)
     metric = log["results"]["scores"][0]["metrics"]["mean"]["value"]
     shown = invoke(recorded.url, "show", 1, "--json", cwd=recorded.folder)
     assert metric == orjson.loads(shown.stdout)["accuracy"]["by_case"]
@@ -205,6 +210,24 @@ def test_every_eval_ever_is_valid_and_names_its_samples_by_their_digest(
     assert rows[0]["sample_hash"] == hashlib.sha256(hashed.encode()).hexdigest()
     assert len(rows[0]["metadata"]["leaves_sha256"]) == 64
     assert exported.left_out["evaluations without a score"] == 1
+    given = exported.only("*[0-9a-f].json")
+    again = invoke(recorded.url, "import", "every-eval-ever", given, "--json", cwd=recorded.folder)
+    told = orjson.loads(again.stdout)
+    assert told["answers"] % (CASES - 1) == 0 and told["source_sha256"]
+    assert aggregate["evaluation_id"].startswith(f"acceptance-{given.stem.replace('-', '')[:12]}/")
+
+
+def test_files_before_a_failure_are_on_record(recorded: Recorded, tmp_path: Path) -> None:
+    ours = tmp_path / "data/acceptance/openai/mock"
+    ours.mkdir(parents=True)
+    exported = recorded.export("every-eval-ever")
+    (ours / exported.only("*[0-9a-f].json").name).mkdir()  # in the way of the second file
+    options = ("--shape", "every-eval-ever", "-o", tmp_path)
+    done = invoke(recorded.url, "export", 1, *options, cwd=recorded.folder)
+    assert done.exit_code == 2 and "cannot be written" in done.stderr
+    (samples,) = tmp_path.rglob("*_samples.jsonl")
+    trail = invoke(recorded.url, "audit", 1, "--json", cwd=recorded.folder)
+    assert hashlib.sha256(samples.read_bytes()).hexdigest() in trail.stdout
 
 
 def test_sarif_is_valid_and_says_where_a_case_stands(recorded: Recorded) -> None:
@@ -214,7 +237,7 @@ def test_sarif_is_valid_and_says_where_a_case_stands(recorded: Recorded) -> None
     (run,) = log["runs"]
     (found,) = run["results"]
     place = found["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"].endswith("suite.jsonl")
+    assert place["artifactLocation"]["uri"] == "suite.jsonl"  # from the folder of the export
     assert place["region"]["startLine"] == 1
     assert found["ruleId"] == run["tool"]["driver"]["rules"][0]["id"] == "gen/unrated"
     assert exported.left_out["evaluations that passed"] == CASES - 2
@@ -261,6 +284,26 @@ def test_telemetry_in_a_file_is_what_a_collector_gets(recorded: Recorded) -> Non
     assert "Case 2" not in str(kept.spans)  # prompts and answers are told if asked for alone
     assert attributes(requests[0])["gen_ai.request.model"] == "mock"
     assert ExportTraceServiceRequest.FromString(b"") == ExportTraceServiceRequest()
+
+
+def test_a_collector_is_taken_at_its_word(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with collector(rejects=1) as partial:
+        told = recorded.export("otel", "--with", f"endpoint={partial.url}").left_out
+    assert 1 <= told["spans and events at the collector"] <= partial.requests
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=s3cret")
+    for status, said in ((307, "HTTP 307"), (400, "HTTP 400"), (401, "HTTP 401")):
+        with (
+            collector() as elsewhere,
+            collector(refusals=99, status=status, location=f"{elsewhere.url}/v1/traces") as kept,
+        ):
+            done = invoke(
+                recorded.url, "export", 1, "--shape", "otel", "-o", tmp_path / "none",
+                "--with", f"endpoint={kept.url}", cwd=recorded.folder,
+            )  # fmt: skip
+        assert done.exit_code == 2 and said in done.stderr and "s3cret" not in done.output
+        assert not elsewhere.requests and not list((tmp_path / "none").glob("*"))
 
 
 def test_every_file_is_on_record_with_its_digest(recorded: Recorded) -> None:

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.events import RequestSent
+from failproof_es.exports.otel.endpoint import Delivery
 from failproof_es.exports.otel.follow import Following
 from failproof_es.exports.otel.telemetry import Span, Telemetry
 from failproof_es.store.store import Store
@@ -53,18 +54,18 @@ def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(
     write_configuration(tmp_path, mock_url)
     run_id, _ = started(store, tmp_path, "--quiet")
     taken: list[Telemetry] = []
-    answers = iter([False, False, True, True, True])
+    answers = iter([Delivery.AGAIN, Delivery.AGAIN, Delivery.TAKEN, Delivery.TAKEN])
     ended = threading.Event()
     ended.set()
 
-    def send(batch: list[Telemetry]) -> bool:
-        if taken_now := next(answers):
+    def send(batch: list[Telemetry]) -> Delivery:
+        if (delivery := next(answers)) is Delivery.TAKEN:
             taken.extend(batch)
-        return taken_now
+        return delivery
 
     with store.connect() as connection:
         assert Following(run_id, send, ended, left_s=5).follow(connection)
-        refused = Following(run_id, lambda _: False, ended, left_s=0)
+        refused = Following(run_id, lambda _: Delivery.AGAIN, ended, left_s=0)
         assert not refused.follow(connection)
         (requests,) = connection.execute(
             "SELECT count(*) FROM failproof.stored_events WHERE run_id = %s AND topic = %s",
@@ -72,6 +73,43 @@ def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(
         ).fetchone() or (0,)
     spans = [each for each in taken if isinstance(each, Span)]
     assert len(spans) == len({each.span_id for each in spans}) == requests + 3 + 1
+
+
+def test_one_that_the_collector_never_takes_is_left_out_and_counted(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url)
+    run_id, _ = started(store, tmp_path, "--quiet")
+    taken: list[Telemetry] = []
+    ended = threading.Event()
+    ended.set()
+
+    def send(batch: list[Telemetry]) -> Delivery:
+        if any(isinstance(each, Span) and each.name.startswith("run ") for each in batch):
+            return Delivery.REFUSED
+        taken.extend(batch)
+        return Delivery.TAKEN
+
+    following = Following(run_id, send, ended, left_s=5)
+    with store.connect() as connection:
+        assert following.follow(connection)
+        refuses_everything = Following(run_id, lambda _: Delivery.REFUSED, ended, left_s=0.3)
+        assert not refuses_everything.follow(connection)
+    assert following.refused == 1 and len(taken) == 3 * (2 + 2)
+    assert refuses_everything.refused == 8  # the rest waits until it is over
+
+
+def test_what_a_collector_rejects_is_told_after_the_run(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=s3cret")
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+    with collector(rejects=1) as kept:
+        _, said = started(store, tmp_path, "--otlp", kept.url)
+    assert "it rejected" in said and "over the\\x1b quota" in said
+    assert {each["api-key"] for each in kept.headers} == {"s3cret"} and "s3cret" not in said
 
 
 def test_bad_arguments_are_refused_before_anything_is_sent(store: Store, tmp_path: Path) -> None:

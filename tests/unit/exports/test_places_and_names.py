@@ -35,6 +35,18 @@ def test_the_line_of_a_case_is_found_in_every_format(
     assert SuitePlaces([recorded]).of("ab") == Place(recorded.path, line)
 
 
+def test_the_address_of_a_file_is_relative_below_the_current_folder_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, uri in (
+        (str(Path.cwd() / "a b/s.jsonl"), "a%20b/s.jsonl"),
+        ("a:b.jsonl", "a%3Ab.jsonl"),
+        ("/elsewhere/é.jsonl", "file:///elsewhere/%C3%A9.jsonl"),
+    ):
+        assert Place(path, 1).uri == uri
+
+
 def test_a_changed_file_has_no_lines_and_two_files_with_one_id_no_place(tmp_path: Path) -> None:
     first = suite(tmp_path / "a", '{"id": "x"}\n{"id": "y"}\n')
     second = suite(tmp_path / "b", '{"id": "x"}\n')

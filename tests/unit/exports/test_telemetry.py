@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 import pytest
 
-from failproof_es.events import Event
+from failproof_es.core.evaluation import AWAITING_REVIEW
+from failproof_es.events import Event, RequestSent, ResponseReceived, ToolCall, Usage
 from failproof_es.exports.otel.endpoint import require_endpoint
 from failproof_es.exports.otel.telemetry import (
     EvaluationResult,
@@ -71,6 +73,46 @@ def test_content_is_told_to_who_asks_for_it_alone() -> None:
     assert "the secret" not in str(told(events))
     assert "the secret" in str(told(events, content=True))
     assert told(events) == told(events)
+
+
+def test_a_request_is_told_as_the_conventions_have_it() -> None:
+    sent, answered = History().sent().answered("").events[-2:]
+    assert isinstance(sent, RequestSent) and isinstance(answered, ResponseReceived)
+    asked = {"temperature": 0, "top_k": 4, "seed": 7, "max_tokens": 9, "top_p": True, "x": 10**400}
+    changed = (
+        sent.model_copy(update={"endpoint": "https://api.example/v1", "parameters": asked}),
+        answered.model_copy(
+            update={
+                "first_token_ms": 250.0,
+                "refusal": "\ud800 no",
+                "tool_calls": (ToolCall(id="1", name="look", arguments="{}"),),
+                "usage": Usage(input_tokens=9, reasoning_tokens=2, cache_write_tokens=3),
+            }
+        ),
+    )
+    rest = History().sent().answered().classified().scored().events[-2:]
+    request, _ = spans(told([*changed, *rest], content=True))
+    had = request.attributes
+    assert (had["server.address"], had["server.port"]) == ("api.example", 443)
+    assert str(had["gen_ai.request.temperature"]) == "0.0" and had["gen_ai.request.seed"] == 7
+    assert str(had["gen_ai.request.top_k"]) == "4.0" and "gen_ai.request.top_p" not in had
+    assert had["gen_ai.request.stream"] is True
+    assert had["gen_ai.response.time_to_first_chunk"] == 0.25
+    assert had["gen_ai.usage.reasoning.output_tokens"] == 2
+    assert had["gen_ai.usage.cache_creation.input_tokens"] == 3
+    ((message),) = json.loads(str(had["gen_ai.output.messages"]))
+    refused, called = message["parts"]
+    assert refused == {"type": "text", "content": "\ud800 no"}
+    assert (called["type"], called["name"]) == ("tool_call", "look")
+
+
+def test_what_waits_for_people_is_no_error() -> None:
+    history = History().sent().answered().classified().abandoned(kind=AWAITING_REVIEW)
+    found = told(history.events)
+    *_, evaluation = spans(found)
+    assert evaluation.error is None and "error.type" not in evaluation.attributes
+    assert evaluation.attributes["failproof_es.awaiting_review"] is True
+    assert not [each for each in found if isinstance(each, EvaluationResult)]
 
 
 def test_an_evaluation_that_has_ended_is_not_kept() -> None:

@@ -1,0 +1,100 @@
+"""HTTP to a collector, for OpenTelemetry's exporters: what it answers is taken at its word.
+
+Those exporters read no body of a success, and newer ones take a redirection for one. Here a
+redirection is an error, which follows nowhere with what stands in the headers, and what a collector
+says that it rejected is counted (`partial_success` of OTLP). Of an answer so much is read, and no
+more.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import requests
+from google.protobuf.json_format import Parse, ParseError
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from failproof_es.support.untrusted_text import one_line, shortened
+
+_MOST_BYTES = 65_536
+_LONGEST = 200
+
+
+class CollectorSession(requests.Session):
+    """Remembers what came of the last request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.headers["Accept-Encoding"] = "identity"
+        self.status: int | None = None
+        """Of its answer; `None` where there was none."""
+        self.why = ""
+        """Why it was not taken, or what the collector said of what it rejected. One line."""
+        self.rejected = 0
+        """How much of it the collector rejected, as it says, though it answered with a success."""
+
+    def request(self, method: Any, url: Any, **more: Any) -> requests.Response:  # type: ignore[override]
+        """Send it. Raises `RequestException` where no answer came, and for a redirection."""
+        self.status, self.why, self.rejected = None, "", 0
+        try:
+            with super().request(
+                method, url, **{**more, "allow_redirects": False, "stream": True}
+            ) as came:
+                answer = _bounded(came)
+        except Exception as error:
+            self.why = _line(_reason(error))
+            raise
+        self.status = answer.status_code
+        if answer.ok and answer.status_code < 300:
+            self._read(str(url), answer)
+            return answer
+        self.why = f"HTTP {answer.status_code} {_line(answer.reason)}".rstrip()
+        if answer.status_code < 400:
+            self.why += ": it is at another address"
+            raise requests.RequestException(self.why)
+        return answer
+
+    def _read(self, url: str, answer: requests.Response) -> None:
+        of_logs = url.endswith("/v1/logs")
+        told = ExportLogsServiceResponse() if of_logs else ExportTraceServiceResponse()
+        try:
+            if "json" in answer.headers.get("content-type", ""):
+                Parse(answer.content, told, ignore_unknown_fields=True)
+            else:
+                told.ParseFromString(answer.content)
+        except (DecodeError, ParseError, ValueError):
+            return  # it took it, and says something else
+        partial = told.partial_success
+        rejected = partial.rejected_log_records if of_logs else partial.rejected_spans
+        self.rejected = max(rejected, 0)
+        self.why = _line(partial.error_message)
+
+
+def _bounded(came: requests.Response) -> requests.Response:
+    """The answer with the beginning of its body."""
+    answer = requests.Response()
+    answer.status_code, answer.reason = came.status_code, came.reason or ""
+    answer.headers, answer.url = came.headers, came.url
+    body = bytearray()
+    for piece in came.iter_content(_MOST_BYTES):
+        body += piece
+        if len(body) >= _MOST_BYTES:
+            break
+    answer.raw = BytesIO(body)
+    return answer
+
+
+def _reason(error: BaseException) -> object:
+    """What it comes of, without what may hold a header: there a key may stand."""
+    if not isinstance(error, requests.ConnectionError | requests.Timeout):
+        return f"it cannot be sent ({type(error).__name__})"
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause  # the messages around it name objects of libraries
+    return error
+
+
+def _line(text: object) -> str:
+    return shortened(one_line(text), _LONGEST)

@@ -1,0 +1,30 @@
+"""An answer's text, its refusal and its tool calls stay apart where a format holds them."""
+
+from __future__ import annotations
+
+from failproof_es.core.transcript import Reply
+from failproof_es.events import ToolCall
+from failproof_es.exports.evaluated import arguments_of
+from failproof_es.exports.every_eval_ever import _arguments
+from failproof_es.exports.inspect_log import _answer
+
+CALL = ToolCall(id=None, name="look", arguments='{"at": 1, "in": "x"}')
+BROKEN = ToolCall(id="7", name="look", arguments="{")
+LIST = ToolCall(id="8", name="look", arguments="[1]")
+
+
+def test_arguments_are_an_object_or_what_was_written() -> None:
+    assert arguments_of(CALL) == {"at": 1, "in": "x"}
+    assert arguments_of(BROKEN) is None and arguments_of(LIST) is None
+    assert _arguments(CALL) == {"at": "1", "in": "x"}
+    assert _arguments(BROKEN) == {"": "{"}
+
+
+def test_inspect_gets_calls_and_a_refusal_as_what_they_are() -> None:
+    said = _answer(Reply(0, "text", "tool_calls", tool_calls=(CALL, BROKEN)), "m")
+    first, second = said["tool_calls"]
+    assert said["content"] == "text" and first["id"] == "call-1" and first["function"] == "look"
+    assert second["arguments"] == {} and "{" in second["parse_error"]
+    declined = _answer(Reply(0, "", "stop", refusal="no"), "m")
+    assert declined["content"] == [{"type": "text", "text": "no", "refusal": True}]
+    assert _answer(Reply(0, "cut", "length"), "m")["content"] == "cut"
