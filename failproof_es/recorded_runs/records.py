@@ -31,16 +31,17 @@ class Remainder:
 
     _found: dict[tuple[str, str], Unmapped] = field(default_factory=dict)
 
-    def add(self, what: str, why: str, where: str) -> None:
-        """Something more that does not map. Beyond `MOST_KINDS` it is only counted."""
+    def add(self, what: str, why: str, where: str, count: int = 1) -> None:
+        """Something more that does not map, `count` times. Beyond `MOST_KINDS` kinds it is only
+        counted."""
         what, why, where = shortened(what, LONGEST), shortened(why, LONGEST), where[:LONGEST]
         if len(self._found) >= MOST_KINDS and (what, why) not in self._found:
             what, why = "other parts", f"more than {MOST_KINDS} kinds do not map"
         known = self._found.get((what, why))
         if known is None:
-            self._found[what, why] = Unmapped(what=what, why=why, first=where)
+            self._found[what, why] = Unmapped(what=what, why=why, first=where, count=count)
         else:
-            self._found[what, why] = known.model_copy(update={"count": known.count + 1})
+            self._found[what, why] = known.model_copy(update={"count": known.count + count})
 
     def all(self) -> tuple[Unmapped, ...]:
         """All of it, in the order in which it was found first."""
