@@ -211,8 +211,6 @@ def _multiple_choice(
         letter = given
     elif isinstance(given, str) and options.count(given) == 1:
         letter = _LETTERS[options.index(given)]
-    elif isinstance(given, str) and given in map(str, range(len(options))):
-        letter = _LETTERS[int(given)]
     else:
         said = "the expected answer is not the letter, the number from 0 or the text of one choice"
         raise Unusable(said, role="expected")

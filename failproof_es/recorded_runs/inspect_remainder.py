@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from failproof_es.recorded_runs.json_values import Json, list_of, object_of, text_of
+from failproof_es.recorded_runs.json_values import Json, list_of, object_of, text_of, unread
 from failproof_es.recorded_runs.plain import count_of, plain_text
-from failproof_es.recorded_runs.records import Remainder
+from failproof_es.recorded_runs.records import NO_PLACE, Remainder
 
 _STEPS = "the conversation is kept, not the steps of the program around it"
 _LEFT_OUT = {
@@ -30,8 +28,7 @@ _READ_OF_SAMPLE = frozenset(
 )
 _READ_OF_HEADER = frozenset({"version", "status", "eval", "plan", "results", "stats", "error"})
 _LISTED_OF_EVAL = ("task_args", "task_attribs", "solver_args", "tags", "metadata")
-_NO_PLACE = "an imported answer has no place for it"
-_NOTHING: tuple[Any, ...] = (None, False, "", [], {})
+_OF_THE_RUN = "an imported run has no place for it"
 
 
 def list_header(header: Json, remainder: Remainder) -> None:
@@ -44,15 +41,14 @@ def list_header(header: Json, remainder: Remainder) -> None:
         )
     spec = object_of(header.get("eval"))
     for name in _LISTED_OF_EVAL:
-        if spec.get(name) not in _NOTHING:
-            remainder.add(f"{name} of the run", "an imported run has no place for it", "eval")
+        if spec.get(name):
+            remainder.add(f"{name} of the run", _OF_THE_RUN, "eval")
     for role, model in object_of(spec.get("model_roles")).items():
         name = text_of(object_of(model).get("model"), remainder, "eval.model_roles") or "unknown"
         said = "only answers of the model that is evaluated are imported"
         remainder.add(f"the model {name} in the role {role}", said, "eval.model_roles")
-    for name, value in header.items():
-        if name not in _READ_OF_HEADER and value not in _NOTHING:
-            remainder.add(f"{name} of the log", "an imported run has no place for it", name)
+    for name in unread(header, _READ_OF_HEADER):
+        remainder.add(f"{plain_text(name, remainder, name)} of the log", _OF_THE_RUN, name)
     status = header.get("status")
     if status != "success":
         said = f"Inspect ended it with the status {status}"
@@ -64,9 +60,8 @@ def list_sample(sample: Json, left_out: Json, remainder: Remainder, place: str) 
     for what, count in left_out.items():
         if count and what in _LEFT_OUT:
             remainder.add(f"{what} of a sample", _LEFT_OUT[what], place)
-    for name, value in sample.items():
-        if name not in _READ_OF_SAMPLE and value not in _NOTHING:
-            remainder.add(f"{plain_text(name, remainder, place)} of a sample", _NO_PLACE, place)
+    for name in unread(sample, _READ_OF_SAMPLE):
+        remainder.add(f"{plain_text(name, remainder, place)} of a sample", NO_PLACE, place)
 
 
 class Planned:

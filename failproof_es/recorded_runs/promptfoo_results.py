@@ -18,10 +18,18 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.events import ImportedError, ImportedReply, Usage
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.json_files import load_json
-from failproof_es.recorded_runs.json_values import Json, list_of, object_of, text_of, written
+from failproof_es.recorded_runs.json_values import (
+    Json,
+    list_of,
+    object_of,
+    text_of,
+    unread,
+    written,
+)
 from failproof_es.recorded_runs.plain import count_of, digest_of, plain_text, plain_value
 from failproof_es.recorded_runs.promptfoo_assertions import checks_of, is_transformed
 from failproof_es.recorded_runs.records import (
+    NO_PLACE,
     SOURCE_ERROR,
     RecordedAnswer,
     RecordedRun,
@@ -103,10 +111,8 @@ def read_promptfoo_results(path: Path) -> RecordedRun:
 
 
 def _list_others(what: str, found: Json, remainder: Remainder, place: str) -> None:
-    for name, value in found.items():
-        if name not in _READ[what] and value not in (None, "", False, [], {}):
-            said = "an imported answer has no place for it"
-            remainder.add(f"`{plain_text(name, remainder, place)}` of a {what}", said, place)
+    for name in unread(found, _READ[what]):
+        remainder.add(f"`{plain_text(name, remainder, place)}` of a {what}", NO_PLACE, place)
 
 
 def _columns(summary: Json, remainder: Remainder) -> Mapping[int, int]:

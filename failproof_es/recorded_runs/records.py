@@ -21,6 +21,8 @@ MOST_KINDS = 500
 """So many kinds of what does not map are told one by one."""
 LONGEST = 300
 """So many characters of each are told."""
+NO_PLACE = "an imported answer has no place for it"
+"""Why a field of a source is not kept, where there is no other reason."""
 SOURCE_ERROR = "source_error"
 """The kind of error of an answer that the source itself calls an error."""
 

@@ -41,6 +41,8 @@ def test_every_sample_and_epoch_is_an_answer_in_the_order_of_the_log() -> None:
         1 / 3
     )
     assert unmapped(run) == {
+        "the solver generate": 1,
+        "reductions of the log": 1,
         "events of a sample": 6,
         "an explanation that repeats the reply": 6,
     }
