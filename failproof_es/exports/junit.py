@@ -27,6 +27,7 @@ from failproof_es.exports.exporter import (
     ExportedFile,
     LeftOut,
     Pieces,
+    origin_of,
     outcomes,
     refuse_settings,
 )
@@ -70,7 +71,7 @@ def junit(
 
     `pieces` counts the test cases; `left_out` is told which answers are shown in part.
     """
-    names = [f"run {run.started.run_number} {run.started.name}" for run in runs]
+    names = [f"run {run.started.run_number} {run.started.name}{_imported(run)}" for run in runs]
     name = quoteattr(_attribute(", ".join(names)))
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={name}>\n'.encode()
     for run in runs:
@@ -98,6 +99,11 @@ def junit(
                     gates.add(_gate(*gate))
                 yield from gates.pieces()
     yield b"</testsuites>\n"
+
+
+def _imported(run: RecordedRun) -> str:
+    """That another tool asked, where it did: no reader may take it for a run of this program."""
+    return "" if run.run.imported is None else f" ({run.run.imported_from})"
 
 
 def _spool() -> SpooledTemporaryFile[bytes]:
@@ -137,6 +143,7 @@ class _Suite:
             ("run_id", started.originator_id),
             ("configuration_digest", started.configuration_digest),
             ("code_version", started.code_version),
+            ("origin", self.run.run.imported_from or origin_of(self.run)),
         ):
             value = quoteattr(_attribute(str(said)))
             yield f'    <property name="{name}" value={value} />\n'.encode()

@@ -29,9 +29,11 @@ from failproof_es.events import (
     ResponseReceived,
     RunCompleted,
     RunFailed,
+    RunImported,
     RunStarted,
     Scored,
 )
+from failproof_es.exports.exporter import Origin
 
 Value = str | int | float | bool | list[str]
 _PROVIDERS = {
@@ -109,6 +111,7 @@ class TelemetryOf:
     content: bool = False
     """Whether prompts, answers and reasons are told: off unless somebody asks for them."""
     _run: RunStarted | None = None
+    _origin: Origin = "asked"
     _providers: dict[str, str] = field(default_factory=dict)
     _under_way: dict[UUID, _UnderWay] = field(default_factory=dict)
 
@@ -119,6 +122,8 @@ class TelemetryOf:
                 self._run = event
                 snapshots = (*event.models, *event.judges)
                 self._providers = {each.key: each.provider for each in snapshots}
+            case RunImported():
+                self._origin = "imported"
             case RunCompleted() | RunFailed():
                 yield from self._run_span(event)
             case EvaluationEvent():
@@ -139,6 +144,7 @@ class TelemetryOf:
             attributes={
                 "failproof_es.run.id": str(started.originator_id),
                 "failproof_es.run.number": started.run_number,
+                "failproof_es.origin": self._origin,
                 "failproof_es.run.status": "failed" if type(event) is RunFailed else "completed",
                 "failproof_es.dialect": started.dialect,
                 "failproof_es.configuration.sha256": started.configuration_digest,
@@ -253,6 +259,7 @@ class TelemetryOf:
             if self.content and not isinstance(event, CarriedOver):
                 attributes["gen_ai.evaluation.explanation"] = event.reason
             attributes["failproof_es.evaluation.id"] = str(event.originator_id)
+            attributes["failproof_es.origin"] = self._origin
             yield EvaluationResult(
                 _trace(event.run_id),
                 state.answered_by or _span(event.originator_id),
@@ -269,6 +276,7 @@ class TelemetryOf:
             "failproof_es.model.key": event.model_key,
             "failproof_es.repetition": event.repetition,
             "failproof_es.requests": state.requests,
+            "failproof_es.origin": self._origin,
             "failproof_es.status": "scored",
         }
         if isinstance(event, EvaluationAbandoned):
