@@ -84,6 +84,8 @@ class _Rendered:
 
     def value_of(self, assertion: Any) -> str | None:
         """What promptfoo says that its value was."""
+        if not isinstance(assertion, Mapping):
+            return None
         return next((value for found, value in self._said if found == assertion), None)
 
     def fill(self, text: str) -> str:
