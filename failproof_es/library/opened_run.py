@@ -156,7 +156,14 @@ class OpenedRun:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<run {self.number} {one_line(self.name)}: {self.status}>"
+        return f"<{one_line(self._told)}>"
+
+    @property
+    def _told(self) -> str:
+        """Which run it is, how it stands, and whether another tool asked."""
+        imported = self.recorded.run.imported_from
+        origin = "" if imported is None else f", {imported}"
+        return f"run {self.number} {self.name}: {self.status}{origin}"
 
     def _repr_html_(self) -> str:
         """The run as a table: a row for each model and suite. Every text is escaped."""
@@ -171,7 +178,7 @@ class OpenedRun:
             + "</tr>"
             for row in rows
         )
-        said = _text(f"run {self.number} {self.name}: {self.status}")
+        said = _text(self._told)
         return (
             f"<table><caption>{said}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table>"

@@ -6,16 +6,19 @@ decide alike here, or where all of them need not hold, there is no check at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from failproof_es.dialects.reply_checks import pattern_problem
 from failproof_es.importers.promptfoo.assertions import CODE, Expected, add
 from failproof_es.importers.promptfoo.documents import is_reference
 from failproof_es.importers.promptfoo.templates import fill
-from failproof_es.recorded_runs.assertions import as_checks, unusable
+from failproof_es.importers.protocol import Check
 from failproof_es.recorded_runs.json_values import Json, list_of, object_of
 from failproof_es.recorded_runs.records import Remainder
 
+_KINDS = {"begins": "starts_with", "ends": "ends_with"}
+"""Where the dialect `checks` has another word for a check's kind."""
 _VALUE = "renderedAssertionValue"
 _NOT_READ = "its value is in a file that is not read"
 
@@ -45,14 +48,14 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
     if expected.criteria or expected.refused:
         said = "a judge decides it: the source's verdict is kept as its own"
         remainder.add("an assertion for a judge", said, place)
-    if problem := unusable(expected.checks):
+    if problem := _unusable(expected.checks):
         remainder.add("an assertion's expression", problem, place)
     others = _other_rules(test)
     for name, why in others.items():
         remainder.add(f"`{name}` of a test", why, place)
     left_out = expected.undecided or expected.criteria or expected.refused
     decides = not (left_out or problem or others or is_transformed(test))
-    return as_checks(expected.checks) if decides else []
+    return _as_checks(expected.checks) if decides else []
 
 
 def _other_rules(test: Json) -> dict[str, str]:
@@ -91,3 +94,26 @@ class _Rendered:
     def fill(self, text: str) -> str:
         """The text with the variables. Raises `ValueError` where that needs more than them."""
         return fill(text, self._variables)
+
+
+def _as_checks(checks: Iterable[Check]) -> list[dict[str, Any]]:
+    """The checks as they stand in a case of the dialect `checks`."""
+    return [
+        {
+            "kind": _KINDS.get(each.kind, each.kind),
+            "values": list(each.texts),
+            **({"ignore_case": True} if each.ignore_case else {}),
+            **({"negate": True} if each.negated else {}),
+        }
+        for each in checks
+    ]
+
+
+def _unusable(checks: Iterable[Check]) -> str | None:
+    """Why one of these is no check here; `None` where all are."""
+    for each in checks:
+        if each.kind == "regex":
+            for text in each.texts:
+                if problem := pattern_problem(text):
+                    return problem
+    return None

@@ -54,6 +54,8 @@ class ChartsPage(PageModel):
 
     run_number: int
     name: str
+    imported: str | None
+    """Of which tool the answers are; `None` for a run whose requests are this program's own."""
     planned_of_a_model: int
     overall: tuple[RateOf, ...]
     suites: tuple[RateOf, ...]
@@ -87,6 +89,7 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
         as_of=asked.standing,
         run_number=started.run_number,
         name=started.name,
+        imported=run.imported_from,
         planned_of_a_model=summary.planned // max(len(summary.models), 1),
         overall=tuple(
             RateOf(

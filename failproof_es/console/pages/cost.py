@@ -44,6 +44,8 @@ class RunCostPage(PageModel):
     run_number: int
     name: str
     status: str
+    imported: str | None
+    """Of which tool the answers are; `None` for a run whose requests are this program's own."""
     total: Spending
     answers: int
     of_ceiling: str | None
@@ -72,6 +74,7 @@ def read_cost(asked: Asked[Query]) -> RunCostPage:
         run_number=run.started.run_number,
         name=run.started.name,
         status=run.status,
+        imported=run.imported_from,
         total=spending_of(summary),
         answers=spent.answers,
         of_ceiling=None
