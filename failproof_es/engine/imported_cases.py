@@ -30,6 +30,7 @@ from failproof_es.importers.suites import CASES, DIALECTS, JUDGED, write_suites
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import atomic_write, describe_write_error
+from failproof_es.support.temporary_room import room_said
 
 CONFIGURATIONS: Mapping[str, str] = {CASES: "run.yaml", JUDGED: "judged.yaml"}
 _PIECE = 1024 * 1024
@@ -108,10 +109,11 @@ class CaseImport:
         self._require_options(options)
         prepared = Prepared(self._importer, self._source, options, Findings())
         aside = Path(self._aside.name)
-        if isinstance(self._importer, SuiteImporter):
-            self._copy(self._importer, prepared, models, aside)
-        else:
-            self._map(prepared, models, aside)
+        with room_said("the suites", "the source"):
+            if isinstance(self._importer, SuiteImporter):
+                self._copy(self._importer, prepared, models, aside)
+            else:
+                self._map(prepared, models, aside)
         self._source.require_unchanged()
         for staged in sorted(each for each in aside.rglob("*") if each.is_file()):
             at = self._output / staged.relative_to(aside)

@@ -8,17 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from failproof_es.dialects.kit.json_lines import Defect, parse_object
+from failproof_es.importers.arrow_rows import read_arrow, read_parquet
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
 from failproof_es.importers.records import ColumnMap, Unusable, case_of, mapping_of
-from failproof_es.importers.rows import (
-    Rows,
-    read_arrow,
-    read_csv,
-    read_json,
-    read_json_lines,
-    read_parquet,
-)
-from failproof_es.importers.source import OutsideSource, Source
+from failproof_es.importers.rows import Rows, read_csv, read_json, read_json_lines
+from failproof_es.importers.source import MAX_FILES, OutsideSource, Source
 from failproof_es.problems import InvalidInput, Problem
 
 Reader = Callable[[Source, Path], Rows]
@@ -31,7 +25,8 @@ READERS: Mapping[str, Reader] = {
     ".parquet": read_parquet,
     ".arrow": read_arrow,
 }
-_SHARD = re.compile(r"^(?P<split>.+?)-\d{5}-of-\d{5}$")
+_SHARD = re.compile(r"^(?P<split>.+?)-\d{5}-of-(?P<of>\d{5})$")
+_MOST_MISSING = 100
 _NOT_MAPPED = "the column is not mapped"
 _PROGRAMS = (".py", ".ipynb", ".js", ".ts")
 
@@ -67,14 +62,14 @@ class RecordImporter:
                     told.add(name)
                     findings.note(Place(source.shown(path), None, name), _NOT_MAPPED)
             _remark(mapping, findings)
-            for place, record in rows.rows:
+            for place, record in rows.read(mapping.used(rows.names)):
                 number += 1
                 findings.read += 1
                 try:
                     yield case_of(record, mapping, place, number, findings)
                 except Unusable as error:
-                    field = place.field if error.field is None else error.field
-                    at = place._replace(field=field)
+                    named = error.field or mapping.columns.get(error.role or "")
+                    at = place if named is None else place._replace(field=named)
                     findings.note(at, f"the case is not written: {error}")
 
 
@@ -86,7 +81,7 @@ class HuggingFaceImporter(RecordImporter):
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
         """See `Importer.cases`."""
-        files = _split_files(source, options.split)
+        files = _split_files(source, options.split, findings)
         return self._cases(source, files, options, findings)
 
 
@@ -107,25 +102,38 @@ def _files(source: Source, suffixes: Sequence[str]) -> list[Path]:
     return files
 
 
-def _split_files(source: Source, chosen: str | None) -> list[Path]:
+def _split_files(source: Source, chosen: str | None, findings: Findings) -> list[Path]:
     """The files of one split. Raises `InvalidInput` where it is not said which one."""
     if not source.path.is_dir():
         raise InvalidInput([Problem("is no folder", source.path, remedy="name the data set's")])
     splits: dict[str, list[Path]] = {}
-    for path in source.all_files(".parquet", ".arrow"):
+    for path in _of_the_data_set(source, findings):
         splits.setdefault(_split_of(source, path), []).append(path)
     if not splits:
         said = "holds neither Arrow nor Parquet files"
         raise InvalidInput([Problem(said, source.path, remedy="name a folder of `save_to_disk`")])
-    for folder in {path.parent for files in splits.values() for path in files}:
-        _check_state(source, folder)
     if chosen is None and len(splits) == 1:
-        return next(iter(splits.values()))
+        [chosen] = splits
     if chosen in splits:
+        _require_every_shard(splits[chosen])
         return splits[chosen]
     said = "has several splits" if chosen is None else f"has no split {chosen!r}"
     known = ", ".join(splits)
     raise InvalidInput([Problem(said, source.path, remedy=f"--split NAME; there are: {known}")])
+
+
+def _of_the_data_set(source: Source, findings: Findings) -> Iterator[Path]:
+    """Its files: where `save_to_disk` says which ones they are, no others."""
+    said: dict[Path, frozenset[Path] | None] = {}
+    for path in source.all_files(".parquet", ".arrow"):
+        if path.parent not in said:
+            said[path.parent] = _said_files(source, path.parent)
+        named = said[path.parent]
+        if named is None or path.resolve() in named:
+            yield path
+        else:
+            note = "is none of the files that `state.json` names: it is not read"
+            findings.note(Place(source.shown(path)), note)
 
 
 def _split_of(source: Source, path: Path) -> str:
@@ -137,24 +145,43 @@ def _split_of(source: Source, path: Path) -> str:
     return "/".join([*parts, *([] if named == "data" else [named])]) or source.name
 
 
-def _check_state(source: Source, folder: Path) -> None:
-    """Check what `save_to_disk` says of a folder: its files are there, all of them."""
+def _require_every_shard(files: Sequence[Path]) -> None:
+    """Raises `InvalidInput` with each file that the names of the others say is missing."""
+    there = set(files)
+    wanted = {
+        path.with_name(f"{shard['split']}-{n:05}-of-{shard['of']}{path.suffix}")
+        for path in files
+        if (shard := _SHARD.match(path.stem))
+        for n in range(min(int(shard["of"]), MAX_FILES))
+    }
+    if missing := sorted(wanted - there):
+        said = "is missing: the names of the others say that it belongs to them"
+        raise InvalidInput([Problem(said, each) for each in missing[:_MOST_MISSING]])
+
+
+def _said_files(source: Source, folder: Path) -> frozenset[Path] | None:
+    """The files that `save_to_disk` says a folder holds; `None` where it says nothing.
+
+    Raises `InvalidInput` where one of them is not there.
+    """
     state = folder / "state.json"
     if not state.is_file():
-        return
+        return None
     try:
         document = parse_object(source.text(state).encode(), "file")
     except Defect as defect:
         raise InvalidInput([Problem(defect.message, state, defect.line)]) from None
     listed = document.get("_data_files")
+    found = set()
     for each in listed if isinstance(listed, list) else []:
         named = each.get("filename") if isinstance(each, dict) else None
         if not isinstance(named, str):
             raise InvalidInput([Problem("names no file", state, field="_data_files")])
         try:
-            source.within(named, folder)
+            found.add(source.within(named, folder))
         except OutsideSource as error:
             raise InvalidInput([Problem(f"{named[:100]}: {error}", state)]) from None
+    return frozenset(found)
 
 
 def _remark(mapping: ColumnMap, findings: Findings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.registry import recognise
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
 from failproof_es.importers.source import Source
-from failproof_es.problems import InvalidInput, Problems
+from failproof_es.problems import InvalidInput, Problem, Problems
+
+_IN_LIST = re.compile(r"\[\d+\]")
 
 
 class SuiteImporter:
@@ -43,8 +46,14 @@ class SuiteImporter:
         for each in problems.errors:
             shown = source.shown(each.path) if each.path is not None else str(source.path)
             findings.note(Place(shown, each.line, each.field), f"defective: {each.message}")
-        findings.read = count
+        findings.read = count + len(set(map(_record, problems.errors)))
         return dialect, list(files), count
+
+
+def _record(problem: Problem) -> tuple[Path | None, str | int | None]:
+    """The case that a defect is of: its number in a list, else its line."""
+    listed = _IN_LIST.match(problem.field or "")
+    return problem.path, listed[0] if listed else problem.line
 
 
 SUITE = SuiteImporter()

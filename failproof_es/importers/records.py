@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, cast
 
 import orjson
@@ -37,10 +40,14 @@ _FIELDS_OF_MESSAGE = frozenset({"role", "content", "id"})
 
 
 class Unusable(Exception):
-    """A record is no case. `str` says why, in words that many records may share."""
+    """A record is no case. `str` says why, in words that many records may share.
 
-    def __init__(self, reason: str, field: str | None = None) -> None:
+    `role` says for what the value that is wrong was read, or `field` where in the record it is.
+    """
+
+    def __init__(self, reason: str, *, role: str | None = None, field: str | None = None) -> None:
         super().__init__(reason)
+        self.role = role
         self.field = field
 
 
@@ -53,10 +60,16 @@ class ColumnMap:
     blocking: frozenset[str] = frozenset()
     """Fields whose content a case cannot have: a record with one is no case."""
 
+    def used(self, names: Sequence[str]) -> frozenset[str]:
+        """Those of a record's fields that are looked at."""
+        paths = self.columns.values()
+        first = (path if path in names else path.partition(".")[0] for path in paths)
+        return self.blocking.union(first)
+
     def unmapped(self, names: Sequence[str]) -> list[str]:
         """The fields of a record that nothing is made of."""
-        used = {path.partition(".")[0] for path in self.columns.values()}
-        return [each for each in names if each not in used | self.blocking]
+        used = self.used(names)
+        return [each for each in names if each not in used]
 
 
 def mapping_of(
@@ -102,12 +115,12 @@ def case_of(
     for name in mapping.blocking:
         if record.get(name):
             raise Unusable(
-                f"`{name}` has no counterpart: a case asks a model and runs nothing", name
+                f"`{name}` has no counterpart: a case asks a model and runs nothing", field=name
             )
     turns = _turns(record, mapping, place, findings)
     expected = _texts(_value(record, mapping, "expected"), "expected")
     if "expected" in mapping.columns and not any(expected):
-        raise Unusable("the expected answer is empty", mapping.columns["expected"])
+        raise Unusable("the expected answer is empty", role="expected")
     options = _choices(_value(record, mapping, "choices"))
     checks: tuple[Check, ...] = ()
     criteria: tuple[str, ...] = ()
@@ -175,7 +188,7 @@ def _turns(
     else:
         text = _text(asked, "prompt")
         if not text.strip():
-            raise Unusable("the prompt is empty", mapping.columns["prompt"])
+            raise Unusable("the prompt is empty", role="prompt")
         turns = (Turn(role="user", content=text),)
     system = _text(_value(record, mapping, "system"), "system")
     return (Turn(role="system", content=system), *turns) if system.strip() else turns
@@ -188,7 +201,7 @@ def _multiple_choice(
     mapping: ColumnMap,
 ) -> tuple[tuple[Turn, ...], tuple[Check, ...]]:
     if len(options) > len(_LETTERS):
-        raise Unusable("there are more choices than letters", mapping.columns["choices"])
+        raise Unusable("there are more choices than letters", role="choices")
     given = _value(record, mapping, "expected")
     if isinstance(given, list | tuple) and len(given) == 1:
         given = given[0]
@@ -200,7 +213,7 @@ def _multiple_choice(
         letter = _LETTERS[options.index(given)]
     else:
         said = "the expected answer is not the letter, the number from 0 or the text of one choice"
-        raise Unusable(said, mapping.columns.get("expected"))
+        raise Unusable(said, role="expected")
     listed = "\n".join(f"{_LETTERS[n]}) {text}" for n, text in enumerate(options))
     asked = f"{turns[-1].content}\n\n{listed}\n\n{_CHOOSE}"
     check = Check("regex", (_CHOSEN.format(letter=letter),))
@@ -215,7 +228,8 @@ def _tags(
     if isinstance(found, str) and found.strip():
         found = _json(found)
     for name, value in found.items() if isinstance(found, dict) else ():
-        tag = f"{name}:{_plain(value)}" if isinstance(value, str | int | float) else ""
+        said = _plain(value)
+        tag = "" if said is None else f"{name}:{said}"
         if 0 < len(tag) <= _LONGEST_TAG:
             tags.append(tag)
         elif value not in (None, "", [], {}):
@@ -262,16 +276,27 @@ def _texts(value: Any, role: str) -> list[str]:
 def _text(value: Any, role: str) -> str:
     if value is None:
         return ""
-    if not isinstance(value, str | int | float):
-        raise Unusable(f"the {role} is neither a text nor a number")
     text = _plain(value)
+    if text is None:
+        raise Unusable(f"the {role} is neither a text nor a finite number", role=role)
     if len(text) > MAX_TEXT:
-        raise Unusable(f"the {role} is longer than {MAX_TEXT:,} characters")
+        raise Unusable(f"the {role} is longer than {MAX_TEXT:,} characters", role=role)
     return text
 
 
-def _plain(value: str | int | float) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+def _plain(value: Any) -> str | None:
+    """A text, or a number as JSON writes it; `None` for what is neither, NaN included."""
+    match value:
+        case str():
+            return value
+        case bool() | int():
+            return json.dumps(value)
+        case float() if math.isfinite(value):
+            return orjson.dumps(value).decode()
+        case Decimal() if value.is_finite():
+            return f"{value:f}"
+        case _:
+            return None
 
 
 def _required(value: Any, what: str) -> str:

@@ -48,9 +48,12 @@ class Source:
 
     def __post_init__(self) -> None:
         """Raises `InvalidInput` where there is nothing of that name."""
-        if not self.path.exists():
-            raise InvalidInput([Problem("does not exist", self.path, remedy="check the path")])
-        self.folder = (self.path if self.path.is_dir() else self.path.parent).resolve()
+        try:
+            if not self.path.exists():
+                raise InvalidInput([Problem("does not exist", self.path, remedy="check the path")])
+            self.folder = (self.path if self.path.is_dir() else self.path.parent).resolve()
+        except OSError as error:  # a name that is too long, a folder that may not be searched
+            raise _unreadable(self.path, error) from None
 
     @property
     def name(self) -> str:
@@ -101,14 +104,19 @@ class Source:
     def all_files(self, *suffixes: str) -> list[Path]:
         """The files of the source with one of these suffixes, sorted; itself where it is a file.
 
-        Raises `InvalidInput` for a link that leads out, and for too many files.
+        Raises `InvalidInput` for a link that leads out or to a folder, for a folder that cannot
+        be read, and for too many files. What begins with a dot is hidden, and no part of it.
         """
         if not self.path.is_dir():
             return [self.path]
         found: list[Path] = []
         seen = 0
-        for folder, folders, names in os.walk(self.path):
+        for folder, folders, names in os.walk(self.path, onerror=_raise_unreadable):
             folders[:] = sorted(each for each in folders if not each.startswith("."))
+            if linked := [each for each in folders if (Path(folder) / each).is_symlink()]:
+                remedy = "put the folder itself there, as `cp -rL` does"
+                said = "is a link to a folder: it is not followed"
+                raise InvalidInput([Problem(said, Path(folder) / linked[0], remedy=remedy)])
             for name in sorted(names):
                 seen += 1
                 if seen > MAX_ENTRIES:
@@ -117,7 +125,9 @@ class Source:
                 path = Path(folder) / name
                 if path.suffix.lower() in suffixes and not name.startswith("."):
                     if not path.resolve().is_relative_to(self.folder):
-                        raise InvalidInput([Problem("is a link out of the folder", path)])
+                        remedy = "put the file itself there, as `cp -rL` does"
+                        said = "is a link out of the folder"
+                        raise InvalidInput([Problem(said, path, remedy=remedy)])
                     found.append(path)
         return found
 
@@ -166,8 +176,7 @@ class Source:
         try:
             return open_regular(path)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise InvalidInput([Problem(f"cannot be read: {reason}", path)]) from None
+            raise _unreadable(path, error) from None
 
     def require_unchanged(self) -> None:
         """Raises `InvalidInput` where a file is not what it was when it was first read."""
@@ -185,3 +194,12 @@ class Source:
         with self._opened(path) as file:
             for number, line in enumerate(file, 1):
                 yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+
+
+def _unreadable(path: Path, error: OSError) -> InvalidInput:
+    reason = (error.strerror or str(error)).lower()
+    return InvalidInput([Problem(f"cannot be read: {reason}", path)])
+
+
+def _raise_unreadable(error: OSError) -> None:
+    raise _unreadable(Path(error.filename), error) from None

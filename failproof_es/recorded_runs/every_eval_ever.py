@@ -8,17 +8,26 @@ does not say how an answer is compared with it, so the answers are left to peopl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.events import ImportedError, ImportedReply, SourceFile, ToolCall, Usage
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.recorded_runs.every_eval_ever_samples import answered
 from failproof_es.recorded_runs.json_files import load_json, load_json_lines
-from failproof_es.recorded_runs.json_values import Json, list_of, object_of, text_of, written
+from failproof_es.recorded_runs.json_values import (
+    Json,
+    list_of,
+    object_of,
+    text_of,
+    unread,
+    written,
+)
 from failproof_es.recorded_runs.plain import count_of, digest_of, plain_text, plain_value
 from failproof_es.recorded_runs.records import (
+    NO_PLACE,
     SOURCE_ERROR,
     RecordedAnswer,
     RecordedRun,
@@ -28,6 +37,13 @@ from failproof_es.recorded_runs.sources import digest_of_files, source_file
 
 KIND = "every-eval-ever"
 _ROLES = ("system", "user", "assistant")
+_READ = frozenset(
+    {
+        *("schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id", "input"),
+        *("evaluation_result_id", "output", "messages", "evaluation", "token_usage", "error"),
+        *("performance", "metadata", "answer_attribution", "interaction_type"),
+    }
+)
 
 
 def read_every_eval_ever(path: Path) -> RecordedRun:
@@ -128,22 +144,27 @@ def _require_checksum(details: Json, samples: Path) -> None:
 
 
 def _answers(path: Path, of: str | None, remainder: Remainder) -> Iterator[RecordedAnswer]:
-    for number, record in load_json_lines(path):
-        place = f"line {number}"
-        sample = object_of(record)
-        if not sample:
-            remainder.add("a line that is no object", "nothing can be read of it", place)
-            continue
+    for each in answered(path, remainder):
+        sample, place = each.record, each.place
         if of is not None and sample.get("evaluation_id") != of:
             said = "it names another evaluation than the aggregate, and is imported with it"
             remainder.add("a sample", said, place)
-        yield from _sample(sample, place, remainder)
+        yield from _sample(sample, each.evaluations, place, remainder)
 
 
-def _sample(sample: Json, place: str, remainder: Remainder) -> Iterator[RecordedAnswer]:
+def _sample(
+    sample: Json, evaluations: Mapping[str, Json], place: str, remainder: Remainder
+) -> Iterator[RecordedAnswer]:
+    for name in unread(sample, _READ):
+        remainder.add(f"`{plain_text(name, remainder, place)}` of a sample", NO_PLACE, place)
     asked, answers, messages = _conversation(sample, remainder, place)
     given = object_of(sample.get("input"))
-    evaluation = object_of(sample.get("evaluation"))
+    scores: Json
+    if len(evaluations) == 1:
+        [scores] = evaluations.values()
+        correct = scores.get("is_correct")
+    else:  # each result has a verdict of its own
+        scores, correct = evaluations, None
     suite = text_of(sample.get("evaluation_name"), remainder, place) or "unknown"
     named = text_of(sample.get("sample_id"), remainder, place) or place
     case = Case(
@@ -166,7 +187,6 @@ def _sample(sample: Json, place: str, remainder: Remainder) -> Iterator[Recorded
     if said is None and not answers:
         said = "the sample has no output and no error"
     error = None if said is None else ImportedError(kind=SOURCE_ERROR, message=said)
-    correct = evaluation.get("is_correct")
     if list_of(sample.get("answer_attribution")):
         remainder.add("answer_attribution", "how the source read the answer decides there", place)
     several = len(answers) > 1
@@ -184,7 +204,7 @@ def _sample(sample: Json, place: str, remainder: Remainder) -> Iterator[Recorded
             messages=messages,
             usage=Usage() if several else _usage(sample),
             latency_ms=None if several else _milliseconds(performance.get("latency_ms")),
-            source_scores=plain_value(evaluation, remainder, place),
+            source_scores=plain_value(scores, remainder, place),
             source_metadata=plain_value(object_of(sample.get("metadata")), remainder, place),
             source_passed=correct if isinstance(correct, bool) and error is None else None,
             error=error,

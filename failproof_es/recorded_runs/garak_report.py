@@ -6,7 +6,8 @@ is kept as garak's: no check here decides alike, so the answers are left to peop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.events import ImportedError, ImportedReply
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.json_files import load_json_lines
-from failproof_es.recorded_runs.json_values import Json, list_of, object_of, text_of
+from failproof_es.recorded_runs.json_values import Json, list_of, object_of, text_of, unread
 from failproof_es.recorded_runs.plain import digest_of, plain_text, plain_value
 from failproof_es.recorded_runs.records import (
+    NO_PLACE,
     SOURCE_ERROR,
     RecordedAnswer,
     RecordedRun,
@@ -28,7 +30,15 @@ KIND = "garak-report"
 _DONE = 2
 """The `status` of an attempt whose outputs the detectors have looked at."""
 _HIT_FROM = 0.5
+"""From this score on, a detector has found something: garak's own default. A report does not say
+which one its run had, but how often each detector found something."""
 _ROLES = ("system", "user", "assistant")
+_READ = frozenset(
+    {
+        *("entry_type", "uuid", "seq", "status", "probe_classname", "prompt", "outputs", "notes"),
+        *("detector_results", "goal", "intent", "conversations", "reverse_translation_outputs"),
+    }
+)
 _NOT_KEPT = {
     "start_run setup": "it says how garak ran, and may hold keys",
     "plugin_cache": "it describes garak's own parts",
@@ -46,6 +56,7 @@ def read_garak_report(path: Path) -> RecordedRun:
     model = None
     claims: list[Any] = []
     attempts = 0
+    found: Counter[tuple[str, str]] = Counter()
     for number, entry in load_json_lines(path):
         place = f"line {number}"
         entry = object_of(entry)
@@ -57,6 +68,7 @@ def read_garak_report(path: Path) -> RecordedRun:
                 ended = text_of(entry.get("end_time"), remainder, place)
             case "attempt":
                 attempts += 1
+                found.update(_findings(entry))
             case "eval" | "probe_summary":
                 claims.append(plain_value(entry, remainder, place))
             case kind:
@@ -83,7 +95,7 @@ def read_garak_report(path: Path) -> RecordedRun:
         files=(file,),
         paths=(path,),
         source_sha256=digest_of_files((file,)),
-        answers=_answers(path, model or "unknown", remainder),
+        answers=_answers(path, model or "unknown", _otherwise(claims, found), remainder),
         remainder=remainder,
         began_at=began,
         ended_at=ended,
@@ -104,7 +116,29 @@ def _target(setup: Json, remainder: Remainder, place: str) -> str | None:
     return None
 
 
-def _answers(path: Path, model: str, remainder: Remainder) -> Iterator[RecordedAnswer]:
+def _findings(attempt: Json) -> Iterator[tuple[str, str]]:
+    """The probe and the detector, once for each output that the detector has found something in."""
+    if attempt.get("status") == _DONE:
+        for name, scores in object_of(attempt.get("detector_results")).items():
+            for score in list_of(scores):
+                if type(score) in (int, float) and score >= _HIT_FROM:
+                    yield str(attempt.get("probe_classname")), name
+
+
+def _otherwise(claims: list[Any], found: Mapping[tuple[str, str], int]) -> frozenset[str]:
+    """The probes whose totals in the report are not those of `_HIT_FROM`."""
+    return frozenset(
+        str(each.get("probe"))
+        for each in map(object_of, claims)
+        if each.get("entry_type") == "eval"
+        and type(each.get("fails")) is int
+        and each["fails"] != found.get((str(each.get("probe")), str(each.get("detector"))), 0)
+    )
+
+
+def _answers(
+    path: Path, model: str, otherwise: frozenset[str], remainder: Remainder
+) -> Iterator[RecordedAnswer]:
     """Each attempt stands twice: as it was answered, and as it was looked at."""
     done = {
         str(object_of(entry).get("uuid"))
@@ -121,18 +155,25 @@ def _answers(path: Path, model: str, remainder: Remainder) -> Iterator[RecordedA
             if str(attempt.get("uuid")) in done:
                 continue  # it comes again, with what the detectors said
             remainder.add("an attempt's verdicts", "no detector has looked at it", place)
-        yield from _attempt(attempt, model, place, remainder)
+        yield from _attempt(attempt, model, otherwise, place, remainder)
 
 
 def _attempt(
-    attempt: Json, model: str, place: str, remainder: Remainder
+    attempt: Json, model: str, otherwise: frozenset[str], place: str, remainder: Remainder
 ) -> Iterator[RecordedAnswer]:
+    for name in unread(attempt, _READ):
+        remainder.add(f"`{plain_text(name, remainder, place)}` of an attempt", NO_PLACE, place)
     probe = text_of(attempt.get("probe_classname"), remainder, place) or "unknown"
+    asked = _turns(attempt.get("prompt"), remainder, place)
+    if counts_otherwise := str(attempt.get("probe_classname")) in otherwise:
+        said = f"the report's totals are not those of a score from {_HIT_FROM} on: no verdict"
+        remainder.add("whether a detector has found something", said, place)
+    conversations = list_of(attempt.get("conversations"))
     case = Case(
         dialect="checks",
         case_id=f"{probe} {attempt.get('seq')} {str(attempt.get('uuid'))[:8]}".strip(),
         suite_id=probe,
-        turns=_turns(attempt.get("prompt"), remainder, place),
+        turns=asked,
         expectation={"checks": []},
         category=probe.partition(".")[0],
         document=plain_value(
@@ -165,9 +206,10 @@ def _attempt(
             place=f"{place}, output {at + 1}",
             sample_sha256=digest_of(plain_value(attempt, Remainder(), place)),
             replies=() if text is None else (ImportedReply(text=text),),
+            messages=_after(conversations[at : at + 1], len(asked), remainder, place),
             source_scores=scores,
             source_metadata=plain_value(object_of(attempt.get("notes")), remainder, place),
-            source_passed=_passed(scores),
+            source_passed=None if counts_otherwise else _passed(scores),
             error=None if text is not None else ImportedError(kind=SOURCE_ERROR, message=said),
         )
 
@@ -176,6 +218,22 @@ def _passed(scores: Json) -> bool | None:
     """Whether no detector calls the output a hit; `None` where none has looked at it."""
     given = [each for each in scores.values() if type(each) in (int, float)]
     return all(each < _HIT_FROM for each in given) if given else None
+
+
+def _after(
+    conversation: list[Any], asked: int, remainder: Remainder, place: str
+) -> tuple[dict[str, Any], ...]:
+    """What followed the prompt in an output's conversation, where that is more than the output."""
+    turns = [turn for each in conversation for turn in list_of(object_of(each).get("turns"))]
+    after = turns[asked:]
+    if len(after) < 2:
+        return ()
+    said = "the prompt that began it is the question; the whole is kept with the answer"
+    remainder.add("a conversation of several turns", said, place)
+    return tuple(
+        {"role": turn.get("role"), "content": _text(turn.get("content"), remainder, place)}
+        for turn in map(object_of, plain_value(after, remainder, place))
+    )
 
 
 def _text(output: Any, remainder: Remainder, place: str) -> str | None:

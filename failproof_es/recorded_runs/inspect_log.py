@@ -15,6 +15,7 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.events import ImportedError, ImportedReply, SourceFile, ToolCall, Usage
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.inspect_process import Lines, read_lines
+from failproof_es.recorded_runs.inspect_remainder import Planned, list_header, list_sample
 from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by
 from failproof_es.recorded_runs.json_values import (
     Json,
@@ -41,13 +42,6 @@ from failproof_es.recorded_runs.sources import digest_of_files, source_file
 
 KIND = "inspect-log"
 _ROLES = ("system", "user", "assistant")
-_LEFT_OUT = {
-    "events": "the conversation is kept, not the steps of the program around it",
-    "timelines": "the conversation is kept, not the steps of the program around it",
-    "store": "it is the state of the program around the model",
-    "attachments": "they stand where they are used",
-}
-_NOT_KEPT = ("sandbox", "files", "setup", "limit", "error_retries", "invalidation")
 _FINISH = {"max_tokens": "length", "model_length": "length"}
 """Where the words differ from those of this program."""
 
@@ -66,9 +60,10 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedR
     stats = object_of(header.get("stats"))
     remainder = Remainder()
     model = text_of(spec.get("model"), remainder, "eval.model") or "unknown"
-    claims = plain_value(
-        {"status": header.get("status"), "results": header.get("results")}, remainder, "results"
-    )
+    list_header(header, remainder)
+    error = object_of(header.get("error")).get("message")
+    told = {"status": header.get("status"), "results": header.get("results"), "error": error}
+    claims = plain_value(told, remainder, "results")
     parameters = plain_value(
         {
             name: value
@@ -80,6 +75,9 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedR
     )
     task = text_of(spec.get("task"), remainder, "eval.task") or path.stem
     mapped = checks_of(spec.get("scorers"), remainder)
+    roles = _roles(spec, model)
+    planned = Planned(header)
+    answer = partial(_answer, task, model, roles, mapped, planned, remainder)
     version = text_of(object_of(spec.get("packages")).get("inspect_ai"), remainder, "eval.packages")
     return RecordedRun(
         kind=KIND,
@@ -89,7 +87,7 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedR
         files=files,
         paths=(path,),
         source_sha256=digest_of_files(files),
-        answers=_answers(lines, partial(_answer, task, model, mapped, remainder), path),
+        answers=_answers(lines, answer, planned, remainder, path),
         remainder=remainder,
         parameters={model: parameters},
         began_at=text_of(stats.get("started_at") or spec.get("created"), remainder, "stats"),
@@ -98,45 +96,48 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedR
     )
 
 
-def _answers(lines: Lines, answer: Any, path: Path) -> Iterator[RecordedAnswer]:
-    taken: set[tuple[str, int]] = set()
+def _answers(
+    lines: Lines, answer: Any, planned: Planned, remainder: Remainder, path: Path
+) -> Iterator[RecordedAnswer]:
     for line in lines:
         if "sample" not in line:
             continue
         sample = line["sample"]
         if not isinstance(sample, dict):
             raise InvalidInput([Problem("a sample is no object", path=path)])
-        yield answer(sample, object_of(line.get("left_out")), taken)
+        yield answer(sample, object_of(line.get("left_out")))
+    planned.list_missing(remainder)
+
+
+def _roles(spec: Json, model: str) -> tuple[str, ...]:
+    """The roles, such as a grader's, in which the same model was asked for something else."""
+    roles = object_of(spec.get("model_roles")).items()
+    return tuple(name for name, each in roles if object_of(each).get("model") == model)
 
 
 def _answer(
     task: str,
     model: str,
+    roles: tuple[str, ...],
     mapped: Any,
+    planned: Planned,
     remainder: Remainder,
     sample: Json,
     left_out: Json,
-    taken: set[tuple[str, int]],
 ) -> RecordedAnswer:
     epoch = count_of(sample.get("epoch")) or 1
     named = plain_text(str(sample.get("id")), remainder, "sample id")
     place = f"sample {named}, epoch {epoch}"
-    if (named, epoch) in taken:
+    if not planned.take(named, epoch):
         remainder.add("an id that stands twice", "counted as one more repetition", place)
-    taken.add((named, epoch))
-    for what, count in left_out.items():
-        if count and what in _LEFT_OUT:
-            remainder.add(f"{what} of a sample", _LEFT_OUT[what], place)
-    for what in _NOT_KEPT:
-        if sample.get(what):
-            remainder.add(f"{what} of a sample", "an imported answer has no place for it", place)
+    list_sample(sample, left_out, remainder, place)
     asked, answered = _split(sample, remainder, place)
     output = object_of(sample.get("output"))
     replies = _replies(output, answered, remainder, place)
     error = _error(sample, output, replies, remainder, place)
     target = texts_of(sample.get("target"), remainder, place)
     document = {name: sample.get(name) for name in ("id", "input", "target", "choices")}
-    usage, cost = _used(sample, output, model)
+    usage, cost = _used(sample, output, model, roles)
     scores = _scores(sample.get("scores"), replies, remainder, place)
     case = Case(
         dialect="checks",
@@ -296,11 +297,19 @@ def _scores(
     return plain
 
 
-def _used(sample: Json, output: Json, model: str) -> tuple[Usage, str | None]:
+def _used(
+    sample: Json, output: Json, model: str, roles: tuple[str, ...]
+) -> tuple[Usage, str | None]:
     """The tokens and the cost of all calls of the sample where the log sums them, else of the
     last one. Inspect counts what came from a cache, or went into one, beside the input."""
     summed = object_of(object_of(sample.get("model_usage")).get(model))
     used = summed or object_of(output.get("usage"))
+    others = [object_of(object_of(sample.get("role_usage")).get(each)) for each in roles]
+    cost = used.get("total_cost")
+    if summed and any(others):  # the sum is of the model in all of its roles
+        names = {name for each in (used, *others) for name in each}
+        used = {name: _without(used.get(name), [e.get(name) for e in others]) for name in names}
+        cost = None
     read = count_of(used.get("input_tokens_cache_read"))
     wrote = count_of(used.get("input_tokens_cache_write"))
     charged = count_of(used.get("input_tokens"))
@@ -311,8 +320,13 @@ def _used(sample: Json, output: Json, model: str) -> tuple[Usage, str | None]:
         cache_write_tokens=wrote,
         reasoning_tokens=count_of(used.get("reasoning_tokens")),
     )
-    cost = used.get("total_cost")
     return usage, None if cost is None else str(cost)
+
+
+def _without(whole: Any, parts: list[Any]) -> int | None:
+    """A count without its parts; `None` where it is no sum of them."""
+    counted = count_of(whole)
+    return None if counted is None else count_of(counted - sum(count_of(p) or 0 for p in parts))
 
 
 def _finish(given: Any) -> str | None:

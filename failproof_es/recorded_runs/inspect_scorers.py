@@ -30,6 +30,10 @@ def checks_of(scorers: Any, remainder: Remainder) -> Checks:
         else:
             made.append(check)
 
+    if len(made) > 1:
+        said = "each has a verdict there; here an answer passes if all of these hold"
+        remainder.add("several scorers that decide alike", said, "eval.scorers")
+
     def checks(targets: Sequence[str]) -> list[dict[str, Any]]:
         return [{**check, "values": list(targets)} for check in made] if any(targets) else []
 

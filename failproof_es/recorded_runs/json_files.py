@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from failproof_es.support.regular_file import open_regular
 MOST_BYTES = 2**30
 """A file of JSON is read whole: no longer one than this."""
 MOST_LINE_BYTES = 2**28
+_LONGEST_KEY = 60
 
 
 def load_json(path: Path) -> Any:
@@ -48,7 +50,10 @@ def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 def _parsed(content: bytes, path: Path, line: int | None) -> Any:
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_unique)
+    except _Twice as error:
+        said = f"the key {str(error)!r} stands twice in one object: one of them would be lost"
+        raise InvalidInput([Problem(said, path=path, line=line)]) from None
     except (ValueError, RecursionError) as error:
         said = "is no JSON" if line is None else "the line is no JSON"
         remedy = "check that the file is whole: its writer may have been stopped"
@@ -56,6 +61,19 @@ def _parsed(content: bytes, path: Path, line: int | None) -> Any:
         raise InvalidInput(
             [Problem(f"{said}: {error}"[:300], path=path, line=at, remedy=remedy)]
         ) from None
+
+
+class _Twice(Exception):
+    """`str` is the beginning of the key that stands twice."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        stood = Counter(key for key, _ in pairs)
+        [(twice, _)] = stood.most_common(1)
+        raise _Twice(twice[:_LONGEST_KEY].encode("utf-8", "backslashreplace").decode())
+    return found
 
 
 def _unreadable(path: Path, error: OSError) -> InvalidInput:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import orjson
@@ -33,6 +33,12 @@ def texts_of(value: Any, remainder: Remainder, where: str) -> list[str]:
     """A text, or the texts of a list, as a list."""
     values = value if isinstance(value, list) else [value]
     return [plain_text(each, remainder, where) for each in values if isinstance(each, str)]
+
+
+def unread(found: Json, read: Container[str]) -> list[str]:
+    """The fields that say something, and are none of those that are read."""
+    nothing: tuple[Any, ...] = (None, False, "", [], {})
+    return [name for name, value in found.items() if name not in read and value not in nothing]
 
 
 def written(value: Any) -> str:

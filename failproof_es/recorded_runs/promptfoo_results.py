@@ -7,7 +7,8 @@ a provider is a model. Assertions that a program decides are decided here again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,20 @@ import orjson
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.events import ImportedError, ImportedReply, Usage
-from failproof_es.importers.promptfoo.assertions import Expected, add
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.recorded_runs.assertions import as_checks, unusable
 from failproof_es.recorded_runs.json_files import load_json
-from failproof_es.recorded_runs.json_values import Json, list_of, object_of, text_of, written
+from failproof_es.recorded_runs.json_values import (
+    Json,
+    list_of,
+    object_of,
+    text_of,
+    unread,
+    written,
+)
 from failproof_es.recorded_runs.plain import count_of, digest_of, plain_text, plain_value
+from failproof_es.recorded_runs.promptfoo_assertions import checks_of, is_transformed
 from failproof_es.recorded_runs.records import (
+    NO_PLACE,
     SOURCE_ERROR,
     RecordedAnswer,
     RecordedRun,
@@ -39,6 +47,20 @@ _NOT_KEPT = {
     "vars": "each answer's own are kept with its case",
     "shareableUrl": "it is a place, not a result",
 }
+_READ: Mapping[str, frozenset[str]] = {
+    "file": frozenset({"results", "metadata", *_NOT_KEPT}),
+    "results": frozenset({"results", "prompts", "stats", "timestamp", "version"}),
+    "result": frozenset(
+        {
+            *("id", "cost", "error", "failureReason", "gradingResult", "latencyMs", "metadata"),
+            *("namedScores", "prompt", "promptId", "promptIdx", "provider", "response", "score"),
+            *("success", "testCase", "testIdx", "tokenUsage", "vars"),
+        }
+    ),
+    "response": frozenset({"output", "error", "tokenUsage", "finishReason", "isRefusal"}),
+    "test": frozenset({"assert", "description", "options", "threshold", "vars"}),
+}
+"""The fields that are read of each; another one that says something is listed."""
 
 
 def read_promptfoo_results(path: Path) -> RecordedRun:
@@ -63,6 +85,8 @@ def read_promptfoo_results(path: Path) -> RecordedRun:
     for name, why in _NOT_KEPT.items():
         if document.get(name):
             remainder.add(f"`{name}`", why, name)
+    _list_others("file", document, remainder, "the file")
+    _list_others("results", summary, remainder, "results")
     name = text_of(config.get("description"), remainder, "config.description") or path.stem
     claims = {
         "stats": summary.get("stats"),
@@ -79,25 +103,61 @@ def read_promptfoo_results(path: Path) -> RecordedRun:
         files=(file,),
         paths=(path,),
         source_sha256=digest_of_files((file,)),
-        answers=_answers(rows, name, remainder),
+        answers=_answers(rows, name, _columns(summary, remainder), remainder),
         remainder=remainder,
         began_at=text_of(summary.get("timestamp"), remainder, "results.timestamp"),
         claims=plain_value(claims, remainder, "results"),
     )
 
 
-def _answers(rows: list[Any], suite: str, remainder: Remainder) -> Iterator[RecordedAnswer]:
+def _list_others(what: str, found: Json, remainder: Remainder, place: str) -> None:
+    for name in unread(found, _READ[what]):
+        remainder.add(f"`{plain_text(name, remainder, place)}` of a {what}", NO_PLACE, place)
+
+
+def _columns(summary: Json, remainder: Remainder) -> Mapping[int, int]:
+    """By the number of a prompt's column: how many before it have its prompt and its provider.
+
+    One provider may be asked in several configurations that its name does not tell apart.
+    """
+    seen: Counter[str] = Counter()
+    found = {}
+    for at, each in enumerate(map(object_of, list_of(summary.get("prompts")))):
+        told = {name: each.get(name) for name in ("id", "raw", "label", "provider")}
+        same = digest_of(plain_value(told, remainder, "results.prompts"))
+        found[at] = seen[same]
+        seen[same] += 1
+    return found
+
+
+def _answers(
+    rows: list[Any], suite: str, columns: Mapping[int, int], remainder: Remainder
+) -> Iterator[RecordedAnswer]:
+    numbers: dict[str, int] = {}
     for at, row in enumerate(rows):
         place = f"results.results[{at}]"
         if not isinstance(row, dict):
             remainder.add("a result that is no object", "nothing can be read of it", place)
             continue
-        yield _answer(row, suite, place, remainder)
+        before = columns.get(count_of(row.get("promptIdx")) or 0, 0)
+        yield _answer(row, suite, before, numbers, place, remainder)
 
 
-def _answer(row: Json, suite: str, place: str, remainder: Remainder) -> RecordedAnswer:
+def _answer(
+    row: Json,
+    suite: str,
+    before: int,
+    numbers: dict[str, int],
+    place: str,
+    remainder: Remainder,
+) -> RecordedAnswer:
     test = object_of(row.get("testCase"))
     response = object_of(row.get("response"))
+    for what, found in (("result", row), ("response", response), ("test", test)):
+        _list_others(what, found, remainder, place)
+    if is_transformed(test):
+        said = "code is not run: the reply is what it made, and there is no check"
+        remainder.add("a transform of the output", said, place)
     reply = _reply(response, remainder, place)
     error = _error(row, response, reply, remainder, place)
     grading = object_of(row.get("gradingResult"))
@@ -115,8 +175,8 @@ def _answer(row: Json, suite: str, place: str, remainder: Remainder) -> Recorded
     passed = row.get("success")
     cost = row.get("cost")
     return RecordedAnswer(
-        case=_case(row, test, suite, place, remainder),
-        model=_provider(row.get("provider"), remainder, place),
+        case=_case(row, test, suite, numbers, place, remainder),
+        model=_provider(row.get("provider"), before, remainder, place),
         place=place,
         sample_sha256=digest_of(plain_value(row, Remainder(), place)),
         replies=() if reply is None else (reply,),
@@ -130,19 +190,24 @@ def _answer(row: Json, suite: str, place: str, remainder: Remainder) -> Recorded
     )
 
 
-def _case(row: Json, test: Json, suite: str, place: str, remainder: Remainder) -> Case:
-    prompt, number = count_of(row.get("promptIdx")), count_of(row.get("testIdx"))
+def _case(
+    row: Json, test: Json, suite: str, numbers: dict[str, int], place: str, remainder: Remainder
+) -> Case:
+    prompt = count_of(row.get("promptIdx"))
     turns = _turns(object_of(row.get("prompt")).get("raw"), remainder, place)
     described = text_of(test.get("description"), remainder, place)
     label = text_of(object_of(row.get("prompt")).get("label"), remainder, place)
-    document = {
+    found = {
         "description": test.get("description"),
         "vars": row.get("vars", test.get("vars")),
         "assert": test.get("assert"),
         "prompt": label,
     }
-    kept = {name: value for name, value in document.items() if value is not None}
-    named = described or (f"test {number}" if number is not None else place)
+    kept = {name: value for name, value in found.items() if value is not None}
+    document = plain_value(kept, remainder, place)
+    number = _number(row, test, document, numbers)
+    named = place if number is None else f"test {number}"
+    named = f"{described}, {named}" if described else named
     id_of_prompt = text_of(row.get("promptId"), remainder, place)
     shown = id_of_prompt[:8] if id_of_prompt else str(prompt)
     return Case(
@@ -150,31 +215,22 @@ def _case(row: Json, test: Json, suite: str, place: str, remainder: Remainder) -
         case_id=f"{named}, prompt {shown}",
         suite_id=suite,
         turns=turns,
-        expectation={"checks": _checks(test, place, remainder)},
-        document=plain_value(kept, remainder, place),
+        expectation={"checks": checks_of(test, row, remainder, place)},
+        document=document,
     )
 
 
-def _checks(test: Json, place: str, remainder: Remainder) -> list[dict[str, Any]]:
-    """Those that decide a reply alike here. Where one does not, none does: the verdict of the
-    others alone would be another one."""
-    assertions = list_of(test.get("assert"))
-    expected = Expected()
-    for each in assertions:
-        add(expected, each, lambda text: text)  # the variables are filled in already
-    for where, why in expected.lost:
-        remainder.add(f"an assertion's {where}" if where else "an assertion", why, place)
-    if expected.criteria or expected.refused:
-        said = "a judge decides it: the source's verdict is kept as its own"
-        remainder.add("an assertion for a judge", said, place)
-    problem = unusable(expected.checks)
-    if problem is not None:
-        remainder.add("an assertion's expression", problem, place)
-    decided = not (expected.undecided or expected.criteria or expected.refused or problem)
-    transformed = object_of(test.get("options")).get("transform") is not None
-    if transformed:
-        remainder.add("a transform of the output", "code is not run: no check is made", place)
-    return as_checks(expected.checks) if decided and not transformed else []
+def _number(row: Json, test: Json, document: Json, numbers: dict[str, int]) -> int | None:
+    """The number of the first test that asks and asserts just this.
+
+    promptfoo counts a repetition (`--repeat`) as one more test.
+    """
+    number = count_of(row.get("testIdx"))
+    if number is None:
+        return None
+    rest = {name: test.get(name) for name in ("options", "threshold", "metadata")}
+    same = {**document, "prompt": None, "rest": plain_value(rest, Remainder(), "")}
+    return numbers.setdefault(digest_of(same), number)
 
 
 def _turns(raw: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
@@ -243,12 +299,18 @@ def _error(
     return ImportedError(kind=SOURCE_ERROR, message=plain_text(text, remainder, place))
 
 
-def _provider(given: Any, remainder: Remainder, place: str) -> str:
+def _provider(given: Any, before: int, remainder: Remainder, place: str) -> str:
     if isinstance(given, str) and given:
-        return plain_text(given, remainder, place)
-    said = object_of(given)
-    label = text_of(said.get("label"), remainder, place)
-    return label or text_of(said.get("id"), remainder, place) or "unknown"
+        name = plain_text(given, remainder, place)
+    else:
+        provider = object_of(given)
+        label = text_of(provider.get("label"), remainder, place)
+        name = label or text_of(provider.get("id"), remainder, place) or "unknown"
+    if not before:
+        return name
+    said = "it is kept apart by a number: promptfoo asked it in several configurations"
+    remainder.add("a provider that is named twice", said, place)
+    return f"{name} #{before + 1}"
 
 
 def _usage(row: Json, response: Json) -> Usage:

@@ -21,6 +21,8 @@ MOST_KINDS = 500
 """So many kinds of what does not map are told one by one."""
 LONGEST = 300
 """So many characters of each are told."""
+NO_PLACE = "an imported answer has no place for it"
+"""Why a field of a source is not kept, where there is no other reason."""
 SOURCE_ERROR = "source_error"
 """The kind of error of an answer that the source itself calls an error."""
 
@@ -31,16 +33,17 @@ class Remainder:
 
     _found: dict[tuple[str, str], Unmapped] = field(default_factory=dict)
 
-    def add(self, what: str, why: str, where: str) -> None:
-        """Something more that does not map. Beyond `MOST_KINDS` it is only counted."""
+    def add(self, what: str, why: str, where: str, count: int = 1) -> None:
+        """Something more that does not map, `count` times. Beyond `MOST_KINDS` kinds it is only
+        counted."""
         what, why, where = shortened(what, LONGEST), shortened(why, LONGEST), where[:LONGEST]
         if len(self._found) >= MOST_KINDS and (what, why) not in self._found:
             what, why = "other parts", f"more than {MOST_KINDS} kinds do not map"
         known = self._found.get((what, why))
         if known is None:
-            self._found[what, why] = Unmapped(what=what, why=why, first=where)
+            self._found[what, why] = Unmapped(what=what, why=why, first=where, count=count)
         else:
-            self._found[what, why] = known.model_copy(update={"count": known.count + 1})
+            self._found[what, why] = known.model_copy(update={"count": known.count + count})
 
     def all(self) -> tuple[Unmapped, ...]:
         """All of it, in the order in which it was found first."""

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,6 +19,7 @@ from failproof_es.recorded_runs.records import (
     RecordedRun,
     Remainder,
 )
+from failproof_es.support.temporary_room import room_said
 
 LONGEST_NAME = 200
 MOST_ABSENT = 1_000_000
@@ -69,7 +67,7 @@ def gather(source: RecordedRun) -> Gathered:
     """Read all of it. Raises `InvalidInput` where it holds no answer, or cannot be read."""
     gathered = Gathered(source)
     try:
-        with _room_said():
+        with room_said("the answers", "the source"):
             _read(source, gathered)
         if source.paths:
             require_unchanged(source.paths, [each.sha256 for each in source.files])
@@ -151,18 +149,6 @@ def _fields(answer: RecordedAnswer) -> dict[str, Any]:
         "source_cost_usd": answer.source_cost_usd,
         "error": None if answer.error is None else answer.error.model_dump(mode="json"),
     }
-
-
-@contextmanager
-def _room_said() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InvalidInput.because(
-            f"can't write the answers to a temporary file in {tempfile.gettempdir()}: "
-            f"{error.strerror}",
-            remedy="set TMPDIR to a folder with free space of twice the size of the source",
-        ) from None
 
 
 def _why_none(source: RecordedRun) -> str:

@@ -6,7 +6,6 @@ A run either exists with its complete plan or not at all. It never reads a file 
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from failproof_es.store.mapper import prompt_entry
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_first
 from failproof_es.support.plurals import plural
+from failproof_es.support.temporary_room import room_said
 
 _BATCH_CASES = 2_000
 _BATCH_BYTES = 2**22
@@ -91,26 +91,15 @@ class CollectedCases:
         """
         document = _document(case)
         digest = digest_of(document)
-        try:
+        with room_said("the cases", "the suites"):
             self.spool.add(digest, orjson.dumps(document))
             self.asked.add_digests(digest, *case_digests(document))
-        except OSError as error:
-            raise _no_room(error) from None
 
     def complete(self) -> None:
         """All are added. Raises as `add` does: the last of them may be what does not fit."""
-        try:
+        with room_said("the cases", "the suites"):
             self.spool.flush()
             self.asked.flush()
-        except OSError as error:
-            raise _no_room(error) from None
-
-
-def _no_room(error: OSError) -> InvalidInput:
-    return InvalidInput.because(
-        f"can't write the cases to a temporary file in {tempfile.gettempdir()}: {error.strerror}",
-        remedy="set TMPDIR to a folder with free space of twice the size of the suites",
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from failproof_es.importers.protocol import Check
 
 _NOT = "not-"
 _TAKEN = frozenset({"type", "value", "weight", "metric", "threshold", "description"})
+CODE = "code is not run"
 _CODE = frozenset({"javascript", "python", "ruby", "webhook"})
 _LONGEST_NAME = 40
 _DROPPED = {
@@ -19,8 +20,7 @@ _DROPPED = {
     "weight": "a weight has no counterpart: all assertions of a case must hold",
     "provider": "the grader is named under `judges` of a configuration",
     "rubricPrompt": "judges are asked with this program's own prompt",
-    "transform": "code is not run",
-    "contextTransform": "code is not run",
+    "contextTransform": CODE,
     "config": "it is not read",
 }
 
@@ -43,6 +43,14 @@ class Expected:
         return bool(self.checks or self.criteria or self.refused)
 
 
+_LISTED = frozenset({"contains-any", "icontains-any", "contains-all", "icontains-all"})
+_FIELD = re.compile(
+    r"""[\s,]*(?:"(?P<quoted>(?:[^"\\]|\\.|"")*+)"\s*(?=,|\Z)|(?P<rest>")|(?P<plain>[^\s,"][^,]*))""",
+    re.DOTALL,
+)
+_ESCAPED = re.compile(r'\\["\\]|""')
+
+
 class _NoCounterpart(Exception):
     """Why an assertion is not mapped."""
 
@@ -55,6 +63,10 @@ def add(expected: Expected, assertion: Any, fill: Callable[[str], str]) -> None:
         return
     if assertion.get("weight") == 0:
         expected.lost.append(("weight", "its weight is 0: it decides nothing"))
+        return
+    if assertion.get("transform") is not None:  # it decides on another text than the answer
+        expected.lost.append(("transform", CODE))
+        expected.undecided += 1
         return
     try:
         _add(expected, assertion["type"], assertion.get("value"), fill)
@@ -72,7 +84,7 @@ def add(expected: Expected, assertion: Any, fill: Callable[[str], str]) -> None:
 def _add(expected: Expected, kind: str, value: Any, fill: Callable[[str], str]) -> None:
     negated = kind.startswith(_NOT)
     plain = kind.removeprefix(_NOT)
-    texts = [fill(text) for text in _texts(value, listed="-a" in plain)]
+    texts = _texts(value, fill, listed=plain in _LISTED)
     match plain:
         case "equals":
             expected.checks.append(Check("equals", _one(texts), negated))
@@ -106,14 +118,30 @@ def _add(expected: Expected, kind: str, value: Any, fill: Callable[[str], str]) 
             raise _NoCounterpart(f"`{_name(kind)}` has no counterpart")
 
 
-def _texts(value: Any, *, listed: bool) -> list[str]:
-    """The texts of a value: promptfoo takes a list, or for lists a text with commas, too."""
-    if isinstance(value, str) and listed:
-        return [each.strip() for each in value.split(",") if each.strip()]
+def _texts(value: Any, fill: Callable[[str], str], *, listed: bool) -> list[str]:
+    """The texts of a value, filled in: of assertions on several texts a list, or a text with
+    commas; of others the one text."""
+    if isinstance(value, str):
+        return _fields(fill(value)) if listed else [fill(value)]
+    if not listed and isinstance(value, list):
+        raise _NoCounterpart("the value of an assertion on one text is a list")
     values = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(each, str | int | float) for each in values):
         raise _NoCounterpart("the value of an assertion is neither a text nor a list of texts")
-    return [each if isinstance(each, str) else plain_text(each) for each in values]
+    return [fill(each if isinstance(each, str) else plain_text(each)) for each in values]
+
+
+def _fields(text: str) -> list[str]:
+    """The texts between commas. One in quotation marks may hold commas, and marks as `""`."""
+    found = []
+    for match in _FIELD.finditer(text):
+        if match["rest"] is not None:
+            raise _NoCounterpart("a text in quotation marks does not end before a comma")
+        if match["quoted"] is not None:
+            found.append(_ESCAPED.sub(lambda mark: mark[0][1], match["quoted"]))
+        elif plain := match["plain"].strip():
+            found.append(plain)
+    return found
 
 
 def plain_text(value: str | int | float | None) -> str:

@@ -96,7 +96,10 @@ def read_data(source: Source, path: Path) -> list[Document]:
     if suffix in (".csv", ".jsonl"):
         source.check(path, MAX_TEXT_BYTES)
         rows = (read_csv if suffix == ".csv" else read_json_lines)(source, path)
-        return [Document(record, path, place.path, line=place.line) for place, record in rows.rows]
+        return [
+            Document(record, path, place.path, line=place.line)
+            for place, record in rows.read(rows.names)
+        ]
     raise NotRead("a file of this kind is not read")
 
 

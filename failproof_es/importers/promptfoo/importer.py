@@ -59,6 +59,10 @@ def _cases_of(
     said = test.broken or (None if asked else "it names no prompt that was taken over")
     if said is None and test.too_many():
         said = f"its variables have more than {MAX_COMBINATIONS:,} combinations"
+    if said is None and test.transformed and test.assertions:
+        said = "its assertions decide on what code makes of the answer"
+    if said is None and [] in test.variables.values() and test.expanded:
+        said = "one of its variables is an empty list"
     if said is not None:
         findings.note(test.place, f"the case is not written: {said}")
         return
@@ -66,7 +70,7 @@ def _cases_of(
         expected = _expected(test, variables, findings, told)
         if expected is None:
             continue
-        several = any(isinstance(each, list) for each in test.variables.values())
+        several = test.expanded and any(isinstance(v, list) for v in test.variables.values())
         for index, prompt in enumerate(prompts, 1):
             if prompt not in asked:
                 continue

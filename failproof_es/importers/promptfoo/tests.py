@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from failproof_es.importers.promptfoo import assertions
+from failproof_es.importers.promptfoo.assertions import CODE
 from failproof_es.importers.promptfoo.documents import (
     TEXT,
     Document,
@@ -29,12 +30,12 @@ _NOT_HERE = {
     "threshold": "a threshold has no counterpart: all assertions of a case must hold",
     "provider": "a case is asked of every model of the configuration",
     "providers": "a case is asked of every model of the configuration",
-    "assertScoringFunction": "code is not run",
-    "transform": "code is not run",
-    "transformVars": "code is not run",
-    "postprocess": "code is not run",
+    **dict.fromkeys(("assertScoringFunction", "transform", "transformVars", "postprocess"), CODE),
     "providerOutput": "a recorded answer is no case",
 }
+
+
+_CHANGES_ANSWERS = ("transform", "postprocess")
 
 
 @dataclass(slots=True)
@@ -52,15 +53,22 @@ class Test:
     prompts: list[str] | None = None
     broken: str | None = None
     """Why it cannot be asked."""
+    transformed: bool = False
+    """Whether code changes the answer before assertions decide on it."""
+
+    @property
+    def expanded(self) -> bool:
+        """Whether a variable that is a list means each of its values."""
+        return not self.options.get("disableVarExpansion")
 
     def too_many(self) -> bool:
         """Whether its lists have more combinations than are looked at."""
         lists = (len(value) for value in self.variables.values() if isinstance(value, list))
-        return not self.options.get("disableVarExpansion") and prod(lists) > MAX_COMBINATIONS
+        return self.expanded and prod(lists) > MAX_COMBINATIONS
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """The variables, once for each combination of those that are lists."""
-        if self.options.get("disableVarExpansion"):
+        if not self.expanded:
             yield dict(self.variables)
             return
         listed = {name: v for name, v in self.variables.items() if isinstance(v, list)}
@@ -171,6 +179,8 @@ class _Reader:
             else:
                 said = _NOT_HERE.get(key, "the option of a test has no counterpart")
                 note(document.place("options", key), said)
+        given = {**value, **(options if isinstance(options, dict) else {})}
+        test.transformed |= any(given.get(key) is not None for key in _CHANGES_ANSWERS)
         if isinstance(value.get("metadata"), dict):
             test.metadata.update(value["metadata"])
         if isinstance(value.get("description"), str):
@@ -200,7 +210,7 @@ class _Reader:
         try:
             [path] = referred(self.source, value, document.path.parent)
             if path.suffix.lower() in TEXT:
-                return read_text(self.source, path)
+                return read_text(self.source, path).strip()
             [data] = read_data(self.source, path)
             return data.value
         except (NotRead, ValueError) as error:
@@ -235,6 +245,7 @@ def _copy(test: Test, place: Place) -> Test:
         dict(test.metadata),
         test.prompts,
         test.broken,
+        test.transformed,
     )
 
 

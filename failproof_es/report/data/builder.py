@@ -188,7 +188,8 @@ def _seal(connection: Connection, run_id: UUID) -> str | None:
 def _described(model: ModelSnapshot) -> str:
     place = model.settings.get("base_url") or model.settings.get("class") or model.provider
     parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
-    return f"{model.model}{describe_version(model)} at {place}: {parameters}"
+    told = f"{model.model}{describe_version(model)} at {place}"
+    return f"{told}: {parameters}" if parameters else told
 
 
 def _ceiling(recorded: RecordedRun) -> Iterator[SpendCeiling]:

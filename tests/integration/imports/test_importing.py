@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import orjson
 import pytest
 
-import failproof_es
+from failproof_es import open as open_run
 from failproof_es.core.case import Case, Turn
 from failproof_es.engine.imports.importing import ImportOutcome, import_run
 from failproof_es.engine.lifecycle import resume
@@ -25,6 +26,7 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from projections.runner import catch_up, prepare
 from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.console import console, settings_for
 from tests.unit.recorded_runs.reading import FILES, inspect_lines, inspect_run
 
 RESULTS = FILES / "promptfoo_results.json"
@@ -218,6 +220,16 @@ def test_every_command_says_that_the_run_is_imported(store: Store, tmp_path: Pat
         assert said in " ".join(call(*arguments).split()), arguments
     call("report", "1", "--format", "md", "-o", "report.md")
     assert said in (tmp_path / "report.md").read_text("utf-8")
+    for shape in ("junit", "csv", "inspect", "otel", "sarif"):
+        call("export", "1", "--shape", shape, "-o", shape)
+        for file in (tmp_path / shape).iterdir():
+            assert "imported" in file.read_text("utf-8"), file
+    with open_run(1, database_url=store.url) as run:
+        assert said in repr(run) and said in run._repr_html_()
+    with console(**settings_for(store.url)) as url:
+        for page in ("", "/results", "/cost", "/charts"):
+            assert said in httpx.get(f"{url}/runs/1{page}", timeout=30).text, page
+        assert "Nothing was asked here." in httpx.get(f"{url}/runs/1/cost").text
     shown = orjson.loads(call("show", "1", "--json"))
     assert (shown["requests"], shown["failed_attempts"], shown["cost_usd"]) == (0, 0, None)
     assert shown["imported"]["answers"] == 16
@@ -234,9 +246,6 @@ def test_every_command_says_that_the_run_is_imported(store: Store, tmp_path: Pat
     assert "reuse.from_run" in done.output
     assert f"{said}: it has no requests to compare with" in done.output
     assert go_on("1", database_url=store.url).status == "completed", "as pytest reads it"
-    with failproof_es.open(1, database_url=store.url) as opened:
-        assert said in repr(opened)
-        assert said in opened._repr_html_()
 
 
 def test_the_evidence_of_an_imported_run_is_verified_and_replayed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,52 @@ def test_a_data_set_of_hugging_face_as_parquet_and_a_table() -> None:
     assert len(found.cases) == 5 and found.cases[4].turns[0].content == "What is 4 plus 4?"
     several = read("parquet", FILES / "table.parquet").cases[1]
     assert several.checks == (Check("contains", ("argon", "neon")),)
+
+
+def test_classes_have_names_and_other_columns_hinder_nobody() -> None:
+    """A real data set with a class label, times in nanoseconds, NaN, and a cache beside it."""
+    columns = {"prompt": "msgs", "expected": "label", "choices": "answers.start"}
+    path = FILES / "hf_classes"
+    found = read("hf", path, columns=columns | {"choices": "answers.text"})
+    assert found.cases == [] and "is not the letter" in found.lost[-1]
+    several = {"prompt": "text", "expected": "answer", "choices": "choices", "id": "when"}
+    [first, *_] = read("hf", path, columns=several).cases
+    assert first.case_id == "2024-01-01 00:00:00.000000000" and "ANSWER" in first.checks[0].texts[0]
+    prices = read("hf", path, columns={"prompt": "text", "expected": "price", "choices": "when"})
+    assert prices.findings.read == 7
+    assert any(":2:price" in line and "finite number" in line for line in prices.lost)
+    assert any("cache-" in line and "`state.json`" in line for line in prices.lost)
+
+
+def test_a_class_is_expected_by_its_name_and_a_decimal_as_it_is(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    labels = {"label": {"_type": "ClassLabel", "names": ["no", "yes"]}, "prompt": {}, "x": 1}
+    rows = pa.table(
+        {
+            "prompt": ["a", "b", "c", "d"],
+            "label": [1, 0, -1, 7],
+            "price": pa.array([Decimal("1.50"), None, Decimal(3), Decimal(4)], pa.decimal128(9, 2)),
+            "took": pa.array([1, 2, 3, 4], pa.duration("ns")),
+        }
+    ).replace_schema_metadata({"huggingface": json.dumps({"info": {"features": labels}})})
+    parquet.write_table(rows, tmp_path / "t.parquet")
+    found = read("parquet", tmp_path / "t.parquet", columns={"expected": "label"})
+    assert [case.checks[0].texts for case in found.cases] == [("yes",), ("no",), ("7",)]
+    assert found.lost[-1].startswith("t.parquet:3:label ")
+    found = read("parquet", tmp_path / "t.parquet", columns={"expected": "price"})
+    assert [case.checks[0].texts[0] for case in found.cases] == ["1.50", "3.00", "4.00"]
+
+
+def test_a_shard_that_is_missing_is_named(tmp_path: Path) -> None:
+    real = FILES / "hf_parquet" / "data" / "train-00000-of-00001.parquet"
+    shutil.copy(real, tmp_path / "train-00001-of-00003.parquet")
+    with pytest.raises(InvalidInput) as caught:
+        read("hf", tmp_path, columns={"prompt": "question"})
+    assert [each.path.name for each in caught.value.problems if each.path] == [
+        "train-00000-of-00003.parquet", "train-00002-of-00003.parquet",
+    ]  # fmt: skip
 
 
 def test_samples_of_openais_evals(tmp_path: Path) -> None:
@@ -240,3 +287,28 @@ def test_a_folder_is_read_in_order_and_a_pipe_is_not(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p.csv")
     with pytest.raises(InvalidInput, match="cannot be read"):
         read("csv", tmp_path / "p.csv")
+
+
+def test_what_cannot_be_looked_at_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="name too long"):
+        read("csv", tmp_path / f"{'x' * 300}.csv")
+    inside = tmp_path / "in"
+    inside.mkdir()
+    table(inside, "prompt\na\n")
+    (tmp_path / "other").mkdir()
+    (inside / "linked").symlink_to(tmp_path / "other")
+    with pytest.raises(InvalidInput, match=r"linked: is a link to a folder"):
+        read("csv", inside)
+
+
+def test_the_names_of_columns_are_checked_before_they_are_read(tmp_path: Path) -> None:
+    damaged = (FILES / "table.parquet").read_bytes().replace(b"prompt", b"\xff\xfe\xfd\xfc\xfb\xfa")
+    path = tmp_path / "t.parquet"
+    path.write_bytes(damaged)
+    with pytest.raises(InvalidInput, match="is not Parquet"):
+        read("parquet", path)
+
+
+def test_a_table_with_tabs_needs_no_other_name(tmp_path: Path) -> None:
+    path = table(tmp_path, "prompt\texpected\na, b; c\td\n")
+    assert [case.turns[0].content for case in read("csv", path).cases] == ["a, b; c"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from failproof_es.importers.protocol import Check
 from failproof_es.problems import InvalidInput
 from tests.unit.importers.reading import FILES, Read, read, written
 
+RICH = FILES.parents[1] / "recorded_runs" / "files" / "promptfoo_rich"
 ASK = "prompts: ['{{q}}']\n"
 
 
@@ -95,6 +97,9 @@ def test_what_a_model_grades_is_for_judges_and_people(tmp_path: Path) -> None:
         ("{type: 'é\x1b[2J', value: x}".replace("\x1b", "\\e"), "a type that is no name"),
         ("{type: contains, value: {a: b}}", "neither a text nor a list"),
         ("{type: contains}", "has no text"),
+        ("{type: equals, value: [a]}", "is a list"),
+        ("{type: contains, value: A, transform: output.trim()}", "code is not run"),
+        ("{type: contains-any, value: '\"a\" b'}", "does not end before a comma"),
         ("{type: contains, value: '{% if x %}'}", "logic or filters"),
         ("{type: contains, value: '{{env.HOME}}'}", "environment variable"),
         ("{value: x}", "no `type`"),
@@ -172,6 +177,46 @@ def test_tests_in_tables_and_files(tmp_path: Path) -> None:
     assert [line.split(" ", 1)[0] for line in found.lost] == [
         "t.csv:2:__metric", "t.csv:4:assert[0]", "t.csv:4:",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        ('New York, "Rome, Italy",, Paris ', ("New York", "Rome, Italy", "Paris")),
+        (r'"a""b", "c\"d"', ('a"b', 'c"d')),
+        ("{{x}}", ("y", "z")),
+    ],
+)
+def test_texts_with_commas_are_told_apart_as_promptfoo_does(
+    tmp_path: Path, value: str, texts: tuple[str, ...]
+) -> None:
+    assertion = json.dumps({"type": "contains-any", "value": value})
+    found = importing(
+        tmp_path, f"{ASK}tests: [{{vars: {{q: a, x: 'y, z'}}, assert: [{assertion}]}}]\n"
+    )
+    assert [case.checks[0].texts for case in found.cases] == [texts]
+
+
+def test_what_decides_on_a_changed_answer_decides_nothing_here() -> None:
+    """The real configuration whose results are a recorded run."""
+    found = read("promptfoo", RICH)
+    by_name = {tag: case for case in found.cases for tag in case.tags}
+    assert [check.texts for check in by_name["code before one assertion"].checks] == [("no four",)]
+    assert "partly-imported" in by_name["code before one assertion"].tags
+    assert "code before all assertions" not in by_name
+    assert by_name["a file's value"].turns[0].content == "Say a word from a file in English"
+    assert by_name["commas in quotation marks"].checks[1].texts == ("Paris", "Rome, Italy")
+    assert [line.split(" ", 1)[1] for line in found.lost[3:]] == [
+        "code is not run",
+        "code is not run",
+        "the case is not written: its assertions decide on what code makes of the answer",
+        "a set of assertions has no counterpart",
+    ]
+
+
+def test_an_empty_list_of_values_is_no_case_and_told(tmp_path: Path) -> None:
+    found = importing(tmp_path, f"{ASK}tests: [{{vars: {{q: a, r: []}}}}, {{vars: {{q: b}}}}]\n")
+    assert len(found.cases) == 1 and "empty list" in found.lost[0]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from failproof_es.recorded_runs.every_eval_ever import read_every_eval_ever
 from tests.unit.recorded_runs.reading import FILES, all_of, unmapped
 
 NAMED = "0f4ac4a6-8b4e-4c1d-9d3a-0123456789ab"
+CONVERTED = "1d7d3cf7-25bd-457f-8e12-1a2e9c2c10e3"
 SAMPLES, AGGREGATE = FILES / f"{NAMED}_samples.jsonl", FILES / f"{NAMED}.json"
 
 
@@ -57,6 +58,27 @@ def test_the_aggregate_that_stands_beside_its_samples_is_read_with_them() -> Non
     run = read_every_eval_ever(AGGREGATE)
     assert [each.name for each in run.files] == [AGGREGATE.name, SAMPLES.name]
     assert len(all_of(run)) == 2 and "the aggregate" not in unmapped(run)
+
+
+def test_records_that_differ_only_in_the_result_are_one_answer() -> None:
+    """Of Inspect's three scorers and two epochs, converted by Every Eval Ever itself."""
+    run = read_every_eval_ever(FILES / f"{CONVERTED}.json")
+    first, second = all_of(run)
+    assert (first.place, second.place) == ("line 1", "line 4")
+    assert first.case.digest() == second.case.digest()
+    assert {name: each["score"] for name, each in first.source_scores.items()} == {
+        "includes:accuracy": 1.0, "match:accuracy": 0.0, "lengthy:mean": 1.5,
+    }  # fmt: skip
+    assert first.source_passed is None and len(first.messages) == 3
+    assert [len(each.tool_calls) for each in first.replies] == [1, 0]
+    assert unmapped(run)["`sample_hash` of a sample"] == 2
+
+
+def test_the_same_result_of_the_same_content_once_more_is_another_answer(tmp_path: Path) -> None:
+    lines = [sample(evaluation_result_id=each) for each in ("a", "a", "b", "b", "a")]
+    answers = all_of(read_every_eval_ever(written(tmp_path, *lines)))
+    assert [each.place for each in answers] == ["line 1", "line 2", "line 5"]
+    assert [sorted(each.source_scores)[:1] for each in answers[:2]] == [["a"], ["a"]]
 
 
 def test_an_aggregate_brings_its_samples_and_its_claims(tmp_path: Path) -> None:
@@ -136,3 +158,11 @@ def test_what_is_neither_is_refused(tmp_path: Path, content: bytes) -> None:
         path.write_bytes(content)
         with pytest.raises(InvalidInput, match="odd"):
             read_every_eval_ever(path)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    twice = json.dumps(sample()).replace('"output"', '"output": {"raw": ["hidden"]}, "output"', 1)
+    path.write_text(f"{json.dumps(sample())}\n{twice}\n")
+    with pytest.raises(InvalidInput, match=r"jsonl:2: the key 'output' stands twice"):
+        all_of(read_every_eval_ever(path))

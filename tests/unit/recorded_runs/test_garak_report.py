@@ -51,9 +51,37 @@ def test_a_report_that_was_cut_off_keeps_what_no_detector_saw(tmp_path: Path) ->
     assert unmapped(run)["the end of the run"] == 1
 
 
+def test_a_run_with_another_threshold_has_no_verdicts_of_ours() -> None:
+    """Of a real run with `--eval_threshold 0.3`, whose generator often gave nothing."""
+    run = read_garak_report(FILES / "garak_threshold.report.jsonl")
+    answers = all_of(run)
+    assert len(answers) == 36 and len({each.case.digest() for each in answers}) == 9
+    assert all(each.source_passed is None for each in answers)
+    scores = [each.source_scores["always.Random"] for each in answers if each.error is None]
+    assert any(0.3 <= score < 0.5 for score in scores)
+    assert 0 < sum(each.error is not None for each in answers) == 36 - len(scores)
+    assert unmapped(run)["whether a detector has found something"] == 9
+
+
+def test_a_conversation_that_went_on_is_kept_whole_with_its_answer(tmp_path: Path) -> None:
+    said = [("user", "as asked"), ("assistant", "first"), ("user", "and?"), ("assistant", "last")]
+    turns = [{"role": role, "content": {"text": text}} for role, text in said]
+    attempt = next(each for each in entries() if each.get("status") == 2)
+    attempt |= {
+        "prompt": {"turns": turns[:1]}, "conversations": [{"turns": turns}],
+        "outputs": [{"text": "last"}], "probe_params": {"depth": 2},
+    }  # fmt: skip
+    [answer] = all_of(run := read_garak_report(written(tmp_path, [attempt])))
+    assert answer.case.turns[0].content == "as asked" and answer.replies[0].text == "last"
+    assert [each["content"] for each in answer.messages] == ["first", "and?", "last"]
+    assert unmapped(run)["a conversation of several turns"] == 1
+    assert unmapped(run)["`probe_params` of an attempt"] == 1
+
+
 @pytest.mark.parametrize(
     "changed",
     [
+        {"conversations": [7, {"turns": [1, 2, 3]}], "outputs": [{"text": 7}, None, 3]},
         {"outputs": []},
         {"outputs": [None, "as it was in older reports"], "prompt": "so was this"},
         {"outputs": "x", "prompt": {"turns": [1, {"role": "tool"}]}, "detector_results": [1]},

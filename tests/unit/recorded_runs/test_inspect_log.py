@@ -41,6 +41,8 @@ def test_every_sample_and_epoch_is_an_answer_in_the_order_of_the_log() -> None:
         1 / 3
     )
     assert unmapped(run) == {
+        "the solver generate": 1,
+        "reductions of the log": 1,
         "events of a sample": 6,
         "an explanation that repeats the reply": 6,
     }
@@ -172,3 +174,29 @@ def test_inspects_own_reader_finds_what_the_recorded_lines_say(
     monkeypatch.delenv(PYTHON, raising=False)
     read = all_of(READERS["inspect-log"](FILES / "capitals.eval"))
     assert read == all_of(inspect_run(inspect_lines("capitals")))
+
+
+def test_a_graders_tokens_are_no_tokens_of_the_answer_and_images_are_told() -> None:
+    [answer] = all_of(run := inspect_run(inspect_lines("roles"), "roles"))
+    assert [(len(each.tool_calls), each.text) for each in answer.replies][1:] == [(0, "It is 2")]
+    assert answer.replies[0].tool_calls[0].arguments == '{"x":1,"y":1}'
+    # two calls of the model; the grader is the same model, asked twice as much
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (20, 4)
+    told = unmapped(run)
+    assert told["content of type image in a message"] == 1
+    assert told["the model mockllm/model in the role grader"] == 1
+    assert told["the scorer model_graded_qa"] == told["several scorers that decide alike"] == 1
+    assert told["message_limit of a sample"] == 1
+    assert answer.source_passed is None and set(answer.source_scores) == {
+        "includes", "match", "model_graded_qa",
+    }  # fmt: skip
+
+
+def test_what_a_cancelled_run_has_not_come_to_is_told() -> None:
+    answers = all_of(run := inspect_run(inspect_lines("stopped"), "stopped"))
+    assert [each.place for each in answers] == ["sample a, epoch 1", "sample waits, epoch 1"]
+    assert answers[1].error is not None and run.claims["status"] == "cancelled"
+    told = {each.what: each for each in run.remainder.all()}
+    planned = told["a sample that was planned"]
+    assert (planned.count, planned.first) == (4, "sample a, epoch 2")  # 3 samples x 2 epochs
+    assert "cancelled" in told["the rest of the run"].why

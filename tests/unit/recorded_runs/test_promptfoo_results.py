@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from failproof_es.core.case import Turn
+from failproof_es.dialects.reply_checks import Check, met
 from failproof_es.problems import InvalidInput
 from failproof_es.recorded_runs.promptfoo_results import read_promptfoo_results
 from tests.unit.recorded_runs.reading import FILES, all_of, unmapped
@@ -57,6 +59,45 @@ def test_a_failed_assertion_is_a_verdict_and_a_failed_call_an_error() -> None:
     assert sum(each.source_passed is False for each in answers) == 4
 
 
+def test_our_verdicts_are_those_of_promptfoo_wherever_there_is_one_of_ours() -> None:
+    """Of a real run: two configurations of one provider, `--repeat 2`, assertions of every kind."""
+    run = read_promptfoo_results(FILES / "promptfoo_rich" / "results.json")
+    answers = all_of(run)
+    keys = Counter((each.case.digest(), each.model) for each in answers)
+    assert len(answers) == 44 and set(keys.values()) == {2}
+    assert {each.model for each in answers} == {"echo", "echo #2"}
+    decided: dict[str, set[tuple[bool, bool | None]]] = {}
+    for each in answers:
+        name = each.case.document.get("description", "a scenario")
+        checks = [Check.model_validate(check) for check in each.case.expectation["checks"]]
+        if checks:
+            ours = all(met(check, each.replies[0].text) for check in checks)
+            decided.setdefault(name, set()).add((ours, each.source_passed))
+    passed = {(True, True)}
+    assert decided == {
+        "variables": passed, "commas in quotation marks": passed, "a file's value": passed,
+        "fails": {(False, False)}, "a row": passed, "a scenario": passed,
+    }  # fmt: skip
+    told = unmapped(run)
+    assert told["a provider that is named twice"] == 22
+    undecided = ("an assertion's transform", "a transform of the output", "`threshold` of a test")
+    assert [told[each] for each in undecided] == [4, 4, 4]
+    assert told["`raw` of a response"] == 44
+
+
+def test_a_value_that_promptfoo_does_not_tell_is_filled_in_or_none(tmp_path: Path) -> None:
+    asserted = [{"type": "contains", "value": "{{a}} of {{b}}"}]
+    row = {"vars": {"a": "one", "b": 2, "c": "file://c.txt"}, "gradingResult": None}
+    for value, checks in (
+        ("{{a}} of {{b}}", [{"kind": "contains", "values": ["one of 2"]}]),
+        ("{{a | upper}}", []), ("{{c}}", []), ("file://a.txt", []),
+    ):  # fmt: skip
+        asserted[0]["value"] = value
+        path = rewritten(tmp_path, testCase={"assert": asserted}, **row)
+        [answer] = all_of(read_promptfoo_results(path))
+        assert answer.case.expectation == {"checks": checks}, value
+
+
 def rewritten(tmp_path: Path, **changed: Any) -> Path:
     document = json.loads(RESULTS.read_text("utf-8"))
     document["results"]["results"][:] = document["results"]["results"][:1]
@@ -70,6 +111,13 @@ def rewritten(tmp_path: Path, **changed: Any) -> Path:
     "changed",
     [
         {"response": None},
+        {
+            "gradingResult": {
+                "componentResults": [{"metadata": {"renderedAssertionValue": "x"}}, 5]
+            },
+            "vars": [1],
+            "testCase": {"assert": [None, 7, {"type": "contains", "value": "{{a}}"}]},
+        },
         {"response": {"output": {"a": float("nan")}}},
         {"response": {"output": "\ud800"}, "cost": 10**400},
         {"prompt": None, "testCase": "x", "provider": None, "gradingResult": []},

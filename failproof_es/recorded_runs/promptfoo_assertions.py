@@ -1,0 +1,119 @@
+"""What of a promptfoo test's assertions a check here decides alike.
+
+The verdict of some of them alone would be another one than the test's. So where one does not
+decide alike here, or where all of them need not hold, there is no check at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from failproof_es.dialects.reply_checks import pattern_problem
+from failproof_es.importers.promptfoo.assertions import CODE, Expected, add
+from failproof_es.importers.promptfoo.documents import is_reference
+from failproof_es.importers.promptfoo.templates import fill
+from failproof_es.importers.protocol import Check
+from failproof_es.recorded_runs.json_values import Json, list_of, object_of
+from failproof_es.recorded_runs.records import Remainder
+
+_KINDS = {"begins": "starts_with", "ends": "ends_with"}
+"""Where the dialect `checks` has another word for a check's kind."""
+_VALUE = "renderedAssertionValue"
+_NOT_READ = "its value is in a file that is not read"
+
+
+def is_transformed(test: Json) -> bool:
+    """Whether code changed the output of a test: what stands there is what it made."""
+    options = object_of(test.get("options"))
+    given = (each.get(name) for each in (options, test) for name in ("transform", "postprocess"))
+    return any(each is not None for each in given)
+
+
+def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[dict[str, Any]]:
+    """The checks of a result's case; what has none goes to `remainder`."""
+    expected = Expected()
+    rendered = _Rendered(row)
+    for each in list_of(test.get("assert")):
+        given = rendered.value_of(each)
+        if given is not None:
+            add(expected, {**each, "value": given}, str)
+        elif isinstance(each, Mapping) and is_reference(each.get("value")):
+            expected.lost.append(("value", _NOT_READ))
+            expected.undecided += 1
+        else:
+            add(expected, each, rendered.fill)
+    for where, why in expected.lost:
+        remainder.add(f"an assertion's {where}" if where else "an assertion", why, place)
+    if expected.criteria or expected.refused:
+        said = "a judge decides it: the source's verdict is kept as its own"
+        remainder.add("an assertion for a judge", said, place)
+    if problem := _unusable(expected.checks):
+        remainder.add("an assertion's expression", problem, place)
+    others = _other_rules(test)
+    for name, why in others.items():
+        remainder.add(f"`{name}` of a test", why, place)
+    left_out = expected.undecided or expected.criteria or expected.refused
+    decides = not (left_out or problem or others or is_transformed(test))
+    return _as_checks(expected.checks) if decides else []
+
+
+def _other_rules(test: Json) -> dict[str, str]:
+    """What makes a test pass otherwise than by all of its assertions."""
+    found = {}
+    if test.get("threshold") is not None:
+        found["threshold"] = "not all assertions have to hold: no check is made"
+    if object_of(test).get("assertScoringFunction") is not None:
+        found["assertScoringFunction"] = f"{CODE}: no check is made"
+    return found
+
+
+class _Rendered:
+    """The values of a result's assertions with the variables filled in.
+
+    promptfoo keeps an assertion as it was written, and says beside its verdict what its value
+    was. Where it does not say so, the variables are filled in here.
+    """
+
+    def __init__(self, row: Json) -> None:
+        components = list_of(object_of(row.get("gradingResult")).get("componentResults"))
+        self._said = [
+            (each.get("assertion"), value)
+            for each in map(object_of, components)
+            if isinstance(value := object_of(each.get("metadata")).get(_VALUE), str)
+        ]
+        variables = object_of(row.get("vars")).items()
+        self._variables = {name: each for name, each in variables if not is_reference(each)}
+
+    def value_of(self, assertion: Any) -> str | None:
+        """What promptfoo says that its value was."""
+        if not isinstance(assertion, Mapping):
+            return None
+        return next((value for found, value in self._said if found == assertion), None)
+
+    def fill(self, text: str) -> str:
+        """The text with the variables. Raises `ValueError` where that needs more than them."""
+        return fill(text, self._variables)
+
+
+def _as_checks(checks: Iterable[Check]) -> list[dict[str, Any]]:
+    """The checks as they stand in a case of the dialect `checks`."""
+    return [
+        {
+            "kind": _KINDS.get(each.kind, each.kind),
+            "values": list(each.texts),
+            **({"ignore_case": True} if each.ignore_case else {}),
+            **({"negate": True} if each.negated else {}),
+        }
+        for each in checks
+    ]
+
+
+def _unusable(checks: Iterable[Check]) -> str | None:
+    """Why one of these is no check here; `None` where all are."""
+    for each in checks:
+        if each.kind == "regex":
+            for text in each.texts:
+                if problem := pattern_problem(text):
+                    return problem
+    return None

@@ -1,0 +1,21 @@
+"""Says what to do where the temporary folder has no room."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from failproof_es.problems import InvalidInput
+
+
+@contextmanager
+def room_said(what: str, source: str) -> Iterator[None]:
+    """Raises `InvalidInput` for an `OSError` while `what` is written aside, of `source`."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInput.because(
+            f"can't write {what} to a temporary file in {tempfile.gettempdir()}: {error.strerror}",
+            remedy=f"set TMPDIR to a folder with free space of twice the size of {source}",
+        ) from None
