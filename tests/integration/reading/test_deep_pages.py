@@ -50,7 +50,7 @@ class Noting:
             if node.get("Index Name") == "evaluations_order_idx"
         ]
         blocks: int = scan["Shared Hit Blocks"] + scan["Shared Read Blocks"]
-        return blocks - round(scan["Actual Rows"])
+        return blocks - int(scan["Actual Rows"])
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
