@@ -31,9 +31,10 @@ _TOO_WIDE = """(width) => {
     .map((each) => each.outerHTML.slice(0, 90));
   return `${page} px: ${wide.slice(0, 2).join(" ")}`;
 }"""
-_CUT = """() => [...document.querySelectorAll(".scroll, .chart, .figures > div, .figures dd")]
+_CUT = """(of) => [...document.querySelectorAll(of)]
   .filter((each) => each.scrollWidth > each.clientWidth + 1)
   .map((each) => each.innerText.slice(0, 60).replaceAll("\\n", " "))"""
+_FIGURES = ".figures > div, .figures dt, .figures dd"
 _AT_ROW = """() => [...document.querySelectorAll("a.row-link")].indexOf(document.activeElement)"""
 
 
@@ -73,7 +74,9 @@ class Walker:
             page.set_viewport_size({"width": width, "height": 900})
             if wide := page.evaluate(_TOO_WIDE, width):
                 found.append(f"wider than {width} on {media}: {wide}")
-        found += [f"on paper one does not see all of {each}" for each in page.evaluate(_CUT)]
+            kept = f".scroll, .chart, {_FIGURES}" if media == "print" else _FIGURES
+            cut = page.evaluate(_CUT, kept)
+            found += [f"one does not see all on {media} of {each}" for each in cut]
         bars = page.locator(".bar, .foot")
         if bars.count() and bars.first.is_visible():
             found.append("the navigation is printed")
