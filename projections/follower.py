@@ -36,9 +36,8 @@ _POLL_S = 0.5
 _PAUSE_S = 3.0
 """From the begin of one batch to that of the next, unless as much waits as a batch may hold. An
 evaluation that is under way at the end of a batch is read again with the next one: the fewer
-batches, the less of that. Readers do not wait: they catch up themselves. Live viewers do wait, as
-long as that takes no longer than `failproof_es.console.live.stream` says."""
-_BUSY_PAUSE_S = 10.0
+batches, the less of that. Readers do not wait: they catch up themselves. Live viewers do wait."""
+LONGEST_PAUSE_S = 10.0
 _BUSY_EVENTS = 50_000
 """The same where all cores are busy: recording comes before views. So many events are one or two
 seconds for a reader that catches up."""
@@ -252,7 +251,7 @@ def _await_batch(
     cores = SpareCores()
     while not stopping.wait(_POLL_S):
         spare = cores.are_idle()
-        pause_s, full = (_PAUSE_S, BATCH_EVENTS) if spare else (_BUSY_PAUSE_S, _BUSY_EVENTS)
+        pause_s, full = (_PAUSE_S, BATCH_EVENTS) if spare else (LONGEST_PAUSE_S, _BUSY_EVENTS)
         waited_s = time.monotonic() - began
         if waited_s >= pause_s or max_position(connection) - taken >= full:
             return

@@ -38,6 +38,12 @@ _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair; what Python also makes of bytes in a path that are not UTF-8."""
+_KEY = re.compile(
+    r"(x-)?(api|access|auth|secret|private|subscription)[-_]?(key|token)s?"
+    r"|(proxy[-_])?authorization|bearer|passw(or)?d|secrets?|token|cookie",
+    re.IGNORECASE,
+)
+"""Names of parameters whose value, if it is a text, is a secret."""
 _TIMESTAMP = "{timestamp}"
 _PLACEHOLDERS = (_TIMESTAMP, "{test_name}")
 
@@ -281,6 +287,12 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     for name in sorted({*rules.reserved, "prompt_template"} & set(model.parameters)):
         own = "this has a key of its own"
         yield EntryProblem("parameters", f"must not hold `{name}`", own)
+    for at, value in _leaves(model.parameters):
+        named = [each for each in at if isinstance(each, str)]
+        if named and isinstance(value, str) and _KEY.fullmatch(named[-1]):
+            said = f"must not hold `{named[-1]}`: parameters are recorded, and a key never is"
+            env = "put it into an environment variable, named in `api_key_env` or under `headers`"
+            yield EntryProblem("parameters", said, env)
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:

@@ -27,13 +27,14 @@ from failproof_es.console.security.methods import IS_HEAD
 from failproof_es.console.sending.seats import EndedResponse, Seats
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support import clock
+from projections.follower import LONGEST_PAUSE_S
 
 POLL_S = 1.0
 LEAST_AGE_S = 0.5
 """What was read so lately is sent again."""
-LEFT_TO_FOLLOWER_S = 4.0
-"""So long a run's own follower is left alone, which takes in batches at a pause of three seconds
-while a core is idle: a viewer that brings the projections up in between takes time from the run."""
+LEFT_TO_FOLLOWER_S = LONGEST_PAUSE_S + 2.0
+"""So long a run's own follower is left alone: its pause, and the time of a batch. A viewer that
+brings the projections up in between takes time from the run, most of all on a busy machine."""
 KEEP_ALIVE_S = 15.0
 MOST_VIEWERS = 64
 """Who comes after them is told to come again later, and has a page whose numbers stand still."""

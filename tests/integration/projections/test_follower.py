@@ -174,7 +174,7 @@ def test_while_all_cores_are_busy_more_waits_but_not_for_long(
 ) -> None:
     monkeypatch.setattr(module, "_PAUSE_S", 0.0)
     monkeypatch.setattr(module, "BATCH_EVENTS", 1)
-    monkeypatch.setattr(module, "_BUSY_PAUSE_S", 3600.0)
+    monkeypatch.setattr(module, "LONGEST_PAUSE_S", 3600.0)
     monkeypatch.setattr(module, "_BUSY_EVENTS", 5)
     machine_is(monkeypatch, idle=False)
     first, few, many = 10, 12, len(world.events)
@@ -190,7 +190,7 @@ def test_while_all_cores_are_busy_more_waits_but_not_for_long(
 def test_while_all_cores_are_busy_nothing_waits_longer_than_a_while(
     store: Store, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BUSY_PAUSE_S", 1.0)
+    monkeypatch.setattr(module, "LONGEST_PAUSE_S", 1.0)
     machine_is(monkeypatch, idle=False)
     monkeypatch.setattr(module, "_PAUSE_S", 0.0)
     record(store, world.events[:10])
@@ -203,7 +203,7 @@ def test_while_all_cores_are_busy_nothing_waits_longer_than_a_while(
 def test_the_first_batch_waits_while_all_cores_are_busy_and_else_does_not(
     store: Store, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_BUSY_PAUSE_S", 3600.0)
+    monkeypatch.setattr(module, "LONGEST_PAUSE_S", 3600.0)
     machine_is(monkeypatch, idle=False)
     record(store, world.events)
     with following(store):

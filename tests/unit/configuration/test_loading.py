@@ -229,6 +229,8 @@ def test_parameters_that_no_json_holds_are_refused(tmp_path: Path, parameters: s
         "judge: {provider: local, model: smollm2, structured_output: true}",
         "output: {file: {enabled: false, path: always-the-same.jsonl}}",
         "output: {database: {enabled: true, real_time: true}}",
+        f"judge: {{{OPENAI}, parameters: {{eos_token: '</s>', token: 7}}}}",
+        f"judge: {{{OPENAI}, parameters: {{schema: {{api_key: {{type: string}}}}}}}}",
     ],
 )
 def test_what_a_rule_allows_is_loaded(tmp_path: Path, extra: str) -> None:
@@ -246,6 +248,9 @@ def test_what_a_rule_allows_is_loaded(tmp_path: Path, extra: str) -> None:
         "judge: {provider: openai, model: m, base_url: 'http://host/v1#s3cr3t'}",
         "judge: {provider: python, model: m, class: sk-s3cr3t}",
         "judge: [{api_key: s3cr3t}]",
+        f"judge: {{{OPENAI}, parameters: {{api_key: s3cr3t}}}}",
+        f"judge: {{{OPENAI}, parameters: {{extra_headers: {{Authorization: Bearer s3cr3t}}}}}}",
+        f"judge: {{{OPENAI}, parameters: {{tools: [{{type: mcp, authorization: s3cr3t}}]}}}}",
     ],
 )
 def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, extra: str) -> None:
