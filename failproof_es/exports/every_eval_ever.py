@@ -298,6 +298,7 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
             name: value if isinstance(value, str) else orjson.dumps(value).decode()
             for name, value in (
                 ("evaluation_id", str(outcome.evaluation_id)),
+                ("source_run_id", outcome.source_run_id and str(outcome.source_run_id)),
                 ("case_sha256", case.digest()),
                 ("leaves_sha256", each.leaves_sha256),
                 ("repetition", outcome.repetition),

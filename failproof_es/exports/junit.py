@@ -71,7 +71,7 @@ def junit(
 
     `pieces` counts the test cases; `left_out` is told which answers are shown in part.
     """
-    names = [f"run {run.started.run_number} {run.started.name}{_imported(run)}" for run in runs]
+    names = [f"run {run.started.run_number} {run.started.name}{_remarks(run)}" for run in runs]
     name = quoteattr(_attribute(", ".join(names)))
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={name}>\n'.encode()
     for run in runs:
@@ -101,9 +101,9 @@ def junit(
     yield b"</testsuites>\n"
 
 
-def _imported(run: RecordedRun) -> str:
-    """That another tool asked, where it did: no reader may take it for a run of this program."""
-    return "" if run.run.imported is None else f" ({run.run.imported_from})"
+def _remarks(run: RecordedRun) -> str:
+    """What has to stand beside its numbers: that another tool asked, which part, from where."""
+    return f" ({'; '.join(run.run.remarks)})" if run.run.remarks else ""
 
 
 def _spool() -> SpooledTemporaryFile[bytes]:

@@ -20,7 +20,7 @@ from failproof_es.library.rows import Result
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
 from failproof_es.reading.summary_rows import suite_rows, total_row
-from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
+from failproof_es.store.reading.reader import Connection, RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
 from failproof_es.support.untrusted_text import one_line
@@ -78,9 +78,10 @@ class OpenedRun:
         """`running`, `paused`, `completed` or `failed`."""
         return self.recorded.run.status
 
-    @property
+    @cached_property
     def summary(self) -> RunSummary:
         """Every count, sum and rate of the run."""
+        self._reading()
         return self.recorded.summary
 
     @property
@@ -101,6 +102,7 @@ class OpenedRun:
         Holds a part of them in memory. Raises `ImpossibleHistory` where the record of one
         contradicts itself, and `RunIsArchived`.
         """
+        self._reading()
         for planned in self.recorded.outcomes(after=after, limit=limit):
             if planned.outcome.impossible is not None:
                 raise ImpossibleHistory(planned.outcome.impossible)
@@ -118,11 +120,18 @@ class OpenedRun:
         require("report", "a chart")
         from failproof_es.library.charts import charts_of
 
-        return charts_of(self._connection, self.id)
+        return charts_of(self._reading(), self.id)
 
     def events(self) -> Iterator[RecordedEvent]:
         """Every event of the run, in commit order: `event()` is the typed event of each."""
-        return find(self._connection, run_id=self.id)
+        return find(self._reading(), run_id=self.id)
+
+    def _reading(self) -> Connection:
+        """The connection. Raises `ValueError` where it was closed, or lost."""
+        if self._connection.closed:
+            said = f"run {self.number} can't be read further: its connection is closed"
+            raise ValueError(f"{said}; open it again by failproof_es.open({self.number})")
+        return self._connection
 
     def assert_gates(self) -> None:
         """Raises `GatesNotMet` unless it is complete, its record sound, and every gate met."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
@@ -95,7 +96,19 @@ def test_a_frame_has_a_type_for_each_column_also_where_nothing_is_known(run: Ope
     assert (len(frame), len(empty)) == (3, 0)
 
 
-def test_a_frame_of_a_library_that_is_not_there_says_what_to_install() -> None:
+def test_a_closed_run_says_so_and_keeps_what_it_read(asked_store: Store) -> None:
+    with failproof_es.open(1, database_url=asked_store.url) as opened:
+        before = opened.summary
+    for read in (lambda: list(opened.results()), opened.events, lambda: opened.charts):
+        with pytest.raises(ValueError, match=r"run 1 .* is closed; open it again"):
+            read()
+    assert opened.summary is before
+
+
+def test_a_frame_of_a_library_that_is_not_there_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "polars", None)
     wanted: Any = "polars"
     with pytest.raises(InvalidInput, match="pip install polars"):
         frame_of([], wanted)
