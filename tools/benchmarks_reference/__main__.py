@@ -18,11 +18,12 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.all import BENCHMARKS
-from tests.benchmarks.measured import Benchmark, Measured, cell, table
+from tests.benchmarks.measured import Benchmark, Measured, Row, cell, table
 
 HERE = Path(__file__).parent
 _ORDER = ("before", "now")
@@ -52,10 +53,16 @@ def reference(
         "wanted": table(wanted, versions),
         "others": table([row for row in rows.values() if not row["wanted"]], versions),
         "missed": list(_missed(wanted, versions, remarks)),
-        "how": [f"- `{row.name}`: {row.what}. {row.how}" for row, _ in known],
+        "how": list(_how([row for row, _ in known])),
         "notes": list(_notes(rows.values(), versions)),
     }
     return re.sub(r"<!-- (\w+) -->", lambda part: "\n".join(parts[part[1]]), template)
+
+
+def _how(rows: Sequence[Row]) -> Iterator[str]:
+    """How each row is measured; once for rows that are measured alike."""
+    for how, alike in groupby(rows, key=lambda row: row.how):
+        yield f"- {'; '.join(f'`{row.name}`: {row.what}' for row in alike)}. {how}"
 
 
 def _is_measured(row: Mapping[str, Any]) -> bool:
