@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import struct
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
+import pyarrow as pa
 import pytest
 
 from failproof_es.core.case import Turn
@@ -200,3 +207,22 @@ def test_what_a_cancelled_run_has_not_come_to_is_told() -> None:
     planned = told["a sample that was planned"]
     assert (planned.count, planned.first) == (4, "sample a, epoch 2")  # 3 samples x 2 epochs
     assert "cancelled" in told["the rest of the run"].why
+
+
+@pytest.mark.parametrize("log", sorted(FILES.glob("*.eval")), ids=lambda log: log.stem)
+def test_no_folder_of_a_machine_is_in_a_log_kept_here(log: Path) -> None:
+    members = list(_unpacked(log.read_bytes()))
+    assert len(members) > 5 and any(b"mockllm" in each for each in members)
+    for each in members:
+        assert not re.search(rb"/(tmp|home|root|work|Users)/", each)
+
+
+def _unpacked(archive: bytes) -> Iterator[bytes]:
+    """What is in its members; `zipfile` does not know their compression here."""
+    with ZipFile(BytesIO(archive)) as listed:
+        for member in listed.infolist():
+            names = archive[member.header_offset + 26 : member.header_offset + 30]
+            begin = member.header_offset + 30 + sum(struct.unpack("<HH", names))
+            packed = archive[begin : begin + member.compress_size]
+            with pa.input_stream(BytesIO(packed), compression="zstd") as stream:
+                yield stream.read()
