@@ -59,7 +59,8 @@ _CASES = (
 )
 _CASE = "SELECT case_id, suite_id FROM projections.prompts WHERE prompt_id = %s"
 _EVALUATION = (
-    "SELECT r.run_number, p.case_id, e.model_key FROM projections.evaluations AS e "
+    "SELECT r.run_number, p.case_id, e.model_key, e.source_run_id IS NOT NULL "
+    "FROM projections.evaluations AS e "
     "JOIN failproof.run_list AS r USING (run_id) LEFT JOIN projections.prompts AS p "
     "USING (prompt_id) WHERE e.evaluation_id = %s"
 )
@@ -78,11 +79,12 @@ _ANSWERS_WITH = (
 )
 _NEWEST_RUNS = "SELECT run_number, run_id FROM projections.runs ORDER BY run_number DESC LIMIT %s"
 _WORDS = (
-    "SELECT evaluation_id, model_key, case_id, total, "
+    "SELECT evaluation_id, model_key, case_id, source_run_id IS NOT NULL, total, "
     "CASE WHEN strpos(lower(response::text), %(words)s) > 0 THEN response::text END "
     "FROM (SELECT *, sum(pg_column_size(response)) OVER (ROWS UNBOUNDED PRECEDING) AS total "
-    "FROM (SELECT evaluation_id, model_key, prompt_id, response FROM projections.evaluations "
-    "WHERE run_id = %(run)s AND response IS NOT NULL LIMIT %(most)s) AS taken) AS summed "
+    "FROM (SELECT evaluation_id, model_key, prompt_id, source_run_id, response "
+    "FROM projections.evaluations WHERE run_id = %(run)s AND response IS NOT NULL "
+    "LIMIT %(most)s) AS taken) AS summed "
     "LEFT JOIN projections.prompts USING (prompt_id) WHERE total <= %(bytes)s"
 )
 
@@ -290,7 +292,7 @@ class _Search:
             asked = {"run": run_id, "words": words, "most": left + 1, "bytes": room}
             rows = self._connection.execute(_WORDS, asked).fetchall()
             cut = cut or len(rows) > left
-            for evaluation, model, case, _, response in rows[:left]:
+            for evaluation, model, case, carried_over, _, response in rows[:left]:
                 if response is None:
                     continue
                 if hits >= MOST_OF_A_KIND:
@@ -298,19 +300,22 @@ class _Search:
                     break
                 hits += 1
                 says = _snippet(json.loads(response), self._whole)
-                named, of = _evaluation(number, case, model)
+                named, of = _evaluation(number, case, model, carried_over)
                 self._add("evaluation", evaluation, named, f"{of}: {says}", False)
             looked += min(len(rows), left)
             left -= len(rows)
-            room -= max((int(row[3]) for row in rows), default=0)
+            room -= max((int(row[4]) for row in rows), default=0)
         complete = not cut and len(runs) <= _RUNS_LOOKED_AT and room > 0
         self._found.looked.append(Looked("words in answers", looked, "evaluations", complete))
 
 
-def _evaluation(number: int, case: str | None, model: str) -> tuple[str, str]:
+def _evaluation(number: int, case: str | None, model: str, carried_over: bool) -> tuple[str, str]:
     """Its title, and what it is."""
     named = "a case" if case is None else exact_text(case)
-    return f"{named} by {exact_text(model)}", f"evaluation of run {number}"
+    return (
+        f"{named} by {exact_text(model)}",
+        f"evaluation of run {number}{', carried over' if carried_over else ''}",
+    )
 
 
 def _uuid(text: str) -> UUID | None:

@@ -86,10 +86,13 @@ class LivePage:
             return
         self.texts[f"{key}-of"] = f"{passed.passed:,}/{passed.total:,}"
         self.texts[f"{key}-rate"] = share_text(passed.rate)
+        self.texts[f"{key}-says"] = passed.says
         self.paths[f"{key}-point"] = f"M{round(passed.rate * 1000)} 10V110"
         if passed.low is not None and passed.high is not None:
             low, high = round(passed.low * 1000), round(passed.high * 1000)
             self.paths[f"{key}-range"] = f"M{low} 60H{high}"
+            interval = f"{share_text(passed.low)} to {share_text(passed.high)}"
+            self.texts[f"{key}-interval"] = interval
 
 
 def _count(value: int | None) -> str:

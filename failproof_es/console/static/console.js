@@ -49,7 +49,7 @@
     }
     return found;
   };
-  const texts = byKey("text"), paths = byKey("path");
+  const texts = byKey("text"), paths = byKey("path"), titles = byKey("title");
   const loaded = Date.now();
   let source = null, after = main.dataset.after, failures = 0, later = 0;
   // Told as text, once, where live numbers are not to be had; taken away when they are.
@@ -69,6 +69,7 @@
         (each.querySelector("a, .nothing") || each).textContent = text;
         each.classList.toggle("zero", text === "0");
       }
+      for (const each of titles.get(key) || []) each.title = text;
     }
     for (const [key, line] of Object.entries(told.paths)) {
       for (const each of paths.get(key) || []) each.setAttribute("d", line);

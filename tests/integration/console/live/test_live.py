@@ -126,6 +126,18 @@ def test_what_the_stream_writes_is_what_the_page_writes(
         assert f'data-path="{key}" d="{line}"' in page
 
 
+def test_what_is_said_of_a_rate_moves_with_it(client: httpx.Client, console_url: str) -> None:
+    texts = json.loads(next(events(f"{console_url}/runs/1/live"))["data"])["texts"]
+    page = client.get("/runs/1").text
+    rates = re.findall(r'<span class="rate"([^>]*)>', page)
+    titles = re.findall(r'data-title="([^"]+)" title="([^"]+)"', page)
+    assert len(titles) == len(rates) > 3
+    assert all(texts[key] == title for key, title in titles)
+    unseen = re.findall(r', interval <span data-text="([^"]+)">([^<]+)<', page)
+    assert len(unseen) == page.count(", interval ") > 3
+    assert all(texts[key] == told for key, told in unseen)
+
+
 SLOW_POLL_S = 300.0
 """Longer than a test may take: what comes sooner was not polled."""
 _LISTENERS = """

@@ -301,3 +301,20 @@ def test_the_page_of_a_taken_over_evaluation_leads_to_where_it_happened(
     assert taken == {each["evaluation_id"] for each in expected}
     page = others.get(f"/evaluations/{row['evaluation_id']}").text
     assert f'href="/evaluations/{row["answer"]}"' in page and REMARKS[AGAIN][0] in page
+
+
+def test_what_is_found_says_that_it_was_taken_over(others: httpx.Client, ask_others: Ask) -> None:
+    for row in standing(ask_others, REUSING):
+        page = others.get(
+            f"/search.json?q=evaluation {row['evaluation_id']}", follow_redirects=True
+        )
+        (hit,) = (each["hit"] for each in page.json()["hits"])
+        assert hit["says"].endswith(", carried over") == row["carried_over"]
+    found = read(others, "/search?q=number")["hits"]
+    said = {each["hit"]["id"]: each["hit"]["says"] for each in found}
+    assert found and all(
+        (", carried over: " in said[row["evaluation_id"]]) == row["carried_over"]
+        for number in RUNS
+        for row in standing(ask_others, number)
+        if row["evaluation_id"] in said
+    )
