@@ -39,8 +39,10 @@ _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair; what Python also makes of bytes in a path that are not UTF-8."""
 _KEY = re.compile(
-    r"(x-)?(api|access|auth|secret|private|subscription)[-_]?(key|token)s?"
-    r"|(proxy[-_])?authorization|bearer|passw(or)?d|secrets?|token|cookie",
+    r"(.*[-_])?(api|access|auth|bearer|refresh|secret|session|private|subscription)[-_]?"
+    r"(key|token)s?"
+    r"|(proxy[-_])?authorization|bearer|passw(or)?d|(.*[-_])?(client[-_]?)?secrets?|token"
+    r"|(set[-_])?cookie",
     re.IGNORECASE,
 )
 """Names of parameters whose value, if it is a text, is a secret."""

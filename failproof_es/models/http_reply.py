@@ -179,7 +179,7 @@ def require_no_error(document: Any) -> dict[str, Any]:
 
 def error_in(document: dict[str, Any]) -> Any:
     """The error that stands in the document, or that it is; `None` where it is none."""
-    if document.get("object") == "error":
+    if document.get("object") == "error" and "choices" not in document:
         return document
     return document.get("error") or None
 

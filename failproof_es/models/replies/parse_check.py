@@ -8,6 +8,7 @@ from typing import Any
 from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models.protocol import ModelError
 from failproof_es.models.provider_type import provider_type
+from failproof_es.models.replies.earlier_readings import as_read_before, was_an_answer
 
 _READ_LATER = ("cache_write_tokens", "cache_write_1h_tokens", "reasoning_tokens")
 _READ = ("text", "refusal", "finish_reason", "model", "usage", "tool_calls")
@@ -25,6 +26,8 @@ class ParseMismatch:
 def find_parse_mismatch(provider: str, response: ResponseReceived) -> ParseMismatch | None:
     """The first field that was read otherwise than the raw bytes say; `None` when none was.
 
+    What an earlier version read from them is no mismatch.
+
     Nothing can be said of a client of the user's own, which gives text and no bytes, nor of a
     reply in which a secret was replaced, or whose bytes are not all recorded. Raises
     `InvalidInput` where the provider is not installed here.
@@ -35,9 +38,12 @@ def find_parse_mismatch(provider: str, response: ResponseReceived) -> ParseMisma
     try:
         answer = kind.reparse(response)
     except ModelError as error:
+        if was_an_answer(response, error):
+            return None
         return ParseMismatch("body", "an answer", error.message)
     if answer is None:
         return None
+    answer = as_read_before(response, answer)
     for field in _READ:
         recorded, raw = getattr(response, field), getattr(answer, field)
         if isinstance(recorded, Usage):

@@ -229,7 +229,7 @@ def test_parameters_that_no_json_holds_are_refused(tmp_path: Path, parameters: s
         "judge: {provider: local, model: smollm2, structured_output: true}",
         "output: {file: {enabled: false, path: always-the-same.jsonl}}",
         "output: {database: {enabled: true, real_time: true}}",
-        f"judge: {{{OPENAI}, parameters: {{eos_token: '</s>', token: 7}}}}",
+        f"judge: {{{OPENAI}, parameters: {{eos_token: '</s>', prompt_cache_key: a, token: 7}}}}",
         f"judge: {{{OPENAI}, parameters: {{schema: {{api_key: {{type: string}}}}}}}}",
     ],
 )
@@ -249,6 +249,8 @@ def test_what_a_rule_allows_is_loaded(tmp_path: Path, extra: str) -> None:
         "judge: {provider: python, model: m, class: sk-s3cr3t}",
         "judge: [{api_key: s3cr3t}]",
         f"judge: {{{OPENAI}, parameters: {{api_key: s3cr3t}}}}",
+        f"judge: {{{OPENAI}, parameters: {{aws_secret_access_key: s3cr3t}}}}",
+        f"judge: {{{OPENAI}, parameters: {{oauth: {{client_secret: s3cr3t}}}}}}",
         f"judge: {{{OPENAI}, parameters: {{extra_headers: {{Authorization: Bearer s3cr3t}}}}}}",
         f"judge: {{{OPENAI}, parameters: {{tools: [{{type: mcp, authorization: s3cr3t}}]}}}}",
     ],
