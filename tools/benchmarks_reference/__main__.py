@@ -62,7 +62,7 @@ def reference(
 def _how(rows: Sequence[Row]) -> Iterator[str]:
     """How each row is measured; once for rows that are measured alike."""
     for how, alike in groupby(rows, key=lambda row: row.how):
-        yield f"- {'; '.join(f'`{row.name}`: {row.what}' for row in alike)}. {how}"
+        yield f"- {' '.join(f'`{row.name}`: {row.what}.' for row in alike)} {how}"
 
 
 def _is_measured(row: Mapping[str, Any]) -> bool:
