@@ -136,9 +136,11 @@ class PartialResultsWriter:
             with self._store.connect() as connection:
                 run = RecordedRun.read_events(connection, self._run_id)
                 partial = PartialResults(self._store, run)
-                while partial.every is not None and self._woken():
-                    partial.write_due()
+                while partial.every is not None:
+                    partial.write_due()  # also what woke this thread, which may have been the last
                     self._stop.wait(_BREATH_S)
+                    if not self._woken():
+                        break
         except (OSError, psycopg.Error) as error:
             say(f"warning: no partial results file can be written: {error}. The log is complete.")
 

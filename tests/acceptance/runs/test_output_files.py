@@ -87,13 +87,14 @@ def test_checkpoint_files_are_written_without_bringing_up_the_projections(
     write_configuration(tmp_path, mock_url, output=output)
     loaded = load_configuration(tmp_path / "run.yaml")
     out = tmp_path / "out"
-    with PartialResultsWriter(store) as writer:
-        asyncio.run(
-            start(
-                loaded, store, observe=writer.observe, stop=asyncio.Event(), say=lambda line: None
-            )
-        )
+    writer = PartialResultsWriter(store)
+    asyncio.run(
+        start(loaded, store, observe=writer.observe, stop=asyncio.Event(), say=lambda line: None)
+    )
+    until = time.monotonic() + 60
+    with writer:  # it is woken once, by the last event
         while not out.exists() or not visible(out):
+            assert time.monotonic() < until
             time.sleep(0.01)
     assert len(check(visible(out)[0], 12)) == EVERY
     with store.connect() as connection:

@@ -256,6 +256,7 @@ def test_ten_viewers_are_read_for_and_written_for_as_one(
     monkeypatch.setattr(psycopg.Cursor, "execute", counted)
     monkeypatch.setattr(stream.LiveNumbers, "model_dump_json", noted)
     monkeypatch.setattr(stream, "KEEP_ALIVE_S", 0.2)  # so that a viewer sees when its time is over
+    monkeypatch.setattr(stream, "LEFT_TO_FOLLOWER_S", 0.0)  # whatever else the machine does
     with console(**settings_for(store.url)) as url, going(store, tmp_path):
         await_page(url)
         took: list[int] = []
