@@ -32,7 +32,7 @@ def as_read_before(recorded: ResponseReceived, raw: Answer) -> Answer:
     if today is not None and today == raw.finish_reason and f'"{reason}"'.encode() in raw.body:
         raw = replace(raw, finish_reason=reason, refusal=None)
     if recorded.text != raw.text and b'"citationsContent"' in raw.body:
-        raw = replace(raw, text=_without_cited(raw.body))
+        raw = replace(raw, text=_without_cited(raw))
     return raw
 
 
@@ -47,7 +47,10 @@ def was_an_answer(recorded: ResponseReceived, error: ModelError) -> bool:
     return empty and error.message.endswith(f" {reason}")
 
 
-def _without_cited(body: bytes) -> str:
-    """The text of Bedrock's blocks, without those that cite. The body was read before."""
-    blocks = orjson.loads(body)["output"]["message"]["content"]
-    return "".join(block["text"] for block in blocks if "text" in block)
+def _without_cited(raw: Answer) -> str:
+    """The text of Bedrock's blocks, without those that cite; all of it in a body of another form."""
+    try:
+        blocks = orjson.loads(raw.body)["output"]["message"]["content"]
+        return "".join(block["text"] for block in blocks if "text" in block)
+    except (ValueError, LookupError, TypeError):
+        return raw.text

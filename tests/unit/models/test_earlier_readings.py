@@ -87,3 +87,8 @@ def test_nothing_else_passes_for_it(
     provider: str, body: dict[str, Any], read: dict[str, Any], field: str
 ) -> None:
     assert _mismatch(provider, body, dict(read)) == field
+
+
+def test_a_body_of_another_form_that_names_citations_is_misread_and_no_crash() -> None:
+    body = _openai("stop", citationsContent=1)
+    assert _mismatch("openai", body, {"text": "b", "finish_reason": "stop"}) == "text"
