@@ -48,7 +48,7 @@ def was_an_answer(recorded: ResponseReceived, error: ModelError) -> bool:
 
 
 def _without_cited(raw: Answer) -> str:
-    """The text of Bedrock's blocks, without those that cite; all of it in a body of another form."""
+    """The text of Bedrock's blocks but those that cite; all of it in a body of another form."""
     try:
         blocks = orjson.loads(raw.body)["output"]["message"]["content"]
         return "".join(block["text"] for block in blocks if "text" in block)
