@@ -21,28 +21,31 @@ quickstart: .venv/weights
 	@$(BIN)/failproof-es start configs/quickstart.yaml
 	@echo "(failproof-es is $(BIN)/failproof-es here; '. $(BIN)/activate' lets this shell call it by its name)"
 
-# Twice as many processes as cores: what is run with a server or in processes waits for more than half of its time. In the
-# order of tests/conftest.py and then of the folders: what takes long comes first, and no core waits for it at the end.
+# Twice as many processes as cores: tests with a server or with processes wait for more than half of their time.
+# tests/timing.py orders the files: long files begin first, and no core waits for one at the end.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, len(os.sched_getaffinity(0)) * 2))' 2>/dev/null || echo logical)
 COLLECT = $(BIN)/python -m pytest -q --ignore=tests/benchmarks
-PYTEST = $(COLLECT) -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder
+PYTEST = $(COLLECT) -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder --durations=25
 
-test: lint .venv/weights
-	@echo "make: pytest, without the slow tests (make test-all runs them, too)"
-	@$(PYTEST) -m 'not slow'
-
-# The type checker keeps one core busy for minutes, so it works beside the tests. Another core compiles them first: once,
-# and not in each process of pytest. What the checks say comes last, all of it together, and either can fail the whole.
-test-all: .venv/dev .venv/weights
-	@$(MAKE) --no-print-directory lint > .venv/lint.log 2>&1 & lint=$$!; \
+# The type checker keeps one core busy for a minute, so it works beside the tests. Another core compiles the tests first:
+# once, and not in each process of pytest. The output of the checks comes last; either can fail the target.
+define check
+@$(MAKE) --no-print-directory lint > .venv/lint.log 2>&1 & lint=$$!; \
 	trap 'kill $$lint 2> .venv/killed.log; exit 130' INT TERM; \
 	$(COLLECT) --collect-only > .venv/collected.log 2>&1; \
-	echo "make: pytest, and the other checks beside it"; \
-	$(PYTEST) --durations=25; tests=$$?; \
+	echo "make: pytest$(2), and the other checks beside it"; \
+	$(PYTEST) $(1); tests=$$?; \
 	wait $$lint; checks=$$?; cat .venv/lint.log; \
 	test $$tests = 0 || echo "make: pytest failed, see above" >&2; \
 	test $$checks = 0 || echo "make: ruff, mypy or lint-imports failed" >&2; \
 	test $$tests = 0 && test $$checks = 0
+endef
+
+test: .venv/dev .venv/weights
+	$(call check,-m 'not slow', without the slow tests (make test-all runs them))
+
+test-all: .venv/dev .venv/weights
+	$(call check,)
 
 docs: .venv/docs
 	@echo "make: building the documentation site"

@@ -6,10 +6,8 @@ import itertools
 import shutil
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any, LiteralString
 from uuid import uuid4
@@ -25,58 +23,13 @@ from failproof_es.store.schema.installation import WRITER, install
 from failproof_es.store.store import Store
 from projections.follower import Follower
 from tests.acceptance.warm import FOLLOW_AT_THE_END
+from tests.timing import pytest_collection_modifyitems as pytest_collection_modifyitems
+from tests.timing import pytest_terminal_summary as pytest_terminal_summary
 
 # The test command tries the same examples each time; `--hypothesis-profile=search` looks for new.
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("same")
-
-
-FIRST = ("chaos", "workers")
-"""Folders with single files that take minutes, mostly of waiting."""
-COMPUTING = "simulation"
-"""The folder whose files take minutes, and wait for nothing."""
-_OTHERS_BEFORE_THE_END = 0.6
-"""By then, of all other files, the last of those that compute has begun."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file is one process's (`--dist loadfile`), and files are handed out in this order."""
-    places = {file: place for place, file in enumerate(in_order([item.path for item in items]))}
-    items.sort(key=lambda item: places[item.path])
-
-
-def in_order(files: Iterable[Path]) -> list[Path]:
-    """Each file once, in the order in which they begin.
-
-    What takes longest begins first, so that no core waits for it at the end. What only computes is
-    spread among what waits: at once, each process would wait for a core.
-    """
-    files = dict.fromkeys(files)
-    first = [file for file in files if any(folder in file.parts for folder in FIRST)]
-    computing = [file for file in files if COMPUTING in file.parts]
-    others = [file for file in files if file not in {*first, *computing}]
-    step = max(1, int(len(others) * _OTHERS_BEFORE_THE_END) // max(1, len(computing)))
-    for place, file in enumerate(computing):
-        others.insert(place * (step + 1), file)
-    return [*first, *others]
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell at the end which folders took how long, if `--durations` was given."""
-    if terminalreporter.config.getoption("durations"):
-        terminalreporter.section("seconds in each folder")
-        for folder, seconds in list(seconds_by_folder(terminalreporter.stats).items())[:25]:
-            terminalreporter.line(f"{seconds:8.1f} {folder}")
-
-
-def seconds_by_folder(reports: Mapping[str, Iterable[object]]) -> dict[str, float]:
-    """How long the tests in each folder took, with what they needed first; the longest first."""
-    taken: defaultdict[str, float] = defaultdict(float)
-    for report in chain.from_iterable(reports.values()):
-        if isinstance(report, pytest.TestReport):
-            taken[report.location[0].rpartition("/")[0]] += report.duration
-    return dict(sorted(taken.items(), key=lambda each: -each[1]))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -154,7 +154,8 @@ class ClaudeStreams(Client):
         said: Any = messages
         limit = params["max_tokens"]
         with client.messages.stream(model=self.model, messages=said, max_tokens=limit) as stream:
-            return stream.get_final_text()
+            text: str = stream.get_final_text()
+            return text
 
 
 def class_name(kind: type) -> str:
