@@ -112,7 +112,7 @@ def test_every_dialect_of_ours_has_its_place_in_the_order() -> None:
             ],
             "provider",
         ),
-        ("dialects", ["unit/dialects/test_contract.py"], "dialect"),
+        ("dialects", ["integration/dialects/test_contract.py"], "dialect"),
     ],
 )
 def test_what_ships_is_put_through_its_contract(
