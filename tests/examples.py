@@ -26,6 +26,16 @@ def register_profiles() -> None:
     settings.load_profile("few")
 
 
+def stride(many: int = 1) -> int:
+    """Step through an exhaustive list of variants: `range(0, len(variants), stride())`.
+
+    `many` in the profile `many`, eight times as much in `few`; `search` tries every variant.
+    """
+    if not settings().derandomize:
+        return 1
+    return many if settings().max_examples >= MANY else 8 * many
+
+
 def examples(factor: float) -> int:
     """`factor` times the number of examples of the profile in use, at least one."""
     return max(1, round(settings().max_examples * factor))

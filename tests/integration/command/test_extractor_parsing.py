@@ -7,6 +7,8 @@ import pytest
 from failproof_es.dialects.command.extraction.extractor import extract
 
 PARSED = {
+    "a paragraph behind": ("ls -la\n\nls lists files", "ls -la", ["explanation"]),
+    "a list behind": ("ls -la\n- `-l` for details\n- `-a` for all", "ls -la", ["explanation"]),
     "a shift": ("echo $((1 << x))\n\nThis shifts one bit.", "echo $((1 << x))", ["explanation"]),
     "sentences around": (
         "You can use this command:\nls -la\nThis lists all files.", "ls -la",
