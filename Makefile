@@ -1,5 +1,6 @@
 # Needs Python >= 3.11, git and make. Nothing has to be activated or exported.
 #   make quickstart   set up and evaluate a real model
+#   make quick        set up and run what needs no database and no other process: between two edits
 #   make test         set up and run every check but the slow tests, the same each time
 #   make test-all     the same with the slow tests: what .ci/run runs
 #   make docs         build the documentation site into build/docs/site
@@ -14,7 +15,10 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PINS := .ci/constraints.txt
 
-.PHONY: quickstart test test-all docs search lint benchmarks scale release clean
+# An image often sets it. Without bytecode every process, and commands of tests are processes, compiles the program anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: quickstart quick test test-all docs search lint benchmarks scale release clean
 
 quickstart: .venv/weights
 	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
@@ -26,6 +30,13 @@ quickstart: .venv/weights
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, len(os.sched_getaffinity(0)) * 2))' 2>/dev/null || echo logical)
 COLLECT = $(BIN)/python -m pytest -q --ignore=tests/benchmarks
 PYTEST = $(COLLECT) -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder --durations=25
+
+# The plug-in of schemathesis costs each process half a second, and nothing here uses it.
+quick: .venv/dev
+	@echo "make: ruff, and pytest on tests/unit without the slow tests"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/python -m pytest -q tests/unit -m 'not slow' -n logical --maxprocesses=8 --dist loadfile -p no:schemathesis
 
 # The type checker keeps one core busy for a minute, so it works beside the tests. Another core compiles the tests first:
 # once, and not in each process of pytest. The output of the checks comes last; either can fail the target.
@@ -45,7 +56,7 @@ test: .venv/dev .venv/weights
 	$(call check,-m 'not slow', without the slow tests (make test-all runs them))
 
 test-all: .venv/dev .venv/weights
-	$(call check,)
+	$(call check,--hypothesis-profile=many)
 
 docs: .venv/docs
 	@echo "make: building the documentation site"

@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from hypothesis import settings
 from psycopg import sql
 
 from failproof_es.store.embedded import server as embedded
@@ -23,13 +22,11 @@ from failproof_es.store.schema.installation import WRITER, install
 from failproof_es.store.store import Store
 from projections.follower import Follower
 from tests.acceptance.warm import FOLLOW_AT_THE_END
+from tests.examples import register_profiles
 from tests.timing import pytest_collection_modifyitems as pytest_collection_modifyitems
 from tests.timing import pytest_terminal_summary as pytest_terminal_summary
 
-# The test command tries the same examples each time; `--hypothesis-profile=search` looks for new.
-settings.register_profile("same", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None, print_blob=True)
-settings.load_profile("same")
+register_profiles()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -44,11 +44,6 @@ def missing(text: str) -> list[str]:
     return [each for each in paths(text) if not (ROOT / each).exists()]
 
 
-def walks() -> dict[str, str]:
-    _, *each = section("Walks").split("\n### ")
-    return {walk.partition("\n")[0]: walk.partition("\n")[2] for walk in each}
-
-
 def packages() -> Iterator[tuple[str, str]]:
     """Every folder of code with the first line of its package."""
     for source in SOURCES:
@@ -68,12 +63,6 @@ def test_a_path_that_is_not_there_is_seen() -> None:
         "`failproof_es/none.py`, `tests/golden/`, `pyproject.toml`, `none.toml`, `a/b.py`, `x = 1`"
     )
     assert missing(text) == ["failproof_es/none.py", "none.toml"]
-
-
-def test_there_are_four_walks_of_five_steps() -> None:
-    assert list(walks()) == ["A provider", "A dialect", "A column of the results", "An event"]
-    for walk in walks().values():
-        assert re.findall(r"^(\d)\. ", walk, re.M) == ["1", "2", "3", "4", "5"]
 
 
 def test_every_folder_stands_in_one_table_once() -> None:
@@ -123,7 +112,7 @@ def test_every_dialect_of_ours_has_its_place_in_the_order() -> None:
             ],
             "provider",
         ),
-        ("dialects", ["unit/dialects/test_contract.py"], "dialect"),
+        ("dialects", ["integration/dialects/test_contract.py"], "dialect"),
     ],
 )
 def test_what_ships_is_put_through_its_contract(

@@ -42,6 +42,7 @@ from projections import PROJECTIONS as ALL_PROJECTIONS
 from projections.protocol import Fact
 from projections.relations import LIVE, enter
 from projections.runner import prepare
+from tests.examples import examples
 from tests.integration.projections.world import Rows, follow_to_the_end
 from tests.integration.projections.world import rows as every_row
 from tests.unit.histories import History
@@ -186,7 +187,7 @@ def test_any_history_cut_anywhere_gives_the_same_rows(store: Store) -> None:
     with store.connect() as connection:
         prepare(connection)
 
-        @settings(max_examples=40)
+        @settings(max_examples=examples(0.4))
         @given(histories(), st.lists(st.integers(0, 27), max_size=6))
         def check(history: list[Step], cuts: list[int]) -> None:
             whole = apply(connection, history, [])

@@ -15,9 +15,9 @@ from failproof_es.store.store import Store
 from failproof_es.testing.projection_contract import RUN, ProjectionContract
 from projections.relations import create_schemas
 from tests.conftest import as_administrator
+from tests.integration.dialects.test_contract import line
+from tests.integration.dialects.test_unknown_keys import COMMAND, FAILPROOF, written
 from tests.plugin_packages import install, look_again
-from tests.unit.dialects.kit.test_unknown_keys import COMMAND, FAILPROOF, written
-from tests.unit.dialects.test_contract import line
 
 
 class Contract(ProjectionContract):

@@ -14,6 +14,7 @@ from failproof_es.core.evaluation import EvaluationKey, fold
 from failproof_es.events import VOIDS_ANSWER, EvaluationEvent, Event
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare
+from tests.examples import examples
 from tests.unit.histories import PROMPT, RUN, History, lived
 
 OUTCOMES = ("answer", "nonsense", "another model", "transient", "deferred", "final", "killed")
@@ -76,7 +77,7 @@ def test_requests_in_flight_are_those_without_an_outcome_at_every_moment_of_any_
     with store.connect() as connection:
         prepare(connection)
 
-        @settings(max_examples=20)
+        @settings(max_examples=examples(0.2))
         @given(runs())
         def check(found: list[Event]) -> None:
             run_id = uuid4()

@@ -26,6 +26,7 @@ from failproof_es.store.reading.reader import max_position
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare, rebuild
 from tests.conftest import as_administrator
+from tests.examples import examples
 from tests.integration.projections.shared_rebuilds import in_this_process, noted
 from tests.integration.projections.world import rows as every_row
 from tests.integration.reading.lives import Life, portions_of
@@ -81,7 +82,7 @@ def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
     with store.connect() as connection:
         prepare(connection)
 
-        @settings(max_examples=20)
+        @settings(max_examples=examples(0.2))
         @given(st.integers(0, 2**32))
         def check(seed: int) -> None:
             first = Life(seed, next(numbers))

@@ -32,6 +32,7 @@ from failproof_es.shell_analysis.parse import programs, shell, shfmt
 from failproof_es.shell_analysis.parse.batching import MOST
 from failproof_es.shell_analysis.parse.shfmt import Language, Tree
 from failproof_es.shell_analysis.posix import shellcheck
+from tests.examples import examples
 from tests.integration.shell_analysis.safety.safety_corpus import DANGEROUS, HARMLESS
 from tests.integration.shell_analysis.test_hostile_texts import DOUBLING, OPENED
 from tests.integration.shell_analysis.test_posix_verdicts import PORTABLE, SHELL_ONLY, SINCE_2024
@@ -111,7 +112,7 @@ TEXTS = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6).map(" ".joi
 ).map("".join)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(0.4), suppress_health_check=list(HealthCheck))
 @given(st.lists(TEXTS | st.sampled_from(CORPUS), min_size=2, max_size=8), st.booleans())
 @example(["echo 'a", "b'", "ls"], False)
 @example(["ls\n\\", "ls"], False)

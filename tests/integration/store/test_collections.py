@@ -42,6 +42,7 @@ from failproof_es.store.reading.reader import read_streams
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from projections.protocol import visible
+from tests.examples import examples
 from tests.unit.event_samples import GOLDEN, OF_EVALUATION, RUN
 
 TURN = Turn(role="user", content="judge this")
@@ -193,7 +194,7 @@ def test_every_evaluation_reads_as_the_results_print_it(
 ) -> None:
     validator = Draft7Validator(schema("evaluation"))
 
-    @settings(max_examples=150)
+    @settings(max_examples=examples(1.5))
     @given(st.data())
     def check(data: st.DataObject) -> None:
         told = Told(data.draw)
@@ -222,7 +223,7 @@ def test_every_prompt_reads_as_it_was_stored(
 ) -> None:
     validator = Draft7Validator(schema("prompt"))
 
-    @settings(max_examples=60)
+    @settings(max_examples=examples(0.6))
     @given(st.data())
     def check(data: st.DataObject) -> None:
         told = Told(data.draw)

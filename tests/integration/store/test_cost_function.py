@@ -18,6 +18,7 @@ from failproof_es.core.run import Run, fold_run
 from failproof_es.engine.history import with_prices
 from failproof_es.events import ModelPrices, PricesRecorded, Rate, Usage
 from failproof_es.store.store import Store
+from tests.examples import examples
 from tests.unit.cli.samples import NOON, RUN, started
 
 BASE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,7 +67,7 @@ def in_sql(
     return row[0]
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prices=model_prices, usage=usages, moment=moments)
 def test_the_database_and_python_say_the_same_of_every_answer(
     connection: Connection, prices: ModelPrices, usage: Usage, moment: datetime
@@ -75,7 +76,7 @@ def test_the_database_and_python_say_the_same_of_every_answer(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(2), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prices=model_prices.filter(lambda found: bool(found.rates)), data=st.data())
 def test_they_say_the_same_at_every_boundary(
     connection: Connection, prices: ModelPrices, data: st.DataObject

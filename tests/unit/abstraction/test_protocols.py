@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
@@ -168,16 +166,3 @@ def test_the_enums_have_exactly_the_values_of_the_specification() -> None:
         "ERROR": "error",
         "COMPLETED": "completed",
     }
-
-
-def test_the_interfaces_are_imported_without_the_engine() -> None:
-    names = [*(protocol.__module__ for protocol in METHODS), types.__name__, enums.__name__]
-    program = (
-        f"import sys, {', '.join(names)}\n"
-        "ours = {m for m in sys.modules if m.startswith('failproof_es')}\n"
-        "print(sorted(ours | ({'psycopg', 'pydantic', 'httpx'} & set(sys.modules))))"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
-    assert printed.strip() == str(sorted({"failproof_es", "failproof_es.abstraction", *names}))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import subprocess
-import sys
 
 import pytest
 
@@ -161,15 +159,3 @@ def test_a_callback_may_emit_and_subscribe_and_order_is_kept() -> None:
     tasks.subscribe(submission, BenchmarkEvent.COMPLETED, lambda _: heard.append("early"))
     tasks.emit(submission, BenchmarkEvent.STARTED)
     assert heard == ["started", "early", "late"]
-
-
-def test_the_stub_is_imported_without_the_engine() -> None:
-    program = (
-        "import sys, failproof_es.abstraction.testing\n"
-        "print([m for m in ('failproof_es.engine', 'failproof_es.store', 'psycopg') "
-        "if m in sys.modules])"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout
-    assert printed.strip() == "[]"

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -19,7 +16,6 @@ from failproof_es.problems import InvalidInput
 ORIGIN = "failproof-es/0199"
 KEY = SigningKey.generate(ORIGIN)
 WITNESSES = [SigningKey.generate(f"w{n}.example", COSIGNATURE) for n in (1, 2)]
-SIGNINGS = 400
 
 
 def signed(size: int, history: str = "", key: SigningKey = KEY) -> Note:
@@ -36,11 +32,6 @@ def keep(place: Path, note: Note, key: SigningKey = KEY) -> int:
     return newest.size
 
 
-def keep_many(place: Path, secret: str, sizes: list[int]) -> list[int]:
-    key = SigningKey.parse(secret)
-    return [keep(place, signed(size, key=key), key) for size in sizes]
-
-
 @pytest.mark.parametrize("folder", [False, True])
 def test_a_smaller_tree_does_not_take_the_place_of_a_larger_one(
     folder: bool, tmp_path: Path
@@ -49,29 +40,6 @@ def test_a_smaller_tree_does_not_take_the_place_of_a_larger_one(
     if folder:
         place.mkdir()
     assert [keep(place, signed(size)) for size in (10, 20, 15, 20, 21)] == [10, 20, 20, 20, 21]
-
-
-@pytest.mark.slow
-def test_signers_at_once_never_move_it_back(tmp_path: Path) -> None:
-    """Threads, then processes: 800 times, and what each sees afterwards only grows."""
-    pools: list[Executor] = [
-        ThreadPoolExecutor(8),
-        ProcessPoolExecutor(4, multiprocessing.get_context("spawn")),
-    ]
-    for number, pool in enumerate(pools):
-        place = tmp_path / str(number)
-        sizes = list(range(1, SIGNINGS + 1))
-        Random(number).shuffle(sizes)
-        with pool:
-            signers = [
-                pool.submit(keep_many, place, KEY.dump(), sizes[first::8]) for first in range(8)
-            ]
-            for each in signers:
-                seen = each.result()
-                assert seen == sorted(seen)
-        newest = read_kept(str(place), KEY.public)
-        assert newest is not None
-        assert newest.size == SIGNINGS
 
 
 def test_another_tree_of_the_same_size_is_a_fork_and_is_not_kept(tmp_path: Path) -> None:

@@ -102,9 +102,19 @@ def test_a_text_in_which_a_key_stands_in_escapes_is_replaced_whole(
 def test_a_key_that_is_spelt_character_by_character_is_found(how: str, redactor: Redactor) -> None:
     echo = SPELT[how]
     assert redactor.scrubbed(f"kéy {echo} is bad") == "[redacted:CANARY_KEY]"
-    for before in (b"", b"\\", b"%41 " * 2**18, b"&#65;" * 2**18, b"x" * (2**20 - 9)):
+    for before in (b"", b"\\", b"x" * (2**20 - 9)):
         body = before + f"kéy {echo} is bad".encode()
         assert redactor.scrubbing().body("body", body) == "[redacted:CANARY_KEY]"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("escape", [b"%41 ", b"&#65;"])
+@pytest.mark.parametrize("how", SPELT)
+def test_a_key_that_is_spelt_is_found_behind_a_megabyte_of_escapes(
+    how: str, escape: bytes, redactor: Redactor
+) -> None:
+    body = escape * 2**18 + f"kéy {SPELT[how]} is bad".encode()
+    assert redactor.scrubbing().body("body", body) == "[redacted:CANARY_KEY]"
 
 
 @pytest.mark.parametrize("spelt", ["\\u{:04x}", "\\\\u{:04X}", "%{:02x}", "&#{};", "&#x{:x};"])

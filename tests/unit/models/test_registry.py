@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -144,26 +143,6 @@ def test_what_a_provider_of_another_package_does_not_take_is_said(
     fields = {each.field: each.message for each in caught.value.problems}
     assert fields["models[0].options"] == "lacks `secret_env`"
     assert "is missing" in fields["models[0].api_key_env"]
-
-
-def test_only_the_provider_that_is_named_is_imported() -> None:
-    program = (
-        "import sys\n"
-        "from failproof_es.configuration.schema import Model\n"
-        "from failproof_es.models import snapshot\n"
-        "model = Model(provider='ollama', model='m')\n"
-        "assert snapshot(model, 'k').settings == {'base_url': 'http://127.0.0.1:11434'}\n"
-        "there = [m for m in sys.modules if m.startswith('failproof_es.models.')]\n"
-        "print(sorted({m.split('.')[2] for m in there}), 'httpx' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    loaded, has_http = done.stdout.strip().rsplit(" ", 1)
-    assert "'ollama'" in loaded and has_http == "False"
-    assert not [
-        name for name in ("openai", "anthropic", "local", "python") if f"'{name}'" in loaded
-    ]
 
 
 def test_ollamas_other_half_is_not_its_own_api(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -154,21 +153,3 @@ def test_who_is_told_to_stop_leaves_the_rest_to_others() -> None:
     assert ends[0] == ["first"]
     assert sorted(map(type, ends[1:]), key=str) == [KeyboardInterrupt, list]
     assert not asking._running and not asking._waiting
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_waits_for_no_thread_of_its_parent() -> None:
-    run = Recorder()
-    asking = batcher(run)
-    run.gate.clear()
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asking.ask, ["parent"])
-        while not run.batches:
-            time.sleep(0.001)
-        child = os.fork()
-        if not child:
-            run.gate.set()
-            os._exit(0 if asking.ask(["child"]) == ["CHILD"] and len(run.batches) == 2 else 1)
-        run.gate.set()
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-import multiprocessing
 import os
 import re
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,8 +13,6 @@ import pytest
 
 from failproof_es.support import atomic_file as whole_file
 from failproof_es.support.atomic_file import WrittenFile, atomic_create, atomic_write
-
-WRITES = 400
 
 
 def names(folder: Path) -> list[str]:
@@ -41,28 +37,6 @@ def test_what_breaks_off_leaves_what_was_there(tmp_path: Path) -> None:
         atomic_write(path, breaks_off())
     assert path.read_bytes() == b"before"
     assert names(tmp_path) == ["results.csv"]
-
-
-@pytest.mark.slow
-def test_two_writers_of_one_file_never_tear_each_other_s(tmp_path: Path) -> None:
-    """Eight threads, then eight processes: 800 writes, and each reader sees a whole one."""
-    path = tmp_path / "results.csv"
-    atomic_write(path, [content(0)])
-    spawned = multiprocessing.get_context("spawn")
-    pools: list[Executor] = [ThreadPoolExecutor(8), ProcessPoolExecutor(8, spawned)]
-    for pool in pools:
-        with pool:
-            writes = [pool.submit(write_one, path, number) for number in range(WRITES)]
-            while not all(write.done() for write in writes):
-                assert_whole(path)
-            assert [write.exception() for write in writes] == [None] * WRITES
-        assert_whole(path)
-    assert names(tmp_path) == ["results.csv"]
-
-
-def write_one(path: Path, number: int) -> None:
-    whole = content(number)
-    atomic_write(path, [whole[:1_000], whole[1_000:]])
 
 
 def content(number: int) -> bytes:

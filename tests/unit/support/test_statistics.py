@@ -31,6 +31,7 @@ from failproof_es.support.statistics import (
     rate,
     wilson,
 )
+from tests.examples import examples
 
 Z = NormalDist().inv_cdf(0.975)
 
@@ -309,7 +310,7 @@ def test_a_difference_of_decimal_grades_is_what_people_reckon(
     clusters=st.lists(st.lists(GRADES, min_size=1, max_size=3), min_size=2, max_size=12),
     order=st.randoms(use_true_random=False),
 )
-@settings(max_examples=15)
+@settings(max_examples=examples(0.15))
 @pytest.mark.slow
 def test_no_figure_depends_on_the_order_of_cases(
     clusters: list[list[float]], order: random.Random

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from failproof_es.shell_analysis.equivalence import Verdict, compare
+from tests.examples import examples
 
 MODES = (
     "444", "0444", "a=r", "ugo=r", "=r", "u=r,g=r,o=r", "u=r,go=r", "00444", "000444",
@@ -121,9 +122,7 @@ TEXT = st.lists(
 ).map("".join)
 
 
-@settings(
-    max_examples=150, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=examples(1.5), database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     pattern=st.text("abA*.^$[]-_ \\+?|(){}", min_size=1, max_size=6),
     option=st.sampled_from(["", "-i", "-w", "-x", "-o", "-c", "-v"]),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from failproof_es.shell_analysis.equivalence import Verdict, compare
 from failproof_es.shell_analysis.parse.shell import parse_command
+from tests.examples import examples
 from tests.integration.shell_analysis.equivalence.equivalence_corpus import COMMANDS
 from tests.integration.shell_analysis.equivalence.test_equivalence_mutants import (
     calls,
@@ -107,21 +108,21 @@ def in_double_quotes(text: str) -> str:
 argument = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.6))
 @given(argument)
 def test_any_text_is_one_argument_in_single_and_in_double_quotes(text: str) -> None:
     single, double = f"printf %s {shlex.quote(text)}", f"printf %s {in_double_quotes(text)}"
     assert compare(single, double).verdict is Verdict.EQUAL
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.6))
 @given(argument, argument)
 def test_two_texts_are_never_one_argument(one: str, other: str) -> None:
     first, second = f"printf %s {shlex.quote(one)}", f"printf %s {in_double_quotes(other)}"
     assert (compare(first, second).verdict is Verdict.EQUAL) == (one == other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(0.6))
 @given(st.text(alphabet="ab'\"\\$`*?[]{}~,.!-/ \n#;|&<>()=", min_size=1, max_size=14))
 def test_no_text_makes_the_checker_fail(text: str) -> None:
     found = compare(f"echo {text}", text)

@@ -38,23 +38,11 @@ LENIENT = {
     "label": ("Command: ls -la", "ls -la", ["label"]),
     "bold label": ("**Command:** `ls -la`", "ls -la", ["label", "code_span"]),
     "label before a substitution": ("Command: cat `which ls`", "cat `which ls`", ["label"]),
-    "a shift": ("echo $((1 << x))\n\nThis shifts one bit.", "echo $((1 << x))", ["explanation"]),
     "a here-document behind a sign": (
         "$ cat <<EOF\n$x\nEOF\n1", "cat <<EOF\n$x\nEOF", ["prompt_sign", "output"],
     ),
     "label on its own line": ("Answer:\nls", "ls", ["label"]),
-    "sentences around": (
-        "You can use this command:\nls -la\nThis lists all files.", "ls -la",
-        ["explanation", "explanation"],
-    ),
-    "a paragraph behind": ("ls -la\n\nls lists files", "ls -la", ["explanation"]),
-    "a list behind": ("ls -la\n- `-l` for details\n- `-a` for all", "ls -la", ["explanation"]),
     "several lines": ("cd /tmp\nls", "cd /tmp\nls", []),
-    "here-document": (
-        "cat <<EOF\nHello there my friend\n\nbye\nEOF\nThis prints three lines.",
-        "cat <<EOF\nHello there my friend\n\nbye\nEOF", ["explanation"],
-    ),
-    "here-string": ("wc -w <<< word\n\nThis counts the words.", "wc -w <<< word", ["explanation"]),
     "reasoning": ("<think>\nls? yes\n</think>\n\nls", "ls", ["reasoning"]),
     "quotes": ('"ls -la"', "ls -la", ["quotes"]),
     "quoted words": ("'my program' 'an argument'", "'my program' 'an argument'", []),
@@ -64,10 +52,6 @@ LENIENT = {
     "refusal": ("I'm sorry, but I can't help with that.", "", ["explanation"]),
     "nothing": ("", "", []),
     "blank line in a fence": ("```bash\ncd /srv\n\nls\n```", "cd /srv\n\nls", ["fence"]),
-    "sentences at the edges of a fence": (
-        "```\nHere is the command:\nls\n\nThis lists all files.\n```", "ls",
-        ["fence", "explanation", "explanation"],
-    ),
     "fence on one line with a label": ("```bash ls -la ```", "ls -la", ["fence"]),
     "fence on one line with a shell": ("```bash -c 'ls'```", "bash -c 'ls'", ["fence"]),
     "fence on one line with a script": ("```sh run.sh```", "sh run.sh", ["fence"]),
@@ -158,6 +142,7 @@ def test_any_mixture_of_marks_is_decided(parts: list[str]) -> None:
     extract("".join(parts))
 
 
+@pytest.mark.slow
 def test_a_long_reply_is_read_in_no_time() -> None:
     reply = "cat <<A\n" * 50_000 + "$ x \\\n" * 50_000
     began = time.process_time()

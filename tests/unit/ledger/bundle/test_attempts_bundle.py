@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,7 @@ from failproof_es.ledger import bundle, contents, merkle, note
 from failproof_es.ledger.attempts import Attempts
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError
+from tests.examples import stride
 from tests.unit.ledger.bundle.asked_world import (
     CASES,
     FAILED,
@@ -62,7 +64,8 @@ def test_the_attempts_and_what_overlaps_are_told_with_their_outcomes() -> None:
 
 @each_verifier
 def test_every_field_changed_of_what_says_the_attempts_is_noticed(genuine: Genuine) -> None:
-    assert [name for name, data in forgeries(GENUINE) if data != GENUINE and genuine(data)] == []
+    forged_bundles = islice(forgeries(GENUINE), 0, None, stride())
+    assert [name for name, data in forged_bundles if data != GENUINE and genuine(data)] == []
 
 
 def test_a_bundle_of_an_earlier_version_is_believed_by_both_verifiers() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.note import NoteError, PublicKey, SigningKey
+from tests.examples import stride
 from tests.unit.ledger.bundle.evidence_world import LOG, RUN, WITNESS, World, world
 from tests.unit.ledger.bundle.forging import forged, said
 from tests.unit.ledger.bundle.forging import sealed_again as seal_again
@@ -33,8 +34,8 @@ ODD_VALUES: tuple[Any, ...] = (
 )
 
 
-STEP = 7 if settings().derandomize else 1
-"""Every how many-th variant is tried; `make search` tries them all."""
+STEP = stride(7)
+"""Every how many-th variant is tried."""
 
 
 def variants(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -205,7 +206,8 @@ def lines_made_odd() -> Iterator[tuple[str, bytes]]:
 
 
 def test_both_verifiers_agree_on_whatever_a_line_of_the_file_holds() -> None:
-    assert [name for name, data in lines_made_odd() if disagreement(data)] == []
+    odd = islice(lines_made_odd(), 0, None, stride())
+    assert [name for name, data in odd if disagreement(data)] == []
 
 
 def bytes_made_odd() -> Iterator[tuple[str, bytes]]:

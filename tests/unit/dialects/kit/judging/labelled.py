@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ruamel.yaml import YAML
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
+    Classification,
     Failure,
     Judgement,
     JudgeVerdict,
@@ -34,7 +36,7 @@ _MARK = re.compile(r"--- ([0-9a-f]{32}) conversation begins ---")
 Entry = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Labelled:
     """A transcript, what a good judge says of each item, and what follows for the case."""
 
@@ -45,7 +47,7 @@ class Labelled:
     label: str
     to_judges: bool
 
-    @property
+    @cached_property
     def mark(self) -> str:
         """What a reply has to repeat, as the judge finds it in the question."""
         messages = DIALECT.judge_messages(self.case, self.transcript)
@@ -53,6 +55,11 @@ class Labelled:
         found = _MARK.search(messages[0].content)
         assert found is not None
         return found[1]
+
+    @cached_property
+    def classification(self) -> Classification:
+        """What the dialect makes of the transcript before any judge."""
+        return DIALECT.classify(self.case, self.transcript)
 
     @property
     def said(self) -> list[str]:
@@ -90,8 +97,7 @@ class Labelled:
 
     def outcome(self, *verdicts: JudgeVerdict, rule: Rule = "majority") -> str:
         """`passed`, `failed`, or the kind of failure."""
-        classification = DIALECT.classify(self.case, self.transcript)
-        score = DIALECT.score(self.case, classification, Judgement(rule, verdicts))
+        score = DIALECT.score(self.case, self.classification, Judgement(rule, verdicts))
         if isinstance(score, Failure):
             return score.kind
         assert isinstance(score, Score)

@@ -15,6 +15,7 @@ from failproof_es.dialects.kit.judging import Passage, ask, checklist, read_verd
 from failproof_es.dialects.kit.judging.prompt import shipped, token
 from failproof_es.dialects.kit.judging.quotation import normalised
 from failproof_es.dialects.redteam import RedTeam
+from tests.examples import examples
 from tests.unit.dialects.redteam.test_red_team_checks import SOURCES, case
 
 ITEMS = checklist({"must_do": ["a"], "must_not_do": ["b"], "pass_criteria": ["c"]})
@@ -37,7 +38,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 QUOTES = TEXTS | st.sampled_from(["I would rather not", "rather", "all is well", ""])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(3))
 @given(answers=st.dictionaries(KEYS, st.fixed_dictionaries({"verdict": WORDS, "quote": QUOTES})))
 def test_a_verdict_that_counts_was_proved(answers: dict[str, Any]) -> None:
     transcript = [Passage("user", "Evaluator: hm"), Passage("m", SAID, judged=True)]
@@ -62,7 +63,7 @@ def test_nothing_is_quoted_across_what_was_taken_out(said: str, gap: str) -> Non
     assert read_verdicts(reply, ITEMS, transcript)[0] is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(3))
 @given(document=JSON, around=TEXTS, text=TEXTS)
 def test_any_json_in_any_prose_is_read_or_refused(document: Any, around: str, text: str) -> None:
     transcript = [Passage("m", text, judged=True)]
@@ -76,7 +77,7 @@ def test_any_json_in_any_prose_is_read_or_refused(document: Any, around: str, te
         assert (verdict is None) != (problem is None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(2))
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
 def test_no_text_gets_out_of_its_place_in_the_question(texts: list[str]) -> None:
     transcript = [Passage("m", text, judged=True) for text in texts]
@@ -90,7 +91,7 @@ def test_no_text_gets_out_of_its_place_in_the_question(texts: list[str]) -> None
     assert inside.count(mark) == len(texts) and mark in after
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(2))
 @given(first=TEXTS, second=TEXTS, finish_reason=st.sampled_from(["stop", "length", None]))
 def test_any_reply_is_classed_and_scored_without_a_surprise(
     first: str, second: str, finish_reason: str | None

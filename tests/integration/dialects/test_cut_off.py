@@ -12,7 +12,7 @@ from failproof_es.core.evaluation import Failure, Reply, Transcript
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.kit import cut_off
 from failproof_es.problems import Problems
-from tests.unit.dialects.kit.test_unknown_keys import GOOD, loaded
+from tests.integration.dialects.test_unknown_keys import GOOD, loaded
 
 HALF = {
     "failproof": "Hello, A",

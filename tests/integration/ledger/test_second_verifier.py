@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from failproof_es.ledger import bundle
 from failproof_es.ledger.note import PublicKey, SigningKey
 from tests.unit.ledger.bundle.evidence_world import LOG, WITNESS
-from tests.unit.ledger.bundle.test_bundle import GENUINE, SECOND, second_verifier, under_digest
+from tests.unit.ledger.bundle.test_bundle import GENUINE, KEY, SECOND, second_verifier, under_digest
 
 second: Any = second_verifier()
 ORDER, FIELD = second.ORDER, second.FIELD
@@ -276,3 +276,18 @@ def test_arguments_that_are_no_utf_8_are_wrong_usage(folder: Path, argument: byt
             cwd=folder, capture_output=True, check=False, timeout=60,
         )  # fmt: skip
         assert (done.returncode, b"Traceback" in done.stderr) == (2, False), done.stderr
+
+
+def test_the_second_verifier_runs_on_its_own(tmp_path: Path) -> None:
+    file, key = tmp_path / "run.evidence", tmp_path / "log.pub"
+    file.write_bytes(GENUINE)
+    key.write_text(f"{KEY}\n")
+    # Without site-packages: only Python's own library is there.
+    command = [sys.executable, "-I", "-S", str(SECOND), str(file), "--key", str(key)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert bundle.read(GENUINE).summary[0] in done.stdout
+    file.write_bytes(GENUINE + b"\n")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "NOT genuine" in done.stdout

@@ -11,8 +11,7 @@ import orjson
 
 from failproof_es.core.case import Turn
 from failproof_es.testing.dialect_contract import DefectiveFile, DialectContract, SampleReply
-from tests.servers.judging_server import judged
-from tests.unit.dialects.kit.test_unknown_keys import (
+from tests.integration.dialects.test_unknown_keys import (
     BENCHMARK,
     CHECKS,
     COMMAND,
@@ -21,6 +20,7 @@ from tests.unit.dialects.kit.test_unknown_keys import (
     REDTEAM,
     written,
 )
+from tests.servers.judging_server import judged
 
 
 def line(document: dict[str, Any], **changed: Any) -> str:

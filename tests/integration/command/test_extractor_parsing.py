@@ -1,0 +1,41 @@
+"""Commands whose end only the shell's parser knows, which is a program of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from failproof_es.dialects.command.extraction.extractor import extract
+
+PARSED = {
+    "a paragraph behind": ("ls -la\n\nls lists files", "ls -la", ["explanation"]),
+    "a list behind": ("ls -la\n- `-l` for details\n- `-a` for all", "ls -la", ["explanation"]),
+    "a shift": ("echo $((1 << x))\n\nThis shifts one bit.", "echo $((1 << x))", ["explanation"]),
+    "sentences around": (
+        "You can use this command:\nls -la\nThis lists all files.", "ls -la",
+        ["explanation", "explanation"],
+    ),
+    "here-document": (
+        "cat <<EOF\nHello there my friend\n\nbye\nEOF\nThis prints three lines.",
+        "cat <<EOF\nHello there my friend\n\nbye\nEOF", ["explanation"],
+    ),
+    "here-string": ("wc -w <<< word\n\nThis counts the words.", "wc -w <<< word", ["explanation"]),
+    "sentences at the edges of a fence": (
+        "```\nHere is the command:\nls\n\nThis lists all files.\n```", "ls",
+        ["fence", "explanation", "explanation"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "command", "removed"), PARSED.values(), ids=PARSED)
+def test_what_surrounds_a_command_is_taken_off_and_told(
+    reply: str, command: str, removed: list[str]
+) -> None:
+    found = extract(reply)
+    assert found.command == command
+    assert [each.kind for each in found.removed] == removed
+
+
+@pytest.mark.parametrize("reply", [reply for reply, _, _ in PARSED.values()], ids=list(PARSED))
+def test_strict_extraction_takes_off_nothing(reply: str) -> None:
+    assert extract(reply, "strict").command == reply
+    assert extract(reply, "strict").removed == ()

@@ -1,0 +1,88 @@
+"""A test of this folder starts no process, opens no listening socket and connects to nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import pytest
+from psycopg._connection_base import BaseConnection
+
+_FORBIDDEN = frozenset({
+    "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen",
+    "socket.bind", "socket.connect", "multiprocessing.Process", "psycopg.connect",
+})  # fmt: skip
+"""Audit events of the interpreter (https://docs.python.org/3/library/audit_events.html), and two of
+this module."""
+
+_violations: list[str] | None = None
+"""Forbidden events of the phase of a unit test that runs now, `None` while none runs."""
+
+
+def _audit(event: str, _: tuple[Any, ...]) -> None:
+    if _violations is not None and event in _FORBIDDEN:
+        _violations.append(event)
+        pytest.fail(f"{event} in tests/unit: move this test to tests/integration")
+
+
+sys.addaudithook(_audit)
+
+
+# Two ways out have no audit event: libpq connects outside of the interpreter, and processes of
+# `multiprocessing` begin below `subprocess`. Each passes through one method.
+_connect = BaseConnection._connect_gen.__func__
+_start = BaseProcess.start
+
+
+def _watched_connect(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    _audit("psycopg.connect", args)
+    return _connect(cls, *args, **kwargs)
+
+
+def _watched_start(process: BaseProcess) -> None:
+    _audit("multiprocessing.Process", ())
+    _start(process)
+
+
+BaseConnection._connect_gen = classmethod(_watched_connect)  # type: ignore[assignment,method-assign]
+BaseProcess.start = _watched_start  # type: ignore[method-assign]
+
+
+@contextmanager
+def isolated() -> Iterator[list[str]]:
+    """Fail on a forbidden event within, also if the code under test swallowed the failure.
+
+    Yields the events so far.
+    """
+    global _violations
+    outer, _violations = _violations, []
+    try:
+        yield _violations
+        if _violations:
+            pytest.fail(f"{', '.join(_violations)} in tests/unit: move this test")
+    finally:
+        _violations = outer
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    """Watch the fixtures of a test, those of its module and session too."""
+    with isolated():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Watch the test itself."""
+    with isolated():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Watch the end of fixtures."""
+    with isolated():
+        yield
