@@ -107,6 +107,45 @@ def test_two_processes_that_start_it_first_both_get_it(home: Path) -> None:
     assert len(urls) == 1 and answers(urls.pop())
 
 
+_MAKE_ACCOUNTS_AT_ONCE = """
+set -e
+mount --bind "$1" /etc
+mount -t tmpfs none /var/lib
+sed -i '/^pgserver:/d' /etc/passwd /etc/shadow /etc/group /etc/gshadow
+rm -f /etc/.pwd.lock
+for process in 1 2 3 4; do "$2" -c '
+from failproof_es.store.embedded.account import account_for
+print(account_for(0).uid)' & done
+wait
+id -u pgserver
+"""
+"""In a namespace of mounts whose `/etc` is a copy: this machine keeps its own users."""
+
+
+_APART = ("unshare", "--mount", "--propagation", "private")
+
+
+def _makes_users_apart() -> bool:
+    """Whether this process is root, with `useradd`, and may mount."""
+    if os.geteuid() != 0 or None in (shutil.which("unshare"), shutil.which("useradd")):
+        return False
+    return subprocess.run([*_APART, "true"], check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not _makes_users_apart(), reason="only root makes a system user, and mounts")
+def test_processes_that_make_the_system_user_at_once_run_as_one_user(tmp_path: Path) -> None:
+    shutil.copytree("/etc", tmp_path / "etc", symlinks=True)
+    done = subprocess.run(
+        [*_APART, "sh", "-c", _MAKE_ACCOUNTS_AT_ONCE, "sh", tmp_path / "etc", sys.executable],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    users = done.stdout.split()
+    assert len(users) == 5 and len(set(users)) == 1, users
+
+
 def test_one_folder_by_two_names_is_one_server(home: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(home)
