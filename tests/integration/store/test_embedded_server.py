@@ -114,8 +114,8 @@ mount -t tmpfs none /var/lib
 sed -i '/^pgserver:/d' /etc/passwd /etc/shadow /etc/group /etc/gshadow
 rm -f /etc/.pwd.lock
 for process in 1 2 3 4; do "$2" -c '
-from failproof_es.store.embedded.account import account_for
-print(account_for(0).uid)' & done
+import os; from failproof_es.store.embedded.account import account_for
+os.write(1, f"{account_for(0).uid}\\n".encode())' & done
 wait
 id -u pgserver
 """
