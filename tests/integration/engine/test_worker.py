@@ -38,7 +38,6 @@ from tests.integration.engine.working import (
 )
 from tests.servers.mock_server import MockServer
 
-
 OUTAGE_S = 1.5
 """Long enough for several tries: the first comes after 0.1 s, each next one after twice as long."""
 
