@@ -185,6 +185,13 @@ ENDLESS = {
     "chunks of one byte without end", "events that are cut after every byte",
 }  # fmt: skip
 """Those that only a time-out ends."""
+STREAMED = {
+    "a million events", "an event without end", "a million lines in one event",
+    "blank lines without end", "comments without end", "a million tool calls",
+    "as many tool calls as are read", "a tool call in a million pieces", "a million fields",
+    "an event of many small objects", "a gzip of a stream's blank lines",
+}  # fmt: skip
+"""Streams that end, or are too long."""
 
 
 class WorstServer:
