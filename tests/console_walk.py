@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+import pytest
+from _pytest.mark import ParameterSet
 from playwright.sync_api import Browser, Page
 
 NARROW = 320
@@ -36,6 +38,13 @@ _CUT = """(of) => [...document.querySelectorAll(of)]
   .map((each) => each.innerText.slice(0, 60).replaceAll("\\n", " "))"""
 _FIGURES = ".figures > div, .figures dt, .figures dd"
 _AT_ROW = """() => [...document.querySelectorAll("a.row-link")].indexOf(document.activeElement)"""
+
+
+def quick_first(paths: Sequence[str], quick: Collection[str]) -> list[ParameterSet]:
+    """The paths as parameters of a test; all but the quick ones are slow."""
+    assert set(quick) <= set(paths)
+    slow = {path: () if path in quick else (pytest.mark.slow,) for path in paths}
+    return [pytest.param(path, marks=marks) for path, marks in slow.items()]
 
 
 class Walker:

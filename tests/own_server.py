@@ -31,12 +31,17 @@ def _new_data() -> Path:
     return server.data_dir
 
 
+def copy_data(server: EmbeddedServer) -> None:
+    """Give a server that never ran the data of one that ran and was stopped."""
+    subprocess.run(["cp", "-a", _new_data(), server.data_dir], check=True)
+
+
 @contextmanager
 def own_server() -> Iterator[EmbeddedServer]:
     """A server with one empty database, on which no role of ours exists yet."""
     server = EmbeddedServer(_new_home())
     try:
-        subprocess.run(["cp", "-a", _new_data(), server.data_dir], check=True)
+        copy_data(server)
         server.ensure_running()
         yield server
     finally:

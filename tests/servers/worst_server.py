@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import struct
 import threading
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import cache
 from itertools import repeat
 
 MIB = 2**20
+_GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\2\xff"
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 JSON = OK + b"Content-Type: application/json\r\n"
 STREAM = OK + b"Content-Type: text/event-stream\r\n"
@@ -66,15 +68,22 @@ def endless(head: bytes, unit: bytes) -> Iterator[bytes]:
     yield from repeat(unit * (2**16 // len(unit) or 1))
 
 
-@cache
-def bomb(unit: bytes, size: int) -> bytes:
-    return gzip.compress(unit * (size // len(unit)))
+def bomb(unit: bytes, mebibytes: int) -> bytes:
+    """A gzip of that much of `unit`, of which one mebibyte is packed, and repeated as packed."""
+    block = unit * (MIB // len(unit))
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed_block = packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum = 0
+    for _ in range(mebibytes):
+        checksum = zlib.crc32(block, checksum)
+    trailer = struct.pack("<II", checksum, mebibytes * len(block) % 2**32)
+    return _GZIP_HEAD + packed_block * mebibytes + packer.flush() + trailer
 
 
 KINDS: dict[str, Callable[[], Iterator[bytes]]] = {
-    "a gzip of NULs": lambda: packed(bomb(b"\0", 2**29)),
-    "a gzip of a gzip": lambda: packed(gzip.compress(bomb(b"0", 2**29)), b"gzip, gzip"),
-    "a gzip of a stream's blank lines": lambda: packed(bomb(b"\n", 2**29), head=STREAM),
+    "a gzip of NULs": lambda: packed(bomb(b"\0", 512)),
+    "a gzip of a gzip": lambda: packed(gzip.compress(bomb(b"0", 512)), b"gzip, gzip"),
+    "a gzip of a stream's blank lines": lambda: packed(bomb(b"\n", 512), head=STREAM),
     "a gzip of empty gzips": lambda: endless(
         JSON + b"Content-Encoding: gzip\r\n\r\n", gzip.compress(b"")
     ),
@@ -176,6 +185,13 @@ ENDLESS = {
     "chunks of one byte without end", "events that are cut after every byte",
 }  # fmt: skip
 """Those that only a time-out ends."""
+STREAMED = {
+    "a million events", "an event without end", "a million lines in one event",
+    "blank lines without end", "comments without end", "a million tool calls",
+    "as many tool calls as are read", "a tool call in a million pieces", "a million fields",
+    "an event of many small objects", "a gzip of a stream's blank lines",
+}  # fmt: skip
+"""Streams that end, or are too long."""
 
 
 class WorstServer:

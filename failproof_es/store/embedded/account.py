@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -11,6 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import fasteners
+
+ROOT_HOME = Path("/var/lib/failproof-es")
+"""The home of root's server, and the folder of what all servers that root starts share."""
 _SYSTEM_USER = "pgserver"
 _UNPRIVILEGED = "nobody"
 
@@ -42,25 +47,40 @@ def account_for(euid: int) -> Account:
     """
     if euid != 0:
         return Account(euid, os.getegid(), is_us=True)
-    try:
-        entry = pwd.getpwnam(_SYSTEM_USER)
-    except KeyError:
-        entry = _make_system_user()
+    if (entry := _system_user()) is None:
+        with contextlib.suppress(OSError):  # a system that is read-only
+            _make_system_user()
+        entry = _system_user() or pwd.getpwnam(_UNPRIVILEGED)
     return Account(entry.pw_uid, entry.pw_gid, is_us=False)
 
 
-def _make_system_user() -> pwd.struct_passwd:
-    useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
-    if useradd is not None:
-        subprocess.run(
-            [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", _SYSTEM_USER],
-            check=False,
-            capture_output=True,
-        )
+def _system_user() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(_SYSTEM_USER)
     except KeyError:
-        return pwd.getpwnam(_UNPRIVILEGED)
+        return None
+
+
+def _make_system_user() -> None:
+    """Create the system user, in one process at a time.
+
+    Of two `useradd` at once the second replaces the first one's user by another number: the server
+    of whoever read the first number would belong to nobody.
+    """
+    useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if useradd is None:
+        return
+    ROOT_HOME.mkdir(parents=True, exist_ok=True, mode=0o755)
+    with fasteners.InterProcessLock(ROOT_HOME / ".account.lock"):
+        if _system_user() is None:
+            subprocess.run(
+                [
+                    useradd, "--system", "--no-create-home",
+                    "--shell", "/usr/sbin/nologin", _SYSTEM_USER,
+                ],
+                check=False,
+                capture_output=True,
+            )  # fmt: skip
 
 
 def make_reachable(folder: Path, account: Account) -> list[str]:

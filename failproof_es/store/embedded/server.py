@@ -29,12 +29,11 @@ from psycopg import sql
 
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
-from failproof_es.store.embedded.account import Account, account_for, make_reachable
+from failproof_es.store.embedded.account import ROOT_HOME, Account, account_for, make_reachable
 from failproof_es.store.embedded.binaries import MAJOR_VERSION, binaries_for
 
 HOME = "FAILPROOF_ES_HOME"
 DATABASE = "failproof"
-_ROOT_HOME = Path("/var/lib/failproof-es")
 _LONGEST_SOCKET = 100
 _START_TIMEOUT_S = 60
 
@@ -264,7 +263,7 @@ class EmbeddedServer:
     # -- running the server's programs -----------------------------------------------------
 
     def _binaries(self) -> Path:
-        return binaries_for(self._account, _ROOT_HOME if os.geteuid() == 0 else self.home)
+        return binaries_for(self._account, ROOT_HOME if os.geteuid() == 0 else self.home)
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._binaries() / program), *arguments]
@@ -343,7 +342,7 @@ def _default_home() -> Path:
     if named := os.environ.get(HOME):
         return Path(named).expanduser()
     if os.geteuid() == 0:
-        return _ROOT_HOME
+        return ROOT_HOME
     return user_data_path("failproof-es")
 
 

@@ -23,9 +23,9 @@ from failproof_es.console.beside import process as beside
 from failproof_es.store.store import Store
 from failproof_es.support import extras
 from tests.acceptance.commands import (
-    PROGRAM,
+    Process,
     asked,
-    environment,
+    begin,
     invoke,
     mock_server,
     run,
@@ -39,22 +39,13 @@ SAID = re.compile(r"the console shows this run at (http://127\.0\.0\.1:\d+)/runs
 
 
 @contextlib.contextmanager
-def starting(
-    store: Store, *arguments: str, cwd: Path
-) -> Iterator[tuple[subprocess.Popen[str], str, int]]:
+def starting(store: Store, *arguments: str, cwd: Path) -> Iterator[tuple[Process, str, int]]:
     """A run with a console beside it, without a terminal: its process, the URL, the number."""
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments, "--console", "--quiet"],
-        env=environment(store.url),
-        cwd=cwd,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begin(store.url, *arguments, "--console", "--quiet", cwd=cwd)
     assert process.stderr is not None
     with process, process.stderr:
         try:
-            said = SAID.fullmatch(line := process.stderr.readline().rstrip("\n"))
+            said = SAID.fullmatch(line := process.stderr.readline().decode().rstrip("\n"))
             assert said is not None, line
             yield process, said[1], int(said[2])
         finally:
@@ -63,8 +54,8 @@ def starting(
 
 @contextlib.contextmanager
 def a_long_run(folder: Path) -> Iterator[str]:
-    """A configuration that takes minutes, and the base URL of its mock."""
-    write_suite(folder, 3_000)
+    """A configuration that takes a minute at least, and the base URL of its mock."""
+    write_suite(folder, 1_000)
     with mock_server(latency_ms=100) as mock:
         write_configuration(folder, mock, execution={"parallel_workers": 2})
         yield mock
@@ -100,7 +91,7 @@ def events(store: Store) -> int:
     return count
 
 
-@pytest.mark.parametrize("more", [(), ("--workers", "2")])
+@pytest.mark.parametrize("more", [(), pytest.param(("--workers", "2"), marks=pytest.mark.slow)])
 def test_it_serves_the_run_and_ctrl_c_ends_both(
     store: Store, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
@@ -112,7 +103,7 @@ def test_it_serves_the_run_and_ctrl_c_ends_both(
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr is not None
-        assert "console" not in process.stderr.read()
+        assert b"console" not in process.stderr.read()
         assert is_closed(url)
 
 
@@ -125,6 +116,7 @@ def test_without_a_terminal_it_ends_with_the_run(store: Store, tmp_path: Path) -
             assert is_closed(url)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_resumed_is_shown_from_the_beginning(store: Store, tmp_path: Path) -> None:
     with a_long_run(tmp_path):
         with starting(store, "start", "run.yaml", cwd=tmp_path) as (process, url, _):
@@ -157,6 +149,7 @@ def test_at_a_terminal_it_stays_open_until_ctrl_c(store: Store, tmp_path: Path) 
     assert is_closed(url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_the_exit_code_is_the_run_s_however_the_console_is_ended(
     store: Store, tmp_path: Path, how: signal.Signals
@@ -170,6 +163,7 @@ def test_the_exit_code_is_the_run_s_however_the_console_is_ended(
             assert shown.process.wait(30) == 3
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_does_not_stay_for_its_console(store: Store, tmp_path: Path) -> None:
     arguments = ("start", "run.yaml", "--console")
     with (
@@ -198,7 +192,7 @@ def test_a_console_that_dies_is_told_and_the_run_goes_on(store: Store, tmp_path:
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr is not None
-        assert "the console ended by itself (exit code -9)" in process.stderr.read()
+        assert b"the console ended by itself (exit code -9)" in process.stderr.read()
 
 
 def test_a_console_that_cannot_be_started_is_told_and_the_run_goes_on(
@@ -216,6 +210,7 @@ def test_a_console_that_cannot_be_started_is_told_and_the_run_goes_on(
     assert "the console cannot be started: no process to be had" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_no_console(store: Store, tmp_path: Path) -> None:
     with (
         a_long_run(tmp_path),

@@ -16,8 +16,10 @@ from tests.acceptance.commands import begin, mock_server, write_configuration, w
 from tests.browser import launched
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, record_runs, settings_for
-from tests.console_walk import Walker
+from tests.console_walk import Walker, quick_first
 
+QUICK = ("/runs/99", "/runs/1/results?status=failed&model=mock", "/events/60?topic=Scored")
+"""Each page takes a browser one to two seconds, so the others are slow."""
 FIRST_RESULT = "/evaluations/FIRST"
 """Stands for the first result of run 1."""
 PAGES = (
@@ -72,7 +74,7 @@ def first_result(served: str) -> str:
     return f"/evaluations/{rows[0]['evaluation_id']}"
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", quick_first(PAGES, QUICK))
 def test_a_page_is_as_every_page_has_to_be(walker: Walker, served: str, path: str) -> None:
     assert walker.objections(first_result(served) if path == FIRST_RESULT else path) == []
 
@@ -109,6 +111,7 @@ def test_j_and_k_walk_the_results_of_a_filter(opened: Browser, served: str) -> N
     context.close()
 
 
+@pytest.mark.slow
 def test_numbers_grow_while_one_looks_until_the_run_has_ended(
     opened: Browser, served: str, log_url: str, tmp_path: Path
 ) -> None:

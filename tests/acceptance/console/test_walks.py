@@ -16,7 +16,7 @@ from failproof_es.store.embedded.server import EmbeddedServer
 from tests.browser import beacon, launched
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, settings_for
-from tests.console_walk import Walker
+from tests.console_walk import Walker, quick_first
 from tests.console_world import (
     ARCHIVED,
     FAILED,
@@ -28,6 +28,12 @@ from tests.console_world import (
 )
 from tests.pictures import FOLDER, PICTURED, WIDTH, WRITE
 
+QUICK = (
+    "/runs", f"/runs/{FAILED}", f"/runs/{RED_TEAM}/results", f"/runs/{FAILED}/charts",
+    f"/runs/{RED_TEAM}/cost", "JUDGED", "PROVEN", "CASE",
+    f"/compare?base={LAST_WEEK}&other={THIS_WEEK}&show=all",
+)  # fmt: skip
+"""A page of each kind. Each takes a browser one to two seconds, so the others are slow."""
 PAGES = (
     "/runs", f"/runs/{THIS_WEEK}", f"/runs/{FAILED}", f"/runs/{RED_TEAM}", f"/runs/{ARCHIVED}",
     f"/runs/{FAILED}/results", f"/runs/{RED_TEAM}/results", f"/runs/{FAILED}/charts",
@@ -135,7 +141,7 @@ def _archived(world: World, topic: str) -> int:
     return int(row[0])
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", quick_first(PAGES, QUICK))
 def test_every_page_of_every_kind_of_run(world: World, walker: Walker, path: str) -> None:
     assert walker.objections(located(world, path)) == []
 
@@ -161,7 +167,7 @@ def test_a_bad_page_is_seen_to_be_bad(opened: Browser) -> None:
         assert each in said, (each, said)
 
 
-@pytest.mark.parametrize("path", EMPTY)
+@pytest.mark.parametrize("path", quick_first(EMPTY, ("/runs", "/compare")))
 def test_every_page_of_an_empty_database(walker_of_nothing: Walker, path: str) -> None:
     assert walker_of_nothing.objections(path) == []
 

@@ -63,6 +63,7 @@ def test_nothing_but_what_the_image_copies_is_sent_to_be_built() -> None:
     assert all((ROOT / name).exists() for name in sent)
 
 
+@pytest.mark.slow
 def test_what_the_image_copies_makes_the_whole_program(tmp_path: Path) -> None:
     """The commands of the Dockerfile that make and install the wheel, on those files alone."""
     source, wheels, target = (tmp_path / name for name in ("source", "wheels", "installed"))
@@ -190,12 +191,12 @@ def systemd_analyze() -> str:
     return program
 
 
-@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
-def test_the_kubernetes_manifest_is_valid(path: Path) -> None:
-    checked = lint(linter("kubernetes-validate"), "--strict", path)
+def test_the_kubernetes_manifests_are_valid() -> None:
+    checked = lint(linter("kubernetes-validate"), "--strict", *MANIFESTS)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
 def test_a_mistake_in_a_manifest_is_found(path: Path, tmp_path: Path) -> None:
     wrong = tmp_path / path.name

@@ -38,6 +38,9 @@ from tests.integration.engine.working import (
 )
 from tests.servers.mock_server import MockServer
 
+OUTAGE_S = 1.5
+"""Long enough for several tries: the first comes after 0.1 s, each next one after twice as long."""
+
 
 def test_one_that_leaves_takes_no_jobs_from_others(store: Store, tmp_path: Path) -> None:
     async def main(server: MockServer) -> None:
@@ -50,7 +53,7 @@ def test_one_that_leaves_takes_no_jobs_from_others(store: Store, tmp_path: Path)
         assert jobs(store) == 18, "each is for others"
         assert count(store, "AttemptLost") == 0
 
-    drive(main, latency_s=3.0)
+    drive(main, latency_s=2.0)
 
 
 def test_one_that_cannot_drive_a_run_takes_no_more_jobs_of_it(store: Store, tmp_path: Path) -> None:
@@ -235,12 +238,12 @@ def test_one_lives_through_a_database_that_takes_no_writes(
         async with Working(store, drain=True) as working:
             await until(lambda: count(store, "Scored") >= 2)
             with read_only(store, administrator):
-                await asyncio.sleep(5)
+                await asyncio.sleep(OUTAGE_S)
             await working.left()
         assert count(store, "Scored") == 20, working.said
         assert count(store, "RunSealed") == 1
 
-    drive(main, latency_s=0.3)
+    drive(main, latency_s=0.1)
 
 
 def test_one_lives_through_a_queue_that_is_dropped_and_made_anew(
@@ -252,13 +255,13 @@ def test_one_lives_through_a_queue_that_is_dropped_and_made_anew(
             await until(lambda: count(store, "Scored") >= 2)
             drop = "DROP SCHEMA failproof_queue CASCADE"
             await asyncio.to_thread(administrator.execute, drop)  # a job may be in a transaction
-            await asyncio.sleep(5)
+            await asyncio.sleep(OUTAGE_S)
             await asyncio.to_thread(install, administrator, logins=True)
             await working.left()
         assert count(store, "Scored") == 20, working.said
         assert (count(store, "RunPaused"), count(store, "RunSealed")) == (0, 1)
 
-    drive(main, latency_s=0.3)
+    drive(main, latency_s=0.1)
 
 
 def test_a_queue_that_is_stopped_while_the_server_is_away_ends(
@@ -390,4 +393,4 @@ def test_the_repetitions_of_one_case_are_shared_by_workers(
         with store.connect() as connection:
             assert read_run(connection, run_id).sealed
 
-    drive(main, latency_s=0.05)
+    drive(main, latency_s=0.03)

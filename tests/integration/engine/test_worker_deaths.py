@@ -82,7 +82,7 @@ def test_what_a_dead_worker_had_begun_does_not_wait_behind_what_nobody_has_begun
             await working.left()
         assert count(store, "RunSealed") == 1
 
-    drive(main, latency_s=0.3)
+    drive(main, latency_s=0.1)
 
 
 def test_the_shards_of_a_worker_that_lives_are_left_to_it(store: Store, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_worker_that_was_cut_off_keeps_what_it_drives(store: Store, tmp_path: 
         assert (count(store, "AttemptLost"), count(store, "RunSealed")) == (0, 1)
         assert number(store, MOST_EPOCH) == 1, "no shard was ever claimed again"
 
-    drive(main, latency_s=6.0)
+    drive(main, latency_s=3.0)
 
 
 def test_a_run_that_takes_long_to_end_keeps_nobody_from_others(
@@ -155,7 +155,7 @@ def test_a_run_that_takes_long_to_end_keeps_nobody_from_others(
 
 def test_leases_are_renewed_while_the_event_loop_is_busy(store: Store, tmp_path: Path) -> None:
     """Nothing else of the worker comes to its turn for longer than a lease lasts."""
-    lease_s = 2.5
+    lease_s = 2.0
 
     async def main(server: MockServer) -> None:
         run_id = await asyncio.to_thread(plan, store, tmp_path, server.url, 2)
@@ -168,7 +168,7 @@ def test_leases_are_renewed_while_the_event_loop_is_busy(store: Store, tmp_path:
         assert (count(store, "RunSealed"), count(store, "AttemptLost")) == (1, 0)
         assert number(store, MOST_EPOCH) == 1, "no shard was ever claimed again"
 
-    drive(main, latency_s=2.5)
+    drive(main, latency_s=2.0)
 
 
 def test_a_run_is_resumed_for_workers_through_an_outage(

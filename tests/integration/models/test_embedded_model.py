@@ -61,6 +61,7 @@ async def answers(provider: Provider) -> bool:
     return bool(answer.text)
 
 
+@pytest.mark.slow
 def test_entries_of_the_same_weights_share_one_server_until_the_last_one_is_closed() -> None:
     async def work(model: Provider, judge: Provider) -> None:
         await opened([model, judge])
@@ -74,6 +75,7 @@ def test_entries_of_the_same_weights_share_one_server_until_the_last_one_is_clos
     with_two(work, "smollm2")
 
 
+@pytest.mark.slow
 def test_a_server_that_died_is_an_error_to_who_uses_it_and_a_new_one_to_who_comes() -> None:
     async def work(model: Provider, judge: Provider) -> None:
         await model.open()

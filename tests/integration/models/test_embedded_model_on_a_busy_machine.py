@@ -111,6 +111,7 @@ def test_no_request_waits_in_the_embedded_models_server(workers: int) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_embedded_models_server_imports_none_of_this_program_before_it_listens() -> None:
     """On a machine with 15 others that took 15 s, where the library itself takes 1 s."""
 

@@ -108,7 +108,14 @@ ADAPTERS: dict[str, Callable[[Servers], Asks]] = {
 }
 
 
-@pytest.mark.parametrize("name", ADAPTERS)
+SLOW = "provider local"
+"""It starts the embedded model's server, which `client local` does, too."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == SLOW else ()) for name in ADAPTERS],
+)
 def test_every_adapter_answers_a_synchronous_call_with_the_text(name: str, both: Servers) -> None:
     adapter = ADAPTERS[name](both)
     local = "local" in name  # each call starts its server: once is enough

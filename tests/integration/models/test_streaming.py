@@ -199,6 +199,7 @@ def test_an_answer_in_one_piece_is_an_answer_although_a_stream_was_asked_for() -
     assert answer.text == "whole" and not heard and answer.first_token_ms is None
 
 
+@pytest.mark.slow
 def test_the_embedded_model_streams_what_it_says_without_streaming() -> None:
     async def ask(streamed: bool) -> tuple[Answer, list[str]]:
         heard: list[str] = []

@@ -52,7 +52,7 @@ def test_several_processes_write_the_rows_that_following_wrote(
         assert rows(connection) == followed
 
 
-@pytest.mark.parametrize("events", [1, 7, 1_000])
+@pytest.mark.parametrize("events", [pytest.param(1, marks=pytest.mark.slow), 7, 1_000])
 def test_shares_of_batches_of_any_size_give_the_same_rows(
     store: Store, followed: Rows, events: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,7 @@ def test_every_row_of_the_results_says_what_the_events_of_its_evaluation_say(
         assert {name: row[name] for name in said} == said
 
 
-@pytest.mark.parametrize("batch", [1, 7, 100])
+@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.slow), 7, 100])
 def test_where_a_batch_ends_does_not_matter(
     store: Store,
     world: World,

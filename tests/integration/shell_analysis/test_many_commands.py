@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -81,10 +82,19 @@ def unread() -> Callable[[], None]:
     return forget
 
 
+@cache
+def said_alone(text: str, language: Language) -> object:
+    """What is said of a command in a process of its own, which takes some 30 ms."""
+    return said(shfmt._alone(text, language))
+
+
+@pytest.mark.parametrize(
+    "texts", [HOSTILE, pytest.param(CORPUS, marks=pytest.mark.slow)], ids=["hostile", "corpus"]
+)
 @pytest.mark.parametrize("language", ["bash", "posix"])
-def test_a_tree_is_the_one_that_the_command_has_alone(language: Language) -> None:
-    texts = readable(CORPUS)
-    alone = [said(shfmt._alone(text, language)) for text in texts]
+def test_a_tree_is_the_one_that_the_command_has_alone(language: Language, texts: list[str]) -> None:
+    texts = readable(texts)
+    alone = [said_alone(text, language) for text in texts]
     for at in range(0, len(texts), MOST):
         together = shfmt.read(texts[at : at + MOST], language)
         for text, one, other in zip(texts[at:], alone[at:], map(said, together), strict=False):
@@ -94,7 +104,7 @@ def test_a_tree_is_the_one_that_the_command_has_alone(language: Language) -> Non
 @pytest.mark.parametrize("language", ["bash", "posix"])
 def test_no_command_changes_the_one_behind_it(language: Language) -> None:
     texts = readable(HOSTILE)
-    alone = {text: said(shfmt._alone(text, language)) for text in ("ls -l | wc", *texts)}
+    alone = {text: said_alone(text, language) for text in ("ls -l | wc", *texts)}
     for text in texts:
         group = ["ls -l | wc", text, "ls -l | wc", text, text, "ls -l | wc"]
         assert [said(each) for each in shfmt.read(group, language)] == [alone[t] for t in group]
@@ -120,10 +130,11 @@ TEXTS = st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=6).map(" ".joi
 def test_any_texts_are_read_as_each_alone(texts: list[str], is_posix: bool) -> None:
     language: Language = "posix" if is_posix else "bash"
     texts = readable(texts)
-    alone = [said(shfmt._alone(text, language)) for text in texts]
+    alone = [said_alone(text, language) for text in texts]
     assert [said(each) for each in shfmt.read(texts, language)] == alone
 
 
+@pytest.mark.slow
 def test_verdicts_are_those_of_each_command_alone(unread: Callable[[], None]) -> None:
     """Also where what is asked at once is one more than a process is given."""
     commands = [*HOSTILE, *SHELL_ONLY][: 2 * MOST + 1]
@@ -154,6 +165,9 @@ def test_as_many_verdicts_as_commands(count: int, monkeypatch: pytest.MonkeyPatc
 
 
 # -- programs that end, or take for ever ---------------------------------------------------
+
+SLEEP = "exec /bin/sleep 60"
+"""Each test with it waits until the program is given up, three times for a second."""
 
 
 @pytest.fixture
@@ -190,8 +204,14 @@ def killing(
     unread()
 
 
-@pytest.mark.parametrize("place", [0, 3, 7])
-@pytest.mark.parametrize("end", ["kill -9 $$", "exit 3", "exec /bin/sleep 60"])
+@pytest.mark.parametrize(
+    ("end", "place"),
+    [
+        *((end, place) for end in ("kill -9 $$", "exit 3") for place in (0, 3, 7)),
+        (SLEEP, 3),
+        *(pytest.param(SLEEP, place, marks=pytest.mark.slow) for place in (0, 7)),
+    ],
+)
 @pytest.mark.parametrize("program", ["shfmt", "shellcheck"])
 def test_what_ends_a_program_has_only_its_own_verdict_to_lose(
     program: str,

@@ -18,15 +18,25 @@ import pytest
 
 from failproof_es.problems import InvalidInput
 from failproof_es.store.embedded.server import EmbeddedServer
+from tests.conftest import fast_folder
+from tests.own_server import copy_data
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="failproof-es-embedded-"))
+    folder = Path(tempfile.mkdtemp(prefix="failproof-es-embedded-", dir=fast_folder()))
     folder.chmod(0o755)
     yield folder
     EmbeddedServer(folder).stop()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def server(home: Path) -> EmbeddedServer:
+    """A server that was started once, and is stopped."""
+    made = EmbeddedServer(home)
+    copy_data(made)
+    return made
 
 
 def answers(url: str) -> bool:
@@ -47,8 +57,7 @@ def kill_all(server: EmbeddedServer) -> None:
             process.kill()
 
 
-def test_killed_with_all_its_processes_it_starts_again(home: Path) -> None:
-    server = EmbeddedServer(home)
+def test_killed_with_all_its_processes_it_starts_again(server: EmbeddedServer) -> None:
     with psycopg.connect(server.ensure_running(), autocommit=True) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
     kill_all(server)
@@ -57,8 +66,7 @@ def test_killed_with_all_its_processes_it_starts_again(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_alone_its_orphans_do_not_stand_in_the_way(home: Path) -> None:
-    server = EmbeddedServer(home)
+def test_killed_alone_its_orphans_do_not_stand_in_the_way(server: EmbeddedServer) -> None:
     with psycopg.connect(server.ensure_running()):
         processes_of(server)[0].kill()
         time.sleep(0.1)
@@ -66,8 +74,9 @@ def test_killed_alone_its_orphans_do_not_stand_in_the_way(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(home: Path) -> None:
-    server = EmbeddedServer(home)
+def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(
+    server: EmbeddedServer,
+) -> None:
     server.ensure_running()
     kill_all(server)
     pid_file = server.data_dir / "postmaster.pid"
@@ -78,13 +87,14 @@ def test_a_pid_file_whose_number_belongs_to_another_program_is_stale(home: Path)
 
 
 @pytest.mark.slow
-def test_started_but_killed_before_its_database_was_made_it_is_completed(home: Path) -> None:
-    server = EmbeddedServer(home)
+def test_started_but_killed_before_its_database_was_made_it_is_completed(
+    server: EmbeddedServer,
+) -> None:
     url = server.ensure_running()
     admin = url.replace("/failproof?", "/postgres?")
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute("DROP DATABASE failproof")
-    assert answers(EmbeddedServer(home).ensure_running())
+    assert answers(EmbeddedServer(server.home).ensure_running())
 
 
 def test_half_an_initialisation_is_done_again(home: Path) -> None:
@@ -107,10 +117,48 @@ def test_two_processes_that_start_it_first_both_get_it(home: Path) -> None:
     assert len(urls) == 1 and answers(urls.pop())
 
 
-def test_one_folder_by_two_names_is_one_server(home: Path, tmp_path: Path) -> None:
+_MAKE_ACCOUNTS_AT_ONCE = """
+set -e
+mount --bind "$1" /etc
+mount -t tmpfs none /var/lib
+sed -i '/^pgserver:/d' /etc/passwd /etc/shadow /etc/group /etc/gshadow
+rm -f /etc/.pwd.lock
+for process in 1 2 3 4; do "$2" -c '
+import os; from failproof_es.store.embedded.account import account_for
+os.write(1, f"{account_for(0).uid}\\n".encode())' & done
+wait
+id -u pgserver
+"""
+"""In a namespace of mounts whose `/etc` is a copy: this machine keeps its own users."""
+
+
+_APART = ("unshare", "--mount", "--propagation", "private")
+
+
+def _makes_users_apart() -> bool:
+    """Whether this process is root, with `useradd`, and may mount."""
+    if os.geteuid() != 0 or None in (shutil.which("unshare"), shutil.which("useradd")):
+        return False
+    return subprocess.run([*_APART, "true"], check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not _makes_users_apart(), reason="only root makes a system user, and mounts")
+def test_processes_that_make_the_system_user_at_once_run_as_one_user(tmp_path: Path) -> None:
+    shutil.copytree("/etc", tmp_path / "etc", symlinks=True)
+    done = subprocess.run(
+        [*_APART, "sh", "-c", _MAKE_ACCOUNTS_AT_ONCE, "sh", tmp_path / "etc", sys.executable],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    users = done.stdout.split()
+    assert len(users) == 5 and len(set(users)) == 1, users
+
+
+def test_one_folder_by_two_names_is_one_server(server: EmbeddedServer, tmp_path: Path) -> None:
     link = tmp_path / "link"
-    link.symlink_to(home)
-    server = EmbeddedServer(home)
+    link.symlink_to(server.home)
     url = server.ensure_running()
     assert EmbeddedServer(link).ensure_running() == url
     assert EmbeddedServer(link).status().pid == server.status().pid
@@ -118,15 +166,16 @@ def test_one_folder_by_two_names_is_one_server(home: Path, tmp_path: Path) -> No
 
 def test_a_path_too_long_for_a_socket_works(home: Path) -> None:
     deep = home / ("a" * 60) / ("b" * 60)
+    deep.mkdir(parents=True)
     server = EmbeddedServer(deep)
+    copy_data(server)
     try:
         assert answers(server.ensure_running())
     finally:
         server.stop()
 
 
-def test_it_listens_on_no_network_address(home: Path) -> None:
-    server = EmbeddedServer(home)
+def test_it_listens_on_no_network_address(server: EmbeddedServer) -> None:
     server.ensure_running()
     pids = {process.pid for process in processes_of(server)}
     listening = [c for c in psutil.net_connections("inet") if c.pid in pids]
@@ -134,8 +183,7 @@ def test_it_listens_on_no_network_address(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_data_of_another_version_is_refused_and_left_alone(home: Path) -> None:
-    server = EmbeddedServer(home)
+def test_the_data_of_another_version_is_refused_and_left_alone(server: EmbeddedServer) -> None:
     server.ensure_running()
     server.stop()
     version = server.data_dir / "PG_VERSION"

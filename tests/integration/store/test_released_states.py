@@ -18,9 +18,10 @@ from failproof_es.store.schema.installation import WRITER, SchemaState, install,
 from failproof_es.store.schema.migration import migrations
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke
 from tests.own_server import own_server
 from tests.released.catalog import catalog
-from tests.released.record import FOLDER, SQL, a_run, command, write_files
+from tests.released.record import FOLDER, SQL, command, write_files
 
 STATES = sorted(file.stem for file in FOLDER.glob("*.json"))
 
@@ -100,8 +101,9 @@ def test_every_state_of_the_schema_that_was_released_is_tried() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STATES)
 def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
-    name: str, fresh_catalog: list[str], tmp_path: Path
+    name: str, fresh_catalog: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.syspath_prepend(tmp_path)  # the run's model is a class in this folder
     with own_server() as server:
         make_as_then(server.url, name)
         with psycopg.connect(server.url, autocommit=True) as administrator:
@@ -125,11 +127,13 @@ def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
                 [run_id] = {resolve_run(connection, "1")}
             report = replay(store, run_id)
             assert (report.evaluations, report.agree, report.differences) == (6, 6, [])
-            a_run(store.url, tmp_path)
+            write_files(tmp_path)
+            begun = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+            assert begun.exit_code == 0, begun.output
             with store.connect() as connection:
                 assert resolve_run(connection, "latest") == resolve_run(connection, "2")
-            verified = json.loads(command(store.url, tmp_path, "verify", "--format", "json"))
-            assert verified["genuine"], verified
+            verified = invoke(store.url, "verify", "--format", "json", cwd=tmp_path)
+            assert json.loads(verified.stdout)["genuine"], verified.stdout
 
 
 @pytest.mark.slow

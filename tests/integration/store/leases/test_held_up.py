@@ -17,7 +17,7 @@ from failproof_es.store.writing.lease import RUN_ITSELF, ShardLease, ShardLeases
 def test_a_claim_that_has_to_wait_costs_no_lease_that_is_held(
     store: Store, claimed_number: int
 ) -> None:
-    run_id, seconds = uuid4(), 3.0
+    run_id, seconds = uuid4(), 1.5
     claimed: list[ShardLease | None] = []
     with ShardLeases(store.url, "worker", seconds) as leases:
         held = leases.claim(run_id, 0)

@@ -26,7 +26,6 @@ from failproof_es.assurance.checking.findings import (
 )
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
-from failproof_es.assurance.signing import integrator
 from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import check_continues
 from failproof_es.assurance.signing.witness import Request, cosign_request
@@ -388,56 +387,3 @@ def test_a_tree_that_holds_the_log_twice_is_named_and_not_gone_on_with(
     assert (found.kind, found.index, found.position) == (TREE_GOES_BACK, BOUNDARY, 1)
     with pytest.raises(LedgerBroken, match="it holds some events twice"):
         sign_checkpoint(tampered, large.key, None)
-
-
-# -- batches, and what happens meanwhile -----------------------------------------------------
-
-
-@pytest.mark.parametrize("events", [511, 512, 513, 767, 768, 769, 1_024, 1_025])
-def test_a_batch_that_is_exactly_full_leaves_nothing_out_and_takes_nothing_twice(
-    store: Store,
-    administrator: psycopg.Connection[Any],
-    monkeypatch: pytest.MonkeyPatch,
-    events: int,
-) -> None:
-    monkeypatch.setattr(integrator, "_BATCH", 512)
-    with store.connect() as connection:
-        key = SigningKey.generate(ledger.origin(connection))
-        write(administrator, events)
-        assert integrate(connection) == events
-        sign_checkpoint(connection, key, None)
-        result = verify_log(connection, key.public)
-        assert (result.findings, result.tree_size, result.signed_size) == ([], events, events)
-
-
-@pytest.mark.parametrize("events", [50_000, 50_001, 65_536, 65_537, 100_000])
-def test_a_log_that_is_integrated_for_the_first_time_is_integrated_once(
-    store: Store, administrator: psycopg.Connection[Any], events: int
-) -> None:
-    with store.connect() as connection:
-        key = SigningKey.generate(ledger.origin(connection))
-        write(administrator, events)
-        sign_checkpoint(connection, key, None)
-        write(administrator, 1)
-        sign_checkpoint(connection, key, None)
-        result = verify_log(connection, key.public)
-        assert (result.findings, result.signed_size) == ([], events + 1)
-
-
-def test_what_is_integrated_while_the_rows_are_verified_is_no_change_of_the_tree(
-    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with store.connect() as connection, store.connect() as meanwhile:
-        key = SigningKey.generate(ledger.origin(connection))
-        write(administrator, 600)
-        sign_checkpoint(connection, key, None)
-
-        def leaf_rows(*arguments: Any) -> Iterator[ledger.LeafRow]:
-            monkeypatch.undo()
-            found = list(ledger.leaf_rows(*arguments))
-            write(administrator, 300)
-            sign_checkpoint(meanwhile, key, None)
-            return (row for row in found)
-
-        monkeypatch.setattr(ledger, "leaf_rows", leaf_rows)
-        assert verify_log(connection, key.public).findings == []

@@ -221,7 +221,7 @@ def test_a_row_added_anywhere_is_found_as_by_one_walk(log: Log) -> None:
     ids=["hash", "position", "gone", "backwards"],
 )
 @pytest.mark.parametrize("tile", range(5))
-@pytest.mark.parametrize("place", [1, 256])
+@pytest.mark.parametrize("place", [1, pytest.param(256, marks=pytest.mark.slow)])
 def test_a_change_of_any_tile_is_found_as_by_one_walk(
     log: Log, statement: str, tile: int, place: int
 ) -> None:

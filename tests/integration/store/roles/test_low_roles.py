@@ -285,6 +285,7 @@ def test_the_database_computes_every_root_as_the_definition_does(
         assert row == (None,)
 
 
+@pytest.mark.slow
 def test_the_database_computes_roots_over_two_levels_of_tiles(
     connection: psycopg.Connection[Any], administrator: psycopg.Connection[Any]
 ) -> None:
