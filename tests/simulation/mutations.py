@@ -30,8 +30,11 @@ from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.recorder import EventRecorder
 from failproof_es.store.writing.shared_state import DatabaseBook
 from failproof_es.support import clock
+from tests.simulation.history import History
+from tests.simulation.workers import WorkersHistory
 
 Mutation = Callable[[pytest.MonkeyPatch], None]
+Concerned = Callable[[History], bool]
 
 
 def acknowledged_before_commit(patched: pytest.MonkeyPatch) -> None:
@@ -208,6 +211,44 @@ def _statuses() -> dict[int, Any]:
     statuses: Any = http_reply._STATUS
     return statuses  # type: ignore[no-any-return]
 
+
+def has_workers(history: History) -> bool:
+    """Whether several workers share the run."""
+    return isinstance(history, WorkersHistory)
+
+
+def has_ceiling(history: History) -> bool:
+    """Whether the run has a spend ceiling."""
+    return history.shape.ceiling > 0
+
+
+def has_tokens(history: History) -> bool:
+    """Whether its servers limit the tokens of a minute."""
+    return history.shape.tokens_per_minute is not None
+
+
+def has_limits(history: History) -> bool:
+    """Whether its servers limit anything."""
+    shape = history.shape
+    return has_tokens(history) or shape.at_once is not None or shape.per_minute is not None
+
+
+CONCERNED: Mapping[Mutation, Concerned] = {
+    lease_renewed_after_its_end: has_workers,
+    ceiling_checked_after_sending: has_ceiling,
+    slice_not_checked: lambda history: has_ceiling(history) and has_workers(history),
+    slice_given_back_in_flight: lambda history: has_ceiling(history) and has_workers(history),
+    spending_of_a_dead_worker_forgotten: lambda history: (
+        has_ceiling(history) and has_workers(history)
+    ),
+    tokens_not_given_back: has_tokens,
+    tokens_not_counted: has_tokens,
+    limits_counted_per_worker: has_limits,
+    retry_after_not_shared: has_limits,
+    shards_not_reconciled: has_workers,
+    finished_by_the_hints: has_workers,
+}
+"""Histories that a mutation concerns, where it does not concern all: the others need not run."""
 
 MUTATIONS: Mapping[str, Mutation] = {
     mutation.__name__: mutation

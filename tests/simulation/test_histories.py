@@ -1,4 +1,5 @@
-"""What thousands of histories rely on: a seed makes one history, and faults do strike.
+"""The histories of the fast set, and what thousands more rely on: a seed makes one history, and
+faults do strike.
 
 `python -m tests.simulation --seed N` shows one, `--histories 100000` runs many.
 """
@@ -11,23 +12,60 @@ import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import pytest
 
-from tests.simulation.many import HISTORIES, KINDS, blocks, history_of
+from tests.simulation.invariants import violations
+from tests.simulation.many import FAST, HISTORIES, KINDS, blocks, command_of, history_of
+
+_REPEATED = 16
+"""Histories that are run again."""
 
 
-def test_every_seed_of_the_test_command_is_run_once() -> None:
+class Ended(NamedTuple):
+    """A history that was run."""
+
+    violations: list[str]
+    trace: list[str]
+    topics: frozenset[str]
+
+
+@pytest.fixture(scope="module")
+def histories() -> Mapping[int, Ended]:
+    """The histories of the fast set by seed."""
+    ended = {}
+    gc.freeze()  # to look through all that is imported takes longer than a history
+    try:
+        for seed in range(FAST):
+            history = history_of(seed)
+            history.run()
+            topics = frozenset(row.entry.topic for row in history.database.rows)
+            ended[seed] = Ended(violations(history), history.trace, topics)
+    finally:
+        gc.unfreeze()
+    return ended
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_invariant_holds_whatever_happens(histories: Mapping[int, Ended], kind: str) -> None:
+    seeds = range(KINDS.index(kind), FAST, len(KINDS))
+    broken = {seed: wrong for seed in seeds if (wrong := histories[seed].violations)}
+    assert not broken, "\n".join(f"{command_of(seed)}: {broken[seed][0]}" for seed in broken)
+
+
+def test_every_seed_is_run_once() -> None:
+    """By the fast set, or by one of the four files of the slow set."""
     seeds = [seed for kind in KINDS for block in blocks(kind) for seed in block]
-    assert sorted(seeds) == list(range(HISTORIES))
+    assert sorted([*range(FAST), *seeds]) == list(range(HISTORIES))
 
 
-def test_a_seed_makes_the_same_history_again() -> None:
-    for seed in range(40):
-        history, again = history_of(seed), history_of(seed)
+def test_a_seed_makes_the_same_history_again(histories: Mapping[int, Ended]) -> None:
+    for seed in range(_REPEATED):
+        history = history_of(seed)
         history.run()
-        again.run()
-        assert again.trace == history.trace
+        assert history.trace == histories[seed].trace
 
 
 def test_a_seed_makes_the_same_history_in_another_process() -> None:
@@ -40,22 +78,16 @@ def test_a_seed_makes_the_same_history_in_another_process() -> None:
     assert f"fingerprint: {history.fingerprint()}" in shown.stdout
 
 
-def test_what_can_happen_does_happen() -> None:
+def test_what_can_happen_does_happen(histories: Mapping[int, Ended]) -> None:
     """A simulation whose faults no longer strike would find nothing and say nothing."""
-    topics: set[str] = set()
-    told: list[str] = []
-    for seed in range(240):
-        history = history_of(seed)
-        history.run()
-        topics.update(row.entry.topic for row in history.database.rows)
-        told += history.trace
+    topics = frozenset().union(*(ended.topics for ended in histories.values()))
     assert topics >= {
         "AttemptLost", "Classified", "ErrorRecorded", "EvaluationAbandoned", "Judged",
         "LimitChanged", "ResponseReceived", "RunCompleted", "RunFailed", "RunPaused",
         "RunResumed", "RunSealed", "Scored", "SpendCeilingChanged", "ValidationFailed",
         "WorkerJoined", "WorkerLeft",
     }  # fmt: skip
-    story = "\n".join(told)
+    story = "\n".join(line for ended in histories.values() for line in ended.trace)
     for end in (
         "LeaseLost", "RunBusy", "LogUnavailable", "kill", "stopped", "outage", "clock",
         "is alone", "job was lost", "job was doubled", "job was stuck", "spend ceiling",
@@ -63,7 +95,10 @@ def test_what_can_happen_does_happen() -> None:
         assert end in story, end
 
 
-def test_a_history_leaves_nothing_that_warns_later(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seeds", [100, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_history_leaves_nothing_that_warns_later(
+    monkeypatch: pytest.MonkeyPatch, seeds: int
+) -> None:
     """The warning would strike another test. What a killed worker's cleanup begins must not be
     kept in a real loop, either, as there is one if a test made it."""
     unraisable: list[object] = []
@@ -73,7 +108,7 @@ def test_a_history_leaves_nothing_that_warns_later(monkeypatch: pytest.MonkeyPat
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            for seed in range(KINDS.index("workers"), 300, len(KINDS)):
+            for seed in range(KINDS.index("workers"), seeds, len(KINDS)):
                 history_of(seed).run()
             gc.collect()
             kept = asyncio.all_tasks(real)

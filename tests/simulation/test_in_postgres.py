@@ -27,18 +27,21 @@ from projections import PROJECTIONS
 from projections.runner import catch_up, prepare, rebuild
 from tests.integration.projections.world import follow_to_the_end
 from tests.simulation.invariants import violations
-from tests.simulation.many import HISTORIES, history_of
+from tests.simulation.many import FAST, HISTORIES, history_of
 from tests.simulation.world.conversation import NAME, Conversation
 
-_EACH = 81
-"""Not a multiple of the kinds of histories: all of them come."""
+_SEEDS = [range(0, FAST, 29), pytest.param(range(0, HISTORIES, 81), marks=pytest.mark.slow)]
+"""Steps that are no multiple of the number of kinds, so that all kinds of histories come."""
 
 
-def test_projections_tree_and_replay_agree(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seeds", _SEEDS, ids=str)
+def test_projections_tree_and_replay_agree(
+    store: Store, monkeypatch: pytest.MonkeyPatch, seeds: range
+) -> None:
     monkeypatch.setitem(registry._made, NAME, Conversation())
     monkeypatch.setattr(replay, "require_grading", lambda run: dialect_named(run.dialect))
     random = Random(1)
-    logs = [_log_of(seed, number) for number, seed in enumerate(range(0, HISTORIES, _EACH), 1)]
+    logs = [_log_of(seed, number) for number, seed in enumerate(seeds, 1)]
     runs = _appended(store, random, logs)
     with store.connect() as connection:
         follow_to_the_end(connection)

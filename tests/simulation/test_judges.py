@@ -7,6 +7,7 @@ import pytest
 from tests.simulation.many import blocks, require_unbroken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", blocks("judges"), ids=str)
 def test_every_invariant_holds_whatever_happens(seeds: range) -> None:
     require_unbroken(seeds)

@@ -48,7 +48,13 @@ def _call(archive: Archive, connection: psycopg.Connection[Any], *part: Any) -> 
     connection.execute(_WHOLE, (archive.run_id(), *part))
 
 
-@pytest.mark.parametrize("part", list(_PARTS))
+_AT_ONCE = ("one event", "two calls, one event short")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(part, marks=[] if part in _AT_ONCE else [pytest.mark.slow]) for part in _PARTS],
+)
 def test_a_part_of_a_run_cannot_be_attached(archive: Archive, part: str) -> None:
     before = archive.rows()
     archive.does("archive", "1", "--to", "old")

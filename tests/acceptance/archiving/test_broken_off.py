@@ -24,21 +24,23 @@ from tests.acceptance.archiving.conftest import Archive
 BY = By("somebody", "a host", "a test")
 
 _STEPS = (
-    (archiving, "_require_ended"),
-    (archiving, "_sign"),
-    (archiving, "write_archive"),
-    (archiving, "read_archive"),
-    (archiving, "check_archive"),
-    (archiving, "_record"),
-    (archiving, "_detach"),
+    pytest.param("_require_ended", marks=pytest.mark.slow),
+    pytest.param("_sign", marks=pytest.mark.slow),
+    pytest.param("write_archive", marks=pytest.mark.slow),
+    pytest.param("read_archive", marks=pytest.mark.slow),
+    pytest.param("check_archive", marks=pytest.mark.slow),
+    "_record",
+    "_detach",
 )
+"""Of archiving, in order. The last two change the log."""
 _STEPS_BACK = (
-    (attach, "_require_said"),
-    (attach, "_matching"),
-    (attach, "_put_back"),
-    (attach, "rows_in_log"),
-    (attach, "record_attached"),
+    pytest.param("_require_said", marks=pytest.mark.slow),
+    pytest.param("_matching", marks=pytest.mark.slow),
+    "_put_back",
+    pytest.param("rows_in_log", marks=pytest.mark.slow),
+    "record_attached",
 )
+"""Of attaching, in order."""
 
 
 class Killed(BaseException):
@@ -61,56 +63,57 @@ def _dying(step: Callable[..., Any], when: str, turn: int) -> Callable[..., Any]
     return dies
 
 
+@pytest.mark.parametrize("name", _STEPS)
 def test_archiving_can_be_broken_off_anywhere(
-    archive: Archive, monkeypatch: pytest.MonkeyPatch
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     before, other = archive.rows(), archive.rows(2)
     run_id, folder = archive.run_id(), archive.folder / "old"
     with Store.open(archive.url) as store:
-        for place, name in _STEPS:
-            for when in ("before", "after"):
-                for turn in (1, 2) if name == "_sign" else (1,):
-                    with monkeypatch.context() as patched:
-                        patched.setattr(place, name, _dying(getattr(place, name), when, turn))
-                        with pytest.raises(Killed):
-                            archive_run(store, run_id, folder, BY)
-                    where = (name, when, turn)
-                    taken_out = name == "_detach" and when == "after"
-                    now = archive.rows()
-                    assert (now == before) != taken_out, where
-                    assert "genuine" in archive.does("verify"), where
-                    done = archive_run(store, run_id, folder, BY)
-                    assert done.already == taken_out, where
-                    assert archive.rows() != before
-                    assert "genuine" in archive.does("verify", "--archive", "old"), where
-                    attach_file(store, Path(done.file), BY)
-                    assert archive.rows() == before, where
-                    Path(done.file).unlink()
+        for when in ("before", "after"):
+            for turn in (1, 2) if name == "_sign" else (1,):
+                with monkeypatch.context() as patched:
+                    step = getattr(archiving, name)
+                    patched.setattr(archiving, name, _dying(step, when, turn))
+                    with pytest.raises(Killed):
+                        archive_run(store, run_id, folder, BY)
+                where = (name, when, turn)
+                taken_out = name == "_detach" and when == "after"
+                now = archive.rows()
+                assert (now == before) != taken_out, where
+                assert "genuine" in archive.does("verify"), where
+                done = archive_run(store, run_id, folder, BY)
+                assert done.already == taken_out, where
+                assert archive.rows() != before
+                assert "genuine" in archive.does("verify", "--archive", "old"), where
+                attach_file(store, Path(done.file), BY)
+                assert archive.rows() == before, where
+                Path(done.file).unlink()
     assert archive.rows(2) == other
     assert "genuine and whole" in archive.does("verify", "1")
 
 
+@pytest.mark.parametrize("name", _STEPS_BACK)
 def test_attaching_can_be_broken_off_anywhere(
-    archive: Archive, monkeypatch: pytest.MonkeyPatch
+    archive: Archive, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     before, run_id, folder = archive.rows(), archive.run_id(), archive.folder / "old"
     with Store.open(archive.url) as store:
         done = archive_run(store, run_id, folder, BY)
         file = Path(done.file)
-        for name in [name for _, name in _STEPS_BACK]:
-            for when in ("before", "after"):
-                with monkeypatch.context() as patched:
-                    patched.setattr(attach, name, _dying(getattr(attach, name), when, 1))
-                    with pytest.raises(Killed):
-                        attach_file(store, file, BY)
-                assert "genuine" in archive.does("verify"), (name, when)
-                if (name, when) == ("record_attached", "after"):
-                    with pytest.raises(InvalidInput, match="is not archived"):
-                        attach_file(store, file, BY)
-                else:
+        for when in ("before", "after"):
+            with monkeypatch.context() as patched:
+                patched.setattr(attach, name, _dying(getattr(attach, name), when, 1))
+                with pytest.raises(Killed):
                     attach_file(store, file, BY)
-                assert archive.rows() == before, (name, when)
-                assert archive_run(store, run_id, folder, BY).file == str(file)
+            assert "genuine" in archive.does("verify"), (name, when)
+            if (name, when) == ("record_attached", "after"):
+                with pytest.raises(InvalidInput, match="is not archived"):
+                    attach_file(store, file, BY)
+            else:
+                attach_file(store, file, BY)
+            assert archive.rows() == before, (name, when)
+            assert archive_run(store, run_id, folder, BY).file == str(file)
         attach_file(store, file, BY)
     assert archive.rows() == before
 

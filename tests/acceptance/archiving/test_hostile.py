@@ -43,7 +43,14 @@ def _deep(_: bytes) -> bytes:
     return b"[" * 100_000
 
 
-@pytest.mark.parametrize("damage", [_cut, _longer, _changed, _empty, _binary, _deep])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _cut,
+        _changed,
+        *(pytest.param(f, marks=pytest.mark.slow) for f in (_longer, _empty, _binary, _deep)),
+    ],
+)
 def test_a_file_that_was_changed_attaches_nothing(
     archive: Archive, damage: Callable[[bytes], bytes]
 ) -> None:
@@ -248,7 +255,14 @@ def test_a_row_that_is_missing_is_never_taken_for_an_archived_one(
     assert (said["archived"], said["events"]) == (told["archived"], told["events"] - 1)
 
 
-@pytest.mark.parametrize("what", list(_BY_HAND))
+_AT_ONCE = ("a leaf that is kept", "what kind it was", "rows that nobody archived")
+"""Changes of the fast set: of a value that is kept, of a column, of where rows are."""
+
+
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(what, marks=[] if what in _AT_ONCE else [pytest.mark.slow]) for what in _BY_HAND],
+)
 def test_verify_names_what_was_changed_by_hand(archive: Archive, what: str) -> None:
     archive.does("archive", "1", "--to", "old")
     _by_hand(archive, _BY_HAND[what])

@@ -89,7 +89,7 @@ def test_a_branch_that_is_overtaken_does_not_begin(
     assert archive.query("SELECT max(run_number) FROM failproof.run_list") == [(2,)]
 
 
-@pytest.mark.parametrize("step", ["read_archived", "_tiles"])
+@pytest.mark.parametrize("step", ["read_archived", pytest.param("_tiles", marks=pytest.mark.slow)])
 def test_verify_does_not_take_what_leaves_meanwhile_for_missing(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

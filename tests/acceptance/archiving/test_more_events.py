@@ -32,6 +32,7 @@ def _counted(archive: Archive, processes: int) -> tuple[object, ...]:
     return followed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_log_of_several_tiles(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, processes: int

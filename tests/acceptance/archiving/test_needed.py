@@ -24,7 +24,7 @@ from tests.acceptance.commands import write_configuration
 BY = By("somebody", "a host", "a test")
 
 
-@pytest.mark.parametrize("named", ["number", "id"])
+@pytest.mark.parametrize("named", ["number", pytest.param("id", marks=pytest.mark.slow)])
 def test_the_baseline_of_a_run_that_has_not_ended_stays(
     archive: Archive, mock_url: str, named: str
 ) -> None:
@@ -55,7 +55,7 @@ def _begins_first(
     monkeypatch.setattr(place, name, first)
 
 
-@pytest.mark.parametrize("step", ["write_archive", "_record"])
+@pytest.mark.parametrize("step", [pytest.param("write_archive", marks=pytest.mark.slow), "_record"])
 def test_a_run_that_begins_while_its_baseline_is_archived_comes_to_its_end(
     archive: Archive, mock_url: str, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -25,6 +25,7 @@ _REFUSED = [
 ]
 
 
+@pytest.mark.slow
 def test_every_command_that_needs_its_evaluations_says_where_they_are(archive: Archive) -> None:
     archive.does("archive", "1", "--to", "old")
     file = archive.file()

@@ -22,7 +22,7 @@ _TABLES = ("evaluations", "run_groups", "token_usage", "run_asking", "run_latenc
 
 @pytest.mark.parametrize(
     "evaluations",
-    [1, 64, *(pytest.param(n, marks=pytest.mark.slow) for n in (63, 65, 255, 256, 257))],
+    [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (63, 64, 65, 255, 256, 257))],
 )
 def test_a_run_of_any_size_goes_and_comes_back(archive: Archive, evaluations: int) -> None:
     write_suite(archive.folder, evaluations)
@@ -36,7 +36,7 @@ def test_a_run_of_any_size_goes_and_comes_back(archive: Archive, evaluations: in
     assert "genuine" in archive.does("verify")
 
 
-@pytest.mark.parametrize("kib", [0, 8])
+@pytest.mark.parametrize("kib", [pytest.param(0, marks=pytest.mark.slow), 8])
 def test_a_file_that_the_disk_has_no_room_for(archive: Archive, kib: int) -> None:
     """`ulimit -f`: the operating system refuses what is longer, wherever it ends."""
     before = archive.rows()
@@ -61,7 +61,8 @@ def _rows(archive: Archive) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("batch", [7, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 40))])
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [1, 7, 40])
 def test_archived_and_attached_while_the_read_models_are_rebuilt_and_followed(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:

@@ -283,7 +283,16 @@ PLANS: dict[str, tuple[Callable[[list[str]], dict[str, object]], str]] = {
 }
 
 
-@pytest.mark.parametrize("damage", ["a second start", *PLANS])
+_AT_ONCE = ("a second start", "no plan")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(damage, marks=[] if damage in _AT_ONCE else [pytest.mark.slow])
+        for damage in ("a second start", *PLANS)
+    ],
+)
 def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
     store: Store,
     run_id: UUID,

@@ -24,7 +24,9 @@ _WAITS = (
 )
 
 
-@pytest.mark.parametrize("after_s", [0.0, 0.005, 0.02, 0.05])
+@pytest.mark.parametrize(
+    "after_s", [0.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.005, 0.02, 0.05))]
+)
 def test_interrupted_twice_it_says_so_and_nothing_else(
     store: Store, tmp_path: Path, after_s: float
 ) -> None:
@@ -116,7 +118,9 @@ def test_what_fails_after_an_interruption_does_not_take_its_place(
         runner.rebuild(connection)
 
 
-@pytest.mark.parametrize("after_s", [0.0, 0.02, 0.05])
+@pytest.mark.parametrize(
+    "after_s", [0.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.02, 0.05))]
+)
 def test_interrupted_again_before_the_server_has_heard_of_the_first(
     store: Store, tmp_path: Path, after_s: float
 ) -> None:

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from failproof_es.events import ResponseReceived
 from failproof_es.store.store import Store
 from failproof_es.testing.other_side import FakeServer
@@ -82,6 +84,7 @@ def counted(store: Store, topic: str) -> int:
     return int(row[0]) if row else 0
 
 
+@pytest.mark.slow
 def test_a_run_over_many_providers_is_killed_resumed_and_verified(
     store: Store, tmp_path: Path
 ) -> None:

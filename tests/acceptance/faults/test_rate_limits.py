@@ -241,7 +241,9 @@ def test_a_retry_after_longer_than_the_run_waits_pauses_it_at_once_and_is_kept(
     with_server(server, work)
 
 
-@pytest.mark.parametrize("fault", ["busy429", "busy503", "busy529"])
+@pytest.mark.parametrize(
+    "fault", ["busy503", *(pytest.param(f, marks=pytest.mark.slow) for f in ("busy429", "busy529"))]
+)
 def test_what_says_come_back_later_uses_up_no_attempt_whatever_its_status(
     store: Store, tmp_path: Path, mock_url: str, fault: str
 ) -> None:

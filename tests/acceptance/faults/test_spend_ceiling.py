@@ -118,7 +118,9 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
     assert "SpendCeilingChanged" in audited.output
 
 
-@pytest.mark.parametrize("begins", ["with_each_answer", "after_all_answers"])
+@pytest.mark.parametrize(
+    "begins", ["with_each_answer", pytest.param("after_all_answers", marks=pytest.mark.slow)]
+)
 def test_judges_are_paid_from_the_same_ceiling(store: Store, tmp_path: Path, begins: str) -> None:
     """Cases of one turn and of two, each judged by two judges of their own price."""
 

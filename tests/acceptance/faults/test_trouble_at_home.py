@@ -276,6 +276,7 @@ def test_a_hangup_pauses_the_run(store: Store, tmp_path: Path) -> None:
     assert counts["RequestSent"] == counts["ResponseReceived"]
 
 
+@pytest.mark.slow
 def test_a_hangup_that_is_ignored_is_ignored(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=20) as url:
         write_suite(tmp_path, 60)

@@ -23,6 +23,7 @@ from tests.acceptance.workers.processes import (
 CASES = 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", ["works", "was killed"])
 def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
     store: Store, tmp_path: Path, workers: ExitStack, elsewhere: str

@@ -27,6 +27,7 @@ def keys(home: Path) -> list[Path]:
     return list(home.rglob("*.key"))
 
 
+@pytest.mark.slow
 def test_the_host_that_plans_makes_the_key_and_no_worker_takes_it_for_an_attack(
     store: Store, tmp_path: Path, home: Path, workers: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_who_may_not_make_the_schema_is_told_who_does(
         assert "an administrator does, with `failproof-es db init`" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_detached_run_says_who_writes_its_results_file(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:

@@ -75,6 +75,7 @@ def configured(folder: Path, url: str, ceiling: str | None, cases: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_two_workers_stop_at_the_ceiling_and_leave_nothing_of_it_unused(
     store: Store, tmp_path: Path
 ) -> None:
@@ -101,6 +102,7 @@ def test_two_workers_stop_at_the_ceiling_and_leave_nothing_of_it_unused(
     assert (count(store, "SpendCeilingChanged"), count(store, "RunSealed")) == (1, 1)
 
 
+@pytest.mark.slow
 def test_what_one_process_spent_counts_for_workers_and_the_other_way_round(
     store: Store, tmp_path: Path
 ) -> None:

@@ -100,13 +100,13 @@ def test_two_workers_have_no_more_requests_in_flight_than_their_key_may(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
     with mock_server(latency_ms=30) as url:
-        plan(store, tmp_path, url, 150, at_once=6, concurrent_requests=3)
+        plan(store, tmp_path, url, 60, at_once=6, concurrent_requests=3)
         both = [begin_worker(workers, store, tmp_path, "--drain") for _ in range(2)]
         for each in both:
             end_of(each)
         most, came = load(url)
         assert most == 3
-        assert len(came) == 150
+        assert len(came) == 60
     assert count(store, "WorkerJoined") == 2
     assert count(store, "AttemptLost") == 0
 
@@ -129,6 +129,7 @@ def test_a_killed_workers_share_comes_back(
     assert count(store, "RunSealed") == 1
 
 
+@pytest.mark.slow
 def test_a_minutes_requests_are_shared_by_two_workers(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_minutes_requests_are_shared_by_two_workers(
         assert "waits" in run(store.url, "workers", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_tokens_of_a_minute_are_shared_by_two_workers(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
@@ -165,6 +167,7 @@ def test_tokens_of_a_minute_are_shared_by_two_workers(
         assert 10 <= len(came) <= 400 / 15
 
 
+@pytest.mark.slow
 def test_a_retry_after_that_one_worker_was_told_stops_the_other(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:

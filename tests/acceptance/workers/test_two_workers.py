@@ -31,6 +31,7 @@ LEASE_S = 3.0
 """As in storms: a worker that is stopped has to be so for longer."""
 
 
+@pytest.mark.slow
 def test_two_local_workers_drive_a_run(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=20) as url:
         write_suite(tmp_path, CASES)
@@ -88,6 +89,7 @@ def test_ctrl_c_drains_one_worker_and_the_other_goes_on(
         assert count(store, "RunSealed") == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_on_the_run_drains_its_workers_and_pauses_it(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
@@ -108,6 +110,7 @@ def test_ctrl_c_on_the_run_drains_its_workers_and_pauses_it(
         assert (count(store, "RunResumed"), count(store, "RunSealed")) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_run_is_driven_by_workers_or_by_one_process_alone(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:

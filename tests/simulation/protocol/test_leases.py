@@ -12,10 +12,16 @@ from failproof_es.core.sharding.leases import LeaseRow, Leases
 from tests.simulation.protocol.lease_explorer import Explorer, Rules, Unsafe
 
 EXPLORERS = {
-    "three workers, two shards, two epochs": Explorer(3, 2, 2),
+    "two workers, two shards, two epochs": Explorer(2, 2, 2),
     "three workers, one shard, four epochs": Explorer(3, 1, 4),
     "runs that are held alone": Explorer(3, 1, 2, runs_alone=True),
 }
+
+
+@pytest.mark.slow
+def test_no_order_of_events_of_three_workers_and_two_shards_is_unsafe() -> None:
+    explored = Explorer(3, 2, 2).explore()
+    assert explored.states > 100_000, explored
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

@@ -70,7 +70,7 @@ class NeverSettled(TokenQueue):
         self.send(permit)
 
 
-LIMITS = LARGE["one worker, tokens"]
+LIMITS = SETTINGS["one worker, tokens"]
 MONEY = SETTINGS["one worker, money"]
 SHARED = SETTINGS["two workers, money"]
 PARTS = LARGE["two workers, two evaluations"]
@@ -96,7 +96,14 @@ BROKEN: dict[str, tuple[Setting, Rules]] = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+LONG = {"nobody gives back money that it does not use"}
+"""It takes two evaluations of two workers, and tens of thousands of states."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in BROKEN],
+)
 def test_what_is_broken_is_found(name: str) -> None:
     setting, rules = BROKEN[name]
     with pytest.raises((Unsafe, Stuck)) as found:
