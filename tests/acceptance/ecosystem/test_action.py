@@ -29,6 +29,7 @@ def checked(schema: str, *files: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_action_and_the_workflows_are_what_github_takes() -> None:
     checked("vendor.github-actions", ACTION / "action.yml")
     checked("vendor.github-workflows", *(ROOT / ".github/workflows").glob("*.yml"))
