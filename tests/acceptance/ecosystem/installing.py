@@ -82,7 +82,7 @@ def check_installation(python: str, packages: Packages, folder: Path, *, by_pip:
     variables = uv_environment(folder / "home")
     environment = folder / "environment"
     own = environment / "bin/python"
-    how = ["--constraint", PINS, packages.source]
+    how: list[str | Path] = ["--constraint", PINS, packages.source]
     steps: list[list[str | Path]] = (
         [
             [program, "-m", "venv", environment],

@@ -278,6 +278,7 @@ def test_a_branch_of_a_killed_branch_asks_nothing_again_that_was_answered_before
     assert invoke(store.url, "evidence", "export", 3, "-o", "b", cwd=folder).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_branch_of_a_killed_branch_carries_over_what_either_had_answered_by_then(
     store: Store, folder: Path, mock_url: str
 ) -> None:
