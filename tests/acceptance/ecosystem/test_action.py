@@ -149,6 +149,7 @@ def step(tmp_path: Path, store: Store) -> Step:
     return Step(tmp_path, store)
 
 
+@pytest.mark.slow
 def test_a_gate_that_is_not_met_fails_the_step_and_everything_is_kept(
     step: Step, store: Store, mock_url: str, tmp_path: Path
 ) -> None:
