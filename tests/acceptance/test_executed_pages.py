@@ -20,7 +20,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from failproof_es.store.store import Store
-from tests.acceptance.commands import invoke, mock_server, run, write_configuration, write_suite
+from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
 from tests.documented import PAGES, ROOT, Block, blocks, matches
 
 ELSEWHERE = {
@@ -35,12 +35,18 @@ BEFORE: dict[str, list[str]] = {
     "docs/reference/report.md": ["start run.yaml", "start run.yaml"],
 }
 """What has happened before a page begins."""
-SESSIONS = [
-    page
-    for page in PAGES
-    if any(block.language == "console" and block.executed for block in blocks(page))
-    and page.relative_to(ROOT).as_posix() not in ELSEWHERE
-]
+FIRST_READ = ("README.md", "docs/get-started/")
+"""How the addresses of pages begin whose sessions run every time. All others are slow."""
+
+
+def sessions() -> Iterator[Any]:
+    """Each page with a session that is run here, as a parameter."""
+    for page in PAGES:
+        address = page.relative_to(ROOT).as_posix()
+        executed = any(block.language == "console" and block.executed for block in blocks(page))
+        if executed and address not in ELSEWHERE:
+            marks = [] if address.startswith(FIRST_READ) else [pytest.mark.slow]
+            yield pytest.param(page, id=address, marks=marks)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +96,7 @@ def folder(tmp_path: Path, servers: dict[str, str]) -> Path:
 def executed(
     store: Store, folder: Path, words: tuple[str, ...]
 ) -> subprocess.CompletedProcess[str]:
-    """Run one command of a page."""
+    """Run one command of a page: in this process, which loads once what draws or exports."""
     program, *arguments = words
     if program == "python":
         return subprocess.run(
@@ -107,18 +113,16 @@ def executed(
         f"configs/{word}.yaml" if (folder / "configs" / f"{word}.yaml").exists() else word
         for word in arguments
     ]
-    if arguments[0] == "report":  # what draws the charts is loaded once, in this process
-        done = invoke(store.url, *named, cwd=folder)
-        return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
-    return run(store.url, *named, cwd=folder)
+    done = invoke(store.url, *named, cwd=folder)
+    return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", sessions())
 def test_the_sessions_of_a_page(
     page: Path, store: Store, folder: Path, servers: dict[str, str]
 ) -> None:
     for line in BEFORE.get(page.relative_to(ROOT).as_posix(), []):
-        assert run(store.url, *line.split(), "--quiet", cwd=folder).returncode == 0
+        assert invoke(store.url, *line.split(), "--quiet", cwd=folder).exit_code == 0
     for block in blocks(page):
         if block.remark == "file":
             file = folder / block.why

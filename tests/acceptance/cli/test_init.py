@@ -46,25 +46,35 @@ def initiated(folder: Path, *arguments: str, **more: Any) -> click.testing.Resul
     return invoke("", "init", *arguments, cwd=folder, **more)
 
 
+def answers(provider: str, dialect: str, ci: str) -> Answers:
+    model = "smollm2" if provider == "local" else "m-1"
+    return Answers("mine", provider, model, dialect, ci, **NEEDED.get(provider, {}))
+
+
 @pytest.mark.parametrize("provider", PROVIDERS.names())
 def test_each_choice_makes_a_configuration_and_a_suite_that_are_valid(
     tmp_path: Path, provider: str
 ) -> None:
     for dialect in names():
-        for ci in CI:
-            model = "smollm2" if provider == "local" else "m-1"
-            answers = Answers("mine", provider, model, dialect, ci, **NEEDED.get(provider, {}))
-            files = files_of(answers)
-            for path, content in files.items():
-                (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-                (tmp_path / path).write_bytes(content)
-            loaded = load_configuration(tmp_path / CONFIGURATION).configuration
-            problems = Problems()
-            suite = str(loaded.prompts.path)
-            assert list(dialect_named(dialect).load([tmp_path / suite], problems))
-            assert problems.found == [] and suite in files
+        files = files_of(answers(provider, dialect, "none"))
+        for path, content in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_bytes(content)
+        loaded = load_configuration(tmp_path / CONFIGURATION).configuration
+        problems = Problems()
+        suite = str(loaded.prompts.path)
+        assert list(dialect_named(dialect).load([tmp_path / suite], problems))
+        assert problems.found == [] and suite in files
+
+
+@pytest.mark.parametrize("ci", CI)
+def test_a_pipeline_is_one_file_more_and_changes_no_other(ci: str) -> None:
+    for provider in PROVIDERS.names():
+        for dialect in names():
+            files = files_of(answers(provider, dialect, ci))
             if (written := CI[ci]) is not None:
-                assert YAML(typ="safe").load(files[written].decode())
+                assert YAML(typ="safe").load(files.pop(written).decode())
+            assert files == files_of(answers(provider, dialect, "none"))
 
 
 @pytest.mark.parametrize(("provider", "dialect"), [*zip(PROVIDERS.names(), cycle(names()))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -89,21 +90,46 @@ NEVER_AT_ONCE = {
 FOR_ASKING = {"aiohttp", "httpx"}
 
 
-def loaded_with(name: str) -> set[str]:
-    """The packages that are there once the command is."""
-    place = COMMANDS[name].place.partition(":")[0]
-    return {each.partition(".")[0] for each in loaded(f"import {place}")}
+_SHOWN_EACH = """
+import importlib, json, sys
+known = set(sys.modules)
+loaded = {{}}
+for name, place in {places!r}.items():
+    importlib.import_module(place)
+    loaded[name] = sorted({{module.partition(".")[0] for module in set(sys.modules) - known}})
+    known = set(sys.modules)
+sys.stderr.write(json.dumps(loaded))
+"""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", READING)
-def test_a_command_that_asks_nobody_loads_no_http_client(name: str) -> None:
-    assert not loaded_with(name) & (NEVER_AT_ONCE | FOR_ASKING)
+def loaded_with(*names: str) -> dict[str, set[str]]:
+    """By command, the packages that its modules load beside those of the commands before it.
+
+    One interpreter loads all of them: what none of them may load is not there after the last.
+    """
+    places = {name: COMMANDS[name].place.partition(":")[0] for name in names}
+    loading = subprocess.run(
+        [sys.executable, "-c", _SHOWN_EACH.format(places=places)],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    packages: dict[str, list[str]] = json.loads(loading.stderr)
+    return {name: set(modules) for name, modules in packages.items()}
 
 
-@pytest.mark.parametrize("name", ["start", "validate"])
-def test_what_a_run_may_need_is_loaded_when_it_does(name: str) -> None:
-    assert not loaded_with(name) & NEVER_AT_ONCE
+def test_a_command_that_asks_nobody_loads_no_http_client() -> None:
+    forbidden = NEVER_AT_ONCE | FOR_ASKING
+    packages = loaded_with(*READING)
+    assert packages.keys() == set(READING)
+    assert {name: modules & forbidden for name, modules in packages.items()} == {
+        name: set() for name in READING
+    }
+
+
+def test_what_a_run_may_need_is_loaded_when_it_does() -> None:
+    """Nothing about processes either: the server may be elsewhere."""
+    packages = loaded_with("start", "validate")
+    assert not packages["start"] & (NEVER_AT_ONCE | {"psutil"})
+    assert not packages["validate"] & NEVER_AT_ONCE
 
 
 NOT_IN_A_START = {
@@ -140,10 +166,6 @@ def test_a_plain_start_loads_only_what_it_needs_to_its_end(
     modules = loaded(program)
     assert {"aiohttp", "failproof_es.dialects.failproof", "failproof_es.models.openai"} <= modules
     assert sorted(modules & NOT_IN_A_START) == []
-
-
-def test_start_asks_nothing_about_processes_where_the_server_is_elsewhere() -> None:
-    assert "psutil" not in loaded_with("start")
 
 
 def test_nothing_is_collected_until_the_command_begins_and_then_everything_is() -> None:

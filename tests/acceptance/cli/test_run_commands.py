@@ -27,7 +27,7 @@ from tests.acceptance.cli.conftest import (
     served,
     write_configuration,
 )
-from tests.acceptance.commands import run
+from tests.acceptance.commands import begin, run
 from tests.acceptance.recording import Recording, recorded_once
 
 CASES = [("greet-1", "say ok", "ok"), ("greet-2", "say no", "no"), ("sum-1", "1+1", "2")]
@@ -372,20 +372,16 @@ def test_an_interrupted_run_exits_130_and_resumes_to_its_end(
     model_server.delay_s = 0.3
     cases = [(f"slow-{number}", f"prompt {number}", "ok") for number in range(12)]
     path = configuration(cases, workers=2)
-    process = subprocess.Popen(
-        command("start", path),
-        cwd=tmp_path,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begin(
+        environment["FAILPROOF_ES_DATABASE_URL"], "start", str(path), cwd=tmp_path,
+        FAILPROOF_ES_HOME=environment["FAILPROOF_ES_HOME"],
+    )  # fmt: skip
     while len(model_server.requests) < 2:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130, errors
-    assert "failproof-es resume 1" in errors
+    assert b"failproof-es resume 1" in errors
     model_server.delay_s = 0.0
     done = program("resume", "1", "--json")
     assert done.returncode == 0, done.stderr

@@ -94,6 +94,7 @@ def configure(folder: Path, url: str) -> None:
     (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
 
 
+@pytest.mark.slow
 def test_three_hundred_prompts_two_models_and_every_evaluation_is_accounted_for(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

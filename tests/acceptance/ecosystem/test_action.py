@@ -29,6 +29,7 @@ def checked(schema: str, *files: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_action_and_the_workflows_are_what_github_takes() -> None:
     checked("vendor.github-actions", ACTION / "action.yml")
     checked("vendor.github-workflows", *(ROOT / ".github/workflows").glob("*.yml"))
@@ -148,6 +149,7 @@ def step(tmp_path: Path, store: Store) -> Step:
     return Step(tmp_path, store)
 
 
+@pytest.mark.slow
 def test_a_gate_that_is_not_met_fails_the_step_and_everything_is_kept(
     step: Step, store: Store, mock_url: str, tmp_path: Path
 ) -> None:

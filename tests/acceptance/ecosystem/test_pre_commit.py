@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from ruamel.yaml import YAML
 
 from failproof_es.store.store import Store
@@ -52,6 +53,7 @@ def hooks_repository(folder: Path) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
+@pytest.mark.slow
 def test_changed_suites_and_configurations_are_checked_and_nothing_is_sent(
     store: Store, tmp_path: Path
 ) -> None:

@@ -1,19 +1,12 @@
-"""What a release is made of: the version, the packages, the signed statement, a first run."""
+"""What a release is made of: the version, the packages, the signed statement, what it needs."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import http.server
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
-import threading
 import zipfile
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -26,16 +19,12 @@ from packaging.utils import canonicalize_name
 
 from failproof_es.ledger.note import SigningKey
 from tests.acceptance.commands import ROOT
+from tests.acceptance.ecosystem.installing import ARCHIVAL, PINS
 from tests.acceptance.ecosystem.test_pre_commit import git
 from tools.releasing import provenance
-from tools.releasing.artefacts import build, build_twice, sha256
+from tools.releasing.artefacts import build_twice, sha256
 from tools.releasing.sbom import write_sbom
 from tools.releasing.version import FALLBACK, TOLD, of_description, version
-
-UV = Path(sys.executable).with_name("uv")
-PINS = ROOT / ".ci/constraints.txt"
-ARCHIVAL = "commit: $Format:%H$\ndescribe: $Format:%(describe:tags=true,match=v[0-9]*,abbrev=12)$\n"
-"""The file as it is committed. In a copy that `git archive` made it says which commit that is."""
 
 
 @pytest.mark.parametrize(
@@ -209,31 +198,6 @@ def test_the_bill_of_materials_has_every_dependency_at_its_pin_and_no_tool_of_th
     assert file.read_bytes() == again.read_bytes()
 
 
-IN_A_RELEASE = (
-    "pyproject.toml", "README.md", "LICENSE", ".gitattributes", ".git_archival.txt", ".gitignore",
-    "failproof_es", "projections", "suites", "configs", "tools",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with what a release is made of, tagged."""
-    folder = tmp_path_factory.mktemp("repository")
-    for name in IN_A_RELEASE:
-        if (ROOT / name).is_dir():
-            shutil.copytree(
-                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy(ROOT / name, folder / name)
-    (folder / ".git_archival.txt").write_text(ARCHIVAL)
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", "everything")
-    git(folder, "tag", "v9.8.7")
-    return folder
-
-
 @pytest.mark.slow
 def test_two_builds_of_a_tag_are_the_same_bytes_and_so_is_one_of_the_source_package(
     repository: Path, tmp_path: Path
@@ -265,111 +229,3 @@ def test_two_builds_of_a_tag_are_the_same_bytes_and_so_is_one_of_the_source_pack
         timeout=120,
     )
     assert sha256(tmp_path / "again" / wheel.name) == sha256(wheel)
-
-
-@contextlib.contextmanager
-def simple_index(wheel: Path, folder: Path) -> Iterator[str]:
-    """An index on loopback with one package, laid out as PEP 503 says; its URL."""
-    place = folder / "simple/failproof-es"
-    place.mkdir(parents=True)
-    shutil.copy(wheel, place)
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/simple"
-        server.shutdown()
-        thread.join()
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and says nothing."""
-
-    def log_message(self, format: str, *args: object) -> None: ...
-
-
-def uv_environment(home: Path) -> dict[str, str]:
-    """Variables for uv: its cache and ways to the registry stay, this program's folders do not."""
-    kept = ("PATH", "HOME", "SSL_CERT_FILE", "http_proxy", "https_proxy", "no_proxy")
-    ours = ("UV_", "PIP_")
-    found = {n: each for n, each in os.environ.items() if n in kept or n.startswith(ours)}
-    if "PIP_INDEX_URL" in os.environ:
-        found.setdefault("UV_DEFAULT_INDEX", os.environ["PIP_INDEX_URL"])
-    return {**found, "FAILPROOF_ES_HOME": str(home), "NO_COLOR": "1"}
-
-
-@pytest.mark.slow
-def test_the_quick_start_is_one_command_in_an_empty_environment(
-    repository: Path, tmp_path: Path
-) -> None:
-    *_, wheel = sorted(build("v9.8.7", tmp_path / "out", repository), key=lambda each: each.suffix)
-    home = Path(tempfile.mkdtemp(prefix="failproof-es-quickstart-"))
-    home.chmod(0o755)  # the server is another user's where these tests are root's
-    variables = uv_environment(home)
-    program = ["--constraints", str(PINS), "failproof-es@9.8.7"]
-
-    def uvx(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(UV), "tool", "run", "--index", index, *program, *arguments]
-        return subprocess.run(
-            command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=540,
-            check=False,
-        )  # fmt: skip
-
-    with simple_index(wheel, tmp_path) as index:
-        try:
-            done = uvx("start", "quickstart")
-            assert done.returncode == 0, done.stdout + done.stderr
-            assert "checked 15 evaluations" in done.stdout
-            assert "installing smollm2" in done.stderr
-        finally:
-            uvx("db", "stop")
-            shutil.rmtree(home, ignore_errors=True)
-
-
-def interpreter(version: str) -> Path | None:
-    """An interpreter of this version that starts: on the path, or one that pyenv has."""
-    named = shutil.which(f"python{version}")
-    places = [Path(named)] if named else []
-    places += sorted(Path.home().glob(f".pyenv/versions/{version}*/bin/python{version}"))
-    for place in places:
-        with contextlib.suppress(OSError):
-            if subprocess.run([place, "-c", ""], capture_output=True, check=False).returncode == 0:
-                return place
-    return None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
-def test_the_source_package_installs_into_an_empty_environment(
-    python: str, repository: Path, tmp_path: Path
-) -> None:
-    found = interpreter(python)
-    if found is None:
-        pytest.skip(f"there is no python{python} here; .github/workflows/test.yml has all of them")
-    source, _ = sorted(build("v9.8.7", tmp_path / "out", repository), key=lambda each: each.suffix)
-    variables = uv_environment(tmp_path / "home")
-    environment = tmp_path / "environment"
-    own = environment / "bin/python"
-    by_pip: list[list[str | Path]] = [
-        [found, "-m", "venv", environment],
-        [own, "-m", "pip", "install", "--quiet", "--constraint", PINS, source],
-    ]
-    by_uv: list[list[str | Path]] = [
-        [UV, "venv", "--quiet", "--python", found, environment],
-        [UV, "pip", "install", "--quiet", "--python", own, "--constraints", PINS, source],
-    ]
-    for command in by_pip if python == "3.11" else by_uv:
-        done = subprocess.run(
-            list(map(str, command)),
-            env=variables, capture_output=True, text=True, timeout=540, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-    said = subprocess.run(
-        [environment / "bin/failproof-es", "--version"],
-        env=variables,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert "9.8.7" in said.stdout

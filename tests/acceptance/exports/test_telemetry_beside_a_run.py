@@ -100,6 +100,7 @@ def test_one_that_the_collector_never_takes_is_left_out_and_counted(
     assert refuses_everything.refused == 8  # the rest waits until it is over
 
 
+@pytest.mark.slow
 def test_what_a_collector_rejects_is_told_after_the_run(
     store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

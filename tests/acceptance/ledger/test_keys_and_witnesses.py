@@ -17,10 +17,44 @@ import pytest
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import COSIGNATURE, SigningKey
 from failproof_es.store import ledger
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.recording import Recording, recorded_once
 
 Does = Callable[..., click.testing.Result]
+
+
+@pytest.fixture(scope="module")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """A signed log with one run."""
+
+    def record(url: str, folder: Path) -> None:
+        write_suite(folder, 1)
+        write_configuration(folder, mock_url)
+        done = invoke(url, "start", "run.yaml", cwd=folder)
+        assert done.exit_code == 0, done.output
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "run" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recording")
+    return recording.database
+
+
+@pytest.fixture
+def run(recording: Recording, home: Path, tmp_path: Path) -> None:
+    """The log of `store` is the one of `recording`."""
+    recording.copy_files(home, tmp_path)
 
 
 @pytest.fixture
@@ -43,7 +77,7 @@ def keys(store: Store, home: Path) -> Path:
     with store.connect() as connection:
         name = ledger.origin(connection).rpartition("/")[2]
     folder = home / "ledger"
-    folder.mkdir(mode=0o700)
+    folder.mkdir(mode=0o700, exist_ok=True)
     return folder / name
 
 
@@ -111,8 +145,8 @@ def test_a_key_that_cannot_be_used_is_told_by_start(does: Does, keys: Path) -> N
     assert f"the key file {key} cannot be used" in said
 
 
+@pytest.mark.usefixtures("run")
 def test_an_empty_key_of_a_log_that_is_signed_is_never_made_anew(does: Does, keys: Path) -> None:
-    does("start", "run.yaml")
     key = keys.with_name(f"{keys.name}.key")
     key.write_bytes(b"")
     assert "is signed with a key that is not in" in does("start", "run.yaml").stderr
@@ -120,18 +154,18 @@ def test_an_empty_key_of_a_log_that_is_signed_is_never_made_anew(does: Does, key
     assert key.read_bytes() == b""
 
 
+@pytest.mark.usefixtures("run")
 def test_a_public_key_that_is_missing_is_no_hindrance(does: Does, keys: Path) -> None:
-    does("start", "run.yaml")
     keys.with_name(f"{keys.name}.key.pub").unlink()
     done = does("verify")
     assert "no public key" not in done.output
     assert "genuine" in done.stdout
 
 
+@pytest.mark.usefixtures("run")
 def test_verify_needs_no_folder_that_can_be_written(
     does: Does, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    does("start", "run.yaml")
     monkeypatch.setattr("failproof_es.assurance.signing.verified_positions.atomic_write", read_only)
     done = does("verify")
     assert "genuine" in done.stdout
@@ -145,6 +179,7 @@ def read_only(path: Path, *_: object) -> None:
 # -- what is kept ------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
     ("suffix", "command", "code"),
     [
@@ -160,7 +195,6 @@ def read_only(path: Path, *_: object) -> None:
 def test_a_pipe_in_the_place_of_a_file_of_ours_is_told_and_not_waited_for(
     suffix: str, command: str, code: int, does: Does, keys: Path
 ) -> None:
-    does("start", "run.yaml")
     kept = keys.with_name(f"{keys.name}.{suffix}")
     kept.unlink(missing_ok=True)
     os.mkfifo(kept)
@@ -177,8 +211,8 @@ def not_waiting(pipe: Path) -> Iterator[None]:
     timer.cancel()
 
 
+@pytest.mark.usefixtures("run")
 def test_pipes_and_devices_that_a_user_names_are_wrong_usage(does: Does, tmp_path: Path) -> None:
-    does("start", "run.yaml")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     key = public_key(does)
@@ -203,11 +237,11 @@ def test_pipes_and_devices_that_a_user_names_are_wrong_usage(does: Does, tmp_pat
 # -- witnesses ---------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("run")
 def test_what_could_not_be_written_is_cosigned_again(
     does: Does, full_disk: Path, tmp_path: Path
 ) -> None:
     """A full disk takes neither the cosignature nor, later, the right to it."""
-    does("start", "run.yaml")
     cosign = ("--key", "w.key", "--log-key", public_key(does), "--seen", "seen")
     size = does("ledger", "checkpoint", "-o", "first").stdout.splitlines()[1]
     does("ledger", "cosign", "first", *cosign, "--name", "w")
@@ -223,10 +257,10 @@ def test_what_could_not_be_written_is_cosigned_again(
     does("ledger", "checkpoint", "--add", "cosigned")
 
 
+@pytest.mark.usefixtures("run")
 def test_a_cosigned_checkpoint_that_is_not_of_the_tree_is_not_added(
     does: Does, keys: Path, store: Store, tmp_path: Path
 ) -> None:
-    does("start", "run.yaml")
     key = SigningKey.parse(keys.with_name(f"{keys.name}.key").read_text())
     stored = does("ledger", "checkpoint").stdout
     size = int(stored.splitlines()[1])
@@ -244,11 +278,11 @@ def test_a_cosigned_checkpoint_that_is_not_of_the_tree_is_not_added(
         assert [each.note for each in ledger.checkpoints(connection)][-1] == stored
 
 
+@pytest.mark.usefixtures("run")
 def test_a_run_is_exported_under_the_checkpoint_that_was_cosigned(
     does: Does, tmp_path: Path
 ) -> None:
     """Whatever was recorded and signed since: another attempt, a review."""
-    does("start", "run.yaml")
     key = public_key(does)
     size = int(does("ledger", "checkpoint", "-o", "checkpoint").stdout.splitlines()[1])
     cosign = ("--key", "w.key", "--name", "w.example", "--log-key", key, "--seen", "seen")
@@ -270,8 +304,8 @@ def test_a_run_is_exported_under_the_checkpoint_that_was_cosigned(
     assert not (tmp_path / "2.evidence").exists()
 
 
+@pytest.mark.usefixtures("run")
 def test_a_key_of_the_wrong_kind_is_wrong_usage(does: Does, keys: Path, tmp_path: Path) -> None:
-    does("start", "run.yaml")
     log_key = f"{keys}.key"
     log_public = f"{log_key}.pub"
     does("ledger", "checkpoint", "-o", "checkpoint")

@@ -28,7 +28,9 @@ from tests.documented import blocks
 
 PAGE = ROOT / "docs/how-to/pytest.md"
 HEAVY = {"aiohttp", "httpx", "psycopg", "pydantic", "numpy", "pandas", "rich", "click"}
-PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+OTHERS = ("cacheprovider", "hypothesispytest", "schemathesis", "anyio")
+"""Plugins that these test runs need not load: each process would take most of a second."""
+PYTEST = [sys.executable, "-m", "pytest", *(f"-pno:{name}" for name in OTHERS)]
 
 
 def pytest_of(folder: Path, store: Store, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -86,6 +88,7 @@ def test_each_evaluation_is_a_test_and_a_failure_shows_what_was_asked_and_answer
     assert runs_of(store) == [(1, "completed")]
 
 
+@pytest.mark.slow
 def test_workers_of_xdist_ask_once_and_a_test_asserts_gates(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
@@ -111,6 +114,7 @@ def test_workers_of_xdist_ask_once_and_a_test_asserts_gates(
     assert [counts[f"Once: number {n}."] for n in range(6)] == [2] * 6
 
 
+@pytest.mark.slow
 def test_each_test_is_of_the_evaluation_that_it_names(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
@@ -164,6 +168,7 @@ class Model:
 """A model that interrupts the program in its third answer, once."""
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_is_resumed_and_asks_nothing_twice(store: Store, tmp_path: Path) -> None:
     write_suite(tmp_path, 6)
     (tmp_path / "interrupting.py").write_text(INTERRUPTING)

@@ -17,6 +17,7 @@ from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.acceptance.recording import Recording, recorded_once
+from tests.conftest import open_copy
 
 CASES = 40
 MODELS = ("mock", "mock-b")
@@ -79,10 +80,13 @@ def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
     return recording.database
 
 
-@pytest.fixture
-def reported(recording: Recording, store: Store, home: Path, tmp_path: Path) -> Report:
-    recording.copy_files(home, tmp_path)
-    with store.connect() as connection:
+@pytest.fixture(scope="module")
+def reported(recording: Recording, postgres_server: EmbeddedServer) -> Report:
+    """Built once; `store` is on a copy of the log that it is of."""
+    with (
+        open_copy(postgres_server, recording.database) as store,
+        store.connect() as connection,
+    ):
         return build_report(connection, [resolve_run(connection, "latest")])
 
 

@@ -337,6 +337,7 @@ def test_everything_wrong_with_a_spreadsheet_is_said_at_once_and_nothing_recorde
     assert "9 problems" in done.stderr and reviewed(store) == []
 
 
+@pytest.mark.slow
 def test_two_who_review_at_once_lose_nothing(store: Store, server: str, tmp_path: Path) -> None:
     reviewable(store, tmp_path, server, "One?")
     with store.connect() as connection:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,52 @@ import orjson
 import psycopg
 import pytest
 
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, invoke, write_suite
+from tests.acceptance.recording import Recording, recorded_once
+from tests.conftest import as_administrator
 
 CASES = 8
 VERIFIER = Path(__file__).parents[3] / "docs" / "reference" / "verify_evidence.py"
 Run = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """Run 1, the first attempt of everything."""
+
+    def record(url: str, folder: Path) -> None:
+        write_suite(folder, CASES)
+        started(url, folder, mock_url)
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "first" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recording")
+    return recording.database
+
+
+@pytest.fixture
+def database_url(store: Store) -> str:
+    """The log of each test."""
+    return store.url
+
+
+@pytest.fixture
+def first(recording: Recording, store: Store, folder: Path, home: Path) -> dict[str, Any]:
+    """The test's log holds run 1; what `show` says of it."""
+    recording.copy_files(home, folder)
+    return shown(store.url, folder)
 
 
 @pytest.fixture
@@ -27,26 +69,27 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def started(database_url: str, folder: Path, mock_url: str, **sections: Any) -> dict[str, Any]:
+    """Run a configuration with these sections changed; what `show` says of the run."""
+    models = sections.pop("models", [{"model": "mock"}])
+    configuration = {
+        "test_run": {"name": "first"},
+        "models": [{"provider": "openai", "base_url": mock_url, **each} for each in models],
+        "prompts": {"path": "suite.jsonl"},
+        "execution": {"retry_attempts": 0, "retry_delay_ms": 10},
+        "gates": {"min_accuracy": 1.0},
+        **sections,
+    }
+    (folder / "run.yaml").write_text(json.dumps(configuration))
+    key = {"MOCK_KEY": "a secret that nothing may show"}
+    invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder, **key)
+    return shown(database_url, folder)
+
+
 @pytest.fixture
 def start(folder: Path, database_url: str, mock_url: str) -> Run:
-    """Run a configuration with these sections changed; what `show` says of the run."""
-
-    def run(**sections: Any) -> dict[str, Any]:
-        models = sections.pop("models", [{"model": "mock"}])
-        configuration = {
-            "test_run": {"name": "first"},
-            "models": [{"provider": "openai", "base_url": mock_url, **each} for each in models],
-            "prompts": {"path": "suite.jsonl"},
-            "execution": {"retry_attempts": 0, "retry_delay_ms": 10},
-            "gates": {"min_accuracy": 1.0},
-            **sections,
-        }
-        (folder / "run.yaml").write_text(json.dumps(configuration))
-        key = {"MOCK_KEY": "a secret that nothing may show"}
-        invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder, **key)
-        return shown(database_url, folder)
-
-    return run
+    """`started` in the test's own log and folder."""
+    return partial(started, database_url, folder, mock_url)
 
 
 def shown(database_url: str, folder: Path, run: object = "latest") -> dict[str, Any]:
@@ -104,9 +147,8 @@ AGAIN: dict[str, Callable[[Path], dict[str, Any]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("change", AGAIN.values(), ids=AGAIN)
 def test_whoever_asks_the_same_again_begins_the_second_attempt(
-    change: Callable[[Path], dict[str, Any]], start: Run, folder: Path
+    change: Callable[[Path], dict[str, Any]], first: dict[str, Any], start: Run, folder: Path
 ) -> None:
-    first = start()
     assert (first["attempts"]["attempt"], first["attempts"]["attempts"]) == (1, 1)
     second = start(**change(folder))
     assert (second["attempts"]["attempt"], second["attempts"]["attempts"]) == (2, 2)
@@ -156,28 +198,28 @@ OVERLAPPING: dict[str, tuple[Callable[[Path], dict[str, Any]], int]] = {
 }
 
 
+@pytest.mark.usefixtures("first")
 @pytest.mark.parametrize(("change", "shared"), OVERLAPPING.values(), ids=OVERLAPPING)
 def test_whoever_asks_much_of_the_same_has_that_beside_the_attempt(
     change: Callable[[Path], dict[str, Any]], shared: int, start: Run, folder: Path
 ) -> None:
-    start()
     second = start(**change(folder))
     assert (second["attempts"]["attempt"], second["attempts"]["attempts"]) == (1, 1)
     (other,) = second["attempts"]["overlapping"]
     assert (other["run_number"], other["shared_cases"]) == (1, shared)
 
 
+@pytest.mark.usefixtures("first")
 def test_window_a_model_by_another_name_is_another_model(start: Run) -> None:
     """What answers says who it is, and the report has that; the name asked for is another one."""
-    start()
     second = start(models=[{"model": "mock-latest"}])["attempts"]
     assert (second["attempt"], second["overlapping"]) == (1, [])
 
 
+@pytest.mark.usefixtures("first")
 def test_a_branch_is_an_attempt_of_the_same_experiment(
     start: Run, folder: Path, database_url: str
 ) -> None:
-    start()
     done = invoke(database_url, "log", "1", "--limit", "1", "--format", "jsonl", cwd=folder)
     position = json.loads(done.stdout)["position"]
     invoke(database_url, "resume", "1", "--at", position, "--quiet", cwd=folder)
@@ -191,10 +233,10 @@ def test_a_branch_is_an_attempt_of_the_same_experiment(
 # -- what differs ---------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("first")
 def test_diff_names_what_differs_and_nothing_else(
     start: Run, folder: Path, database_url: str
 ) -> None:
-    start()
 
     def change(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
         cases[1]["prompt"] = "Say something else."
@@ -249,8 +291,8 @@ def test_diff_names_what_differs_and_nothing_else(
     assert "a secret" not in said.output + lines + table
 
 
+@pytest.mark.usefixtures("first")
 def test_diff_of_the_same_twice_finds_nothing(start: Run, folder: Path, database_url: str) -> None:
-    start()
     start()
     found = json.loads(invoke(database_url, "diff", "1", "2", "--json", cwd=folder).stdout)
     assert (found["configuration"], found["models"]) == ([], [])
@@ -258,11 +300,11 @@ def test_diff_of_the_same_twice_finds_nothing(start: Run, folder: Path, database
     assert found["cases"] == {"same": CASES, "only_left": [], "only_right": [], "changed": []}
 
 
+@pytest.mark.usefixtures("first")
 @pytest.mark.parametrize("arguments", [["1"], ["1", "7"], ["nothing", "1"], ["1", "1", "1"]])
 def test_diff_of_what_is_no_run_exits_2(
-    arguments: list[str], start: Run, folder: Path, database_url: str
+    arguments: list[str], folder: Path, database_url: str
 ) -> None:
-    start()
     said = invoke(database_url, "diff", *arguments, cwd=folder)
     assert said.exit_code == 2
     assert said.output
@@ -323,11 +365,11 @@ def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
         assert "gates not met" in verdict
 
 
+@pytest.mark.usefixtures("first")
 @pytest.mark.slow
 def test_two_runs_that_begin_at_once_are_two_attempts(
     start: Run, folder: Path, database_url: str
 ) -> None:
-    start()
     begun = [begin(database_url, "start", "run.yaml", "--quiet", cwd=folder) for _ in range(4)]
     for process in begun:
         process.communicate(timeout=120)
@@ -341,11 +383,11 @@ def test_two_runs_that_begin_at_once_are_two_attempts(
     assert [int(attempt) for (attempt,) in started] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.usefixtures("first")
 def test_runs_of_older_versions_count_as_attempts(
     start: Run, folder: Path, database_url: str
 ) -> None:
-    start()
-    as_older_versions_recorded_it(database_url)
+    as_older_versions_recorded_it(as_administrator(database_url))
     second = start(test_run={"name": "fresh"})["attempts"]
     assert (second["attempt"], second["attempts"]) == (2, 2)
     first = shown(database_url, folder, 1)["attempts"]

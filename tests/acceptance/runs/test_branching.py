@@ -23,6 +23,7 @@ from failproof_es.engine.driver import Driver
 from failproof_es.engine.related_runs.carried_over import carry_over
 from failproof_es.events import CarriedOver
 from failproof_es.store import ledger
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import JournalError
@@ -36,6 +37,7 @@ from tests.acceptance.commands import (
     write_configuration,
     write_suite,
 )
+from tests.acceptance.recording import Recording, recorded_once
 from tests.integration.projections.world import rows as projected_rows
 
 CASES = 12
@@ -43,28 +45,56 @@ FINAL = ("Scored", "EvaluationAbandoned")
 CHECKED = ["ConfigurationResolved", "ValidationStarted", "ValidationPassed", "RunStarted"]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, mock_url: str, request: pytest.FixtureRequest) -> Path:
+def write_files(folder: Path, base_url: str) -> None:
     """A suite that no other test asks, one case of which gets an error and one a retry."""
-    name = request.node.name
-    suite = write_suite(tmp_path, CASES, prompt=f"{name} {{n}}.")
+    suite = write_suite(folder, CASES, prompt="Branching {n}.")
     cases = [orjson.loads(line) for line in suite.read_bytes().splitlines()]
     cases[1]["prompt"] += " [fault:http500*1]"
     cases[2]["prompt"] += " [fault:http400]"
     suite.write_bytes(b"\n".join(map(orjson.dumps, cases)))
     write_configuration(
-        tmp_path,
-        mock_url,
+        folder,
+        base_url,
         execution={"parallel_workers": 2, "retry_attempts": 1, "retry_delay_ms": 1},
         output={
             "file": {"enabled": True, "path": "out/{timestamp}_x.jsonl", "checkpoint_every": 4}
         },
     )
+
+
+@pytest.fixture(scope="module")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """Run 1, which all branches are of."""
+
+    def record(url: str, folder: Path) -> None:
+        write_files(folder, mock_url)
+        start(url, folder)
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "folder" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recording")
+    return recording.database
+
+
+@pytest.fixture
+def folder(recording: Recording, home: Path, tmp_path: Path) -> Path:
+    """The files of run 1; `store` is on a copy of its log."""
+    recording.copy_files(home, tmp_path)
     return tmp_path
 
 
-def start(store: Store, folder: Path) -> None:
-    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder)
+def start(database_url: str, folder: Path) -> None:
+    done = invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder)
     assert done.exit_code == 0, done.output
 
 
@@ -100,7 +130,6 @@ def without_ids(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_what_was_finished_is_carried_over_and_the_rest_is_asked_anew(
     store: Store, folder: Path, mock_url: str
 ) -> None:
-    start(store, folder)
     before, counted, position = log(store, 1), asked(mock_url), middle(store, 1)
     finished = {row.stream_id for row in log(store, 1, *FINAL) if row.position <= position}
     done = branch(store, folder, 1, position)
@@ -122,7 +151,6 @@ def test_what_was_finished_is_carried_over_and_the_rest_is_asked_anew(
 
 
 def test_its_results_are_whole_and_its_own(store: Store, folder: Path) -> None:
-    start(store, folder)
     old = results(store, folder, 1)
     assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
     new = results(store, folder, 2)
@@ -145,7 +173,6 @@ def test_its_results_are_whole_and_its_own(store: Store, folder: Path) -> None:
 def test_show_says_where_it_was_branched_and_counts_no_request_twice(
     store: Store, folder: Path
 ) -> None:
-    start(store, folder)
     position = middle(store, 1)
     assert branch(store, folder, 1, position).exit_code == 0
     first, second = (
@@ -172,7 +199,6 @@ def test_show_says_where_it_was_branched_and_counts_no_request_twice(
 def test_projections_follow_the_reference_and_rebuilding_gives_the_same_rows(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start(store, folder)
     assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
     with store.connect() as connection:
         prepare(connection)
@@ -206,7 +232,6 @@ def test_projections_follow_the_reference_and_rebuilding_gives_the_same_rows(
 def test_a_branch_that_was_killed_before_it_carried_anything_over_is_resumed(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start(store, folder)
 
     async def die(self: Driver, *, resumed: bool) -> None:
         raise RuntimeError("killed")
@@ -224,7 +249,6 @@ def test_a_branch_of_a_killed_branch_asks_nothing_again_that_was_answered_before
     store: Store, folder: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch, windows: int
 ) -> None:
     """Killed before it had carried anything over, or only a part of it."""
-    start(store, folder)
     everything = log(store, 1)[-1].position
     before = asked(mock_url)
     carried: list[int] = []
@@ -254,11 +278,11 @@ def test_a_branch_of_a_killed_branch_asks_nothing_again_that_was_answered_before
     assert invoke(store.url, "evidence", "export", 3, "-o", "b", cwd=folder).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_branch_of_a_killed_branch_carries_over_what_either_had_answered_by_then(
     store: Store, folder: Path, mock_url: str
 ) -> None:
     """The first had answered 5, the killed one some more and had begun others."""
-    start(store, folder)
     process = begin(
         store.url, "resume", "1", "--at", str(middle(store, 1)), "--quiet", cwd=folder,
         FAILPROOF_ES_HOME=os.environ["FAILPROOF_ES_HOME"],
@@ -284,7 +308,6 @@ def runs_of(store: Store) -> list[RecordedEvent]:
 
 
 def test_a_branch_of_a_branch_refers_to_where_it_happened(store: Store, folder: Path) -> None:
-    start(store, folder)
     assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
     assert branch(store, folder, 2, log(store, 2)[-1].position).exit_code == 0
     references = [row.event() for row in log(store, 3, "CarriedOver")]
@@ -298,7 +321,6 @@ def test_a_branch_of_a_branch_refers_to_where_it_happened(store: Store, folder: 
 
 
 def test_its_evidence_proves_what_it_carried_over_too(store: Store, folder: Path) -> None:
-    start(store, folder)
     assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
     done = invoke(store.url, "evidence", "export", 2, "-o", "run.evidence", cwd=folder)
     assert done.exit_code == 0, done.output
@@ -318,7 +340,6 @@ def test_its_evidence_proves_what_it_carried_over_too(store: Store, folder: Path
 def test_what_was_carried_over_and_changed_since_is_not_shown_as_a_result(
     store: Store, folder: Path, administrator: psycopg.Connection[Any]
 ) -> None:
-    start(store, folder)
     assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
     source = log(store, 2, "CarriedOver")[0].payload()["source_evaluation_id"]
     administrator.execute("SET event_triggers = off")
@@ -338,7 +359,6 @@ def test_what_was_carried_over_and_changed_since_is_not_shown_as_a_result(
 def test_it_is_checked_like_a_run_that_is_started_and_its_audit_trail_says_so(
     store: Store, folder: Path
 ) -> None:
-    start(store, folder)
     position = middle(store, 1)
     assert branch(store, folder, 1, position).exit_code == 0
     old, new = (trail(store, folder, run) for run in (1, 2))
@@ -352,17 +372,15 @@ def test_it_is_checked_like_a_run_that_is_started_and_its_audit_trail_says_so(
 
 
 def test_what_stands_against_it_is_found_before_anything_is_sent_and_is_on_record(
-    store: Store, folder: Path
+    store: Store, tmp_path: Path
 ) -> None:
     with mock_server(latency_ms=0) as url:
-        configuration = orjson.loads((folder / "run.yaml").read_bytes())
-        configuration["models"][0]["base_url"] = url
-        (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
-        start(store, folder)
-    before = log(store, 1)
-    done = branch(store, folder, 1, middle(store, 1))
+        write_files(tmp_path, url)
+        start(store.url, tmp_path)
+        before = log(store, 1)
+    done = branch(store, tmp_path, 1, middle(store, 1))
     assert done.exit_code == 2 and "cannot be reached" in done.stderr
-    refused = trail(store, folder, done.stderr.partition("failproof-es audit ")[2].split("`")[0])
+    refused = trail(store, tmp_path, done.stderr.partition("failproof-es audit ")[2].split("`")[0])
     assert [each["event"] for each in refused] == [*CHECKED[:2], "ValidationFailed"]
     assert "cannot be reached" in refused[-1]["details"]["problems"][0]
     assert log(store, 1) == before
@@ -374,7 +392,6 @@ def test_what_stands_against_it_is_found_before_anything_is_sent_and_is_on_recor
 def test_a_position_outside_of_the_run_is_an_error_that_names_where_it_stands(
     store: Store, folder: Path, position: int, said: str
 ) -> None:
-    start(store, folder)
     done = branch(store, folder, 1, position)
     assert done.exit_code == 2
     first, *_, last = log(store, 1)

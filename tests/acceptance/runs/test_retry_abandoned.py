@@ -18,10 +18,12 @@ from failproof_es.cli.progress.state import ProgressState
 from failproof_es.engine.drive import pending as unfinished
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store import ledger
+from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import JournalError
 from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
+from tests.acceptance.recording import Recording, recorded_once
 from tests.acceptance.runs.test_finishing import alter
 
 CASES = 8
@@ -29,21 +31,57 @@ ABANDONED = 3
 GATES = {"max_error_rate": 0.0, "min_accuracy": 0.5}
 
 
-@pytest.fixture
-def folder(tmp_path: Path, mock_url: str, request: pytest.FixtureRequest) -> Path:
+def write_files(folder: Path, base_url: str, name: str) -> None:
     """A suite of which three cases get an error at their first two requests, and none after."""
-    suite = write_suite(tmp_path, CASES, prompt=f"{request.node.name} {{n}}.")
+    suite = write_suite(folder, CASES, prompt=f"{name} {{n}}.")
     cases = [orjson.loads(line) for line in suite.read_bytes().splitlines()]
     for case in cases[:ABANDONED]:
         case["prompt"] += " [fault:http500*2]"
     suite.write_bytes(b"\n".join(map(orjson.dumps, cases)))
     execution = {"parallel_workers": 2, "retry_attempts": 1, "retry_delay_ms": 1}
-    write_configuration(tmp_path, mock_url, execution=execution, gates=GATES)
+    write_configuration(folder, base_url, execution=execution, gates=GATES)
+
+
+@pytest.fixture(scope="module")
+def recording(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Recording:
+    """Run 1, which abandoned three cases."""
+
+    def record(url: str, folder: Path) -> None:
+        write_files(folder, mock_url, "retrying")
+        start(url, folder)
+
+    return recorded_once(postgres_server, migrated_database, tmp_path_factory, record)
+
+
+@pytest.fixture
+def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
+    if "folder" not in request.fixturenames:
+        return migrated_database
+    recording: Recording = request.getfixturevalue("recording")
+    return recording.database
+
+
+@pytest.fixture
+def folder(recording: Recording, home: Path, tmp_path: Path) -> Path:
+    """The files of run 1; `store` is on a copy of its log."""
+    recording.copy_files(home, tmp_path)
     return tmp_path
 
 
-def start(store: Store, folder: Path) -> None:
-    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder)
+@pytest.fixture
+def new_folder(tmp_path: Path, mock_url: str, request: pytest.FixtureRequest) -> Path:
+    """The same files with prompts that were not asked yet; the log of `store` is empty."""
+    write_files(tmp_path, mock_url, request.node.name)
+    return tmp_path
+
+
+def start(database_url: str, folder: Path) -> None:
+    done = invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder)
     assert done.exit_code == 3, done.output
 
 
@@ -72,7 +110,6 @@ def runs(store: Store) -> int:
 def test_only_what_was_abandoned_is_asked_again_and_the_gates_are_of_the_branch(
     store: Store, folder: Path, mock_url: str
 ) -> None:
-    start(store, folder)
     before, counted = log(store, 1), asked(mock_url)
     assert before[-1].topic == "RunSealed"
     done = again(store, folder, 1)
@@ -99,7 +136,6 @@ def folder_prompt(folder: Path) -> str:
 def test_the_branch_says_of_what_it_is_a_branch_why_and_which_evaluations_it_asked_again(
     store: Store, folder: Path
 ) -> None:
-    start(store, folder)
     last = log(store, 1)[-1].position
     done = again(store, folder, 1)
     assert "3 abandoned evaluations asked again, 5 carried over" in done.stderr
@@ -136,7 +172,6 @@ def test_a_run_that_failed_because_nobody_was_there_is_asked_again_somewhere_els
     store: Store, folder: Path, mock_url: str
 ) -> None:
     """A key and a place of its own: nothing else is other, and all of it is on record."""
-    start(store, folder)
     write_suite(folder, CASES, prompt="elsewhere {n} [fault:reset]")
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder).exit_code == 1
     assert shown(store, folder, 2)["status"] == "failed"
@@ -178,7 +213,6 @@ def test_a_run_that_failed_because_nobody_was_there_is_asked_again_somewhere_els
 def test_what_changes_what_is_asked_or_is_no_connection_is_refused_before_anything_is_sent(
     store: Store, folder: Path, mock_url: str, setting: str
 ) -> None:
-    start(store, folder)
     counted = asked(mock_url)
     done = again(store, folder, 1, "--set", setting)
     assert done.exit_code == 2, done.output
@@ -190,7 +224,6 @@ def test_what_changes_what_is_asked_or_is_no_connection_is_refused_before_anythi
 
 
 def test_settings_are_of_a_branch_alone(store: Store, folder: Path) -> None:
-    start(store, folder)
     setting = ("--set", "execution.retry_attempts=5")
     done = invoke(store.url, "resume", 1, *setting, cwd=folder)
     assert done.exit_code == 2 and "its configuration is on record" in done.stderr
@@ -202,7 +235,6 @@ def test_settings_are_of_a_branch_alone(store: Store, folder: Path) -> None:
 
 
 def test_where_nothing_was_abandoned_no_run_begins(store: Store, folder: Path) -> None:
-    start(store, folder)
     assert again(store, folder, 1).exit_code == 0
     done = again(store, folder, 2)
     assert done.exit_code == 2
@@ -211,9 +243,9 @@ def test_where_nothing_was_abandoned_no_run_begins(store: Store, folder: Path) -
 
 
 def test_a_run_that_ended_with_abandoned_evaluations_says_how_to_ask_them_again(
-    store: Store, folder: Path
+    store: Store, new_folder: Path
 ) -> None:
-    done = invoke(store.url, "start", "run.yaml", cwd=folder)
+    done = invoke(store.url, "start", "run.yaml", cwd=new_folder)
     assert (
         "3 evaluations were abandoned, 3 of them lost: `failproof-es resume 1 --retry-abandoned`"
         in (done.stderr)
@@ -223,7 +255,6 @@ def test_a_run_that_ended_with_abandoned_evaluations_says_how_to_ask_them_again(
 def test_what_a_killed_branch_was_to_ask_again_its_own_branch_asks_again(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start(store, folder)
 
     def killed(*arguments: Any) -> None:
         raise JournalError("killed")
@@ -241,7 +272,6 @@ def test_what_a_killed_branch_was_to_ask_again_its_own_branch_asks_again(
 def test_what_a_branch_carried_over_abandoned_its_own_branch_asks_again(
     store: Store, folder: Path
 ) -> None:
-    start(store, folder)
     position = log(store, 1)[-1].position
     assert invoke(store.url, "resume", 1, "--at", position, "--quiet", cwd=folder).exit_code == 3
     assert again(store, folder, 2).exit_code == 0
@@ -252,23 +282,23 @@ def test_what_a_branch_carried_over_abandoned_its_own_branch_asks_again(
 
 
 def test_its_evidence_proves_what_it_asked_again_and_what_it_carried_over(
-    store: Store, folder: Path
+    store: Store, new_folder: Path
 ) -> None:
     """Also where the retries are other than those under which the rest was decided."""
-    suite = folder / "suite.jsonl"
+    suite = new_folder / "suite.jsonl"
     cases = [orjson.loads(line) for line in suite.read_bytes().splitlines()]
     cases[-1]["prompt"] += " [fault:http500*1]"
     suite.write_bytes(b"\n".join(map(orjson.dumps, cases)))
-    start(store, folder)
-    done = again(store, folder, 1, "--set", "execution.retry_attempts=0")
+    start(store.url, new_folder)
+    done = again(store, new_folder, 1, "--set", "execution.retry_attempts=0")
     assert done.exit_code == 0, done.output
-    assert invoke(store.url, "replay", 2, cwd=folder).exit_code == 0
-    done = invoke(store.url, "evidence", "export", 2, "-o", "run.evidence", cwd=folder)
+    assert invoke(store.url, "replay", 2, cwd=new_folder).exit_code == 0
+    done = invoke(store.url, "evidence", "export", 2, "-o", "run.evidence", cwd=new_folder)
     assert done.exit_code == 0, done.output
     with store.connect() as connection:
         key = str(log_key(ledger.origin(connection)).public)
     done = invoke(
-        store.url, "evidence", "verify", "run.evidence", "--key", key, "--replay", cwd=folder
+        store.url, "evidence", "verify", "run.evidence", "--key", key, "--replay", cwd=new_folder
     )
     assert f"replayed: {CASES} evaluations agree, 0 differ" in done.output, done.output
 
@@ -276,7 +306,6 @@ def test_its_evidence_proves_what_it_asked_again_and_what_it_carried_over(
 def test_a_run_without_an_end_is_branched_too_and_what_it_had_not_asked_is_asked(
     store: Store, folder: Path
 ) -> None:
-    start(store, folder)
     first = log(store, 1, "EvaluationAbandoned")[0].position
     done = again(store, folder, 1, "--at", first)
     assert done.exit_code == 0, done.output
@@ -295,7 +324,6 @@ def test_what_is_shown_live_of_a_branch_is_what_is_shown_of_it_after(
     store: Store, folder: Path
 ) -> None:
     """What it carried over has passed, failed and been abandoned like the rest."""
-    start(store, folder)
     position = log(store, 1)[-1].position
     whole = invoke(store.url, "resume", 1, "--at", position, "--json", cwd=folder)
     for run, done in ((2, whole), (3, again(store, folder, 1))):
@@ -318,7 +346,6 @@ def test_recorded_repetitions_that_are_not_those_of_the_plan_are_told_as_what_th
     administrator: psycopg.Connection[object],
     repetitions: int,
 ) -> None:
-    start(store, folder)
     position = log(store, 1)[-1].position
     recorded_as(store, administrator, repetitions=repetitions)
     for options in (("--retry-abandoned",), ("--at", position)):
@@ -332,7 +359,6 @@ def test_recorded_repetitions_that_are_not_those_of_the_plan_are_told_as_what_th
 def test_a_recorded_value_that_cannot_be_driven_is_named_with_what_it_may_be(
     store: Store, folder: Path, administrator: psycopg.Connection[object]
 ) -> None:
-    start(store, folder)
     recorded_as(store, administrator, parallel_workers=0)
     done = again(store, folder, 1)
     assert done.exit_code == 2, done.output

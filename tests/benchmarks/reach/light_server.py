@@ -2,7 +2,8 @@
 
 `python -m tests.benchmarks.reach.light_server --latency-ms 50` prints its URL. Every request of a
 chat gets the same answer after that time. `GET /counted` tells how many came, and how many of
-them came again: by the bytes of their bodies. It speaks no more of HTTP than its clients need.
+them came again: by the bytes of their bodies. After `POST /hold?after=N` it never answers a request
+beyond the first N, until `POST /hold?after=`. It speaks no more of HTTP than its clients need.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import cast
 
+import httpx
 import orjson
 
 from failproof_es.support import event_loop
@@ -35,6 +37,7 @@ _ANSWER = orjson.dumps(
 _MODELS = b'{"data": [{"id": "mock"}]}'
 _END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
+_HOLD = b"/hold?after="
 
 
 class Counter:
@@ -44,11 +47,17 @@ class Counter:
         self.latency_s = latency_s
         self.requests = 0
         self.seen: set[bytes] = set()
+        self.hold_after: int | None = None
 
     def count(self, body: bytes) -> None:
         """One more request of a chat."""
         self.requests += 1
         self.seen.add(blake2b(body, digest_size=12).digest())
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether the request that came last is never answered."""
+        return self.hold_after is not None and self.requests > self.hold_after
 
     def told(self) -> bytes:
         """As JSON."""
@@ -83,9 +92,14 @@ class LightProtocol(asyncio.Protocol):
 
     def _answer(self, head: bytes, body: bytes) -> None:
         method, path, _ = head.split(b" ", 2)
-        if method == b"POST":
+        if method == b"POST" and path.startswith(_HOLD):
+            number = path.removeprefix(_HOLD)
+            self._counter.hold_after = int(number) if number else None
+            self._send(_MODELS)
+        elif method == b"POST":
             self._counter.count(body)
-            self._later(self._counter.latency_s, self._send, _ANSWER)
+            if not self._counter.is_holding:
+                self._later(self._counter.latency_s, self._send, _ANSWER)
         else:
             self._send(self._counter.told() if path.endswith(b"/counted") else _MODELS)
 
@@ -100,6 +114,13 @@ class LightProtocol(asyncio.Protocol):
 def _content_length(head: bytes) -> int:
     at = head.lower().find(_LENGTH)
     return 0 if at < 0 else int(head[at + len(_LENGTH) :].split(b"\r\n", 1)[0])
+
+
+def hold(base_url: str, after: int | None) -> None:
+    """Have the server at `base_url` answer so many requests and no more; `None`: all again."""
+    place = base_url.removesuffix("/v1") + f"/hold?after={'' if after is None else after}"
+    with httpx.Client() as client:
+        client.post(place)
 
 
 async def _serve(latency_s: float) -> None:

@@ -16,6 +16,7 @@ import psutil
 
 from tests.acceptance.commands import mock_server
 from tests.benchmarks.installation import Installation, installation
+from tests.benchmarks.reach.light_server import hold
 from tests.benchmarks.reach.runs import run_command, working_folder, write_run
 from tests.benchmarks.reach.server import counted
 from tests.benchmarks.scale.sampling import Sampler
@@ -120,7 +121,11 @@ def measure(
 def _until_killed(
     one: Installation, folder: Path, base_url: str, curve: Curve, command: tuple[str, ...]
 ) -> None:
-    """Begin the run, and kill all of its processes when half of its requests have come."""
+    """Begin the run, and kill all of its processes when half of its requests have come.
+
+    The last quarter is not answered: a kill that comes late leaves something to resume.
+    """
+    hold(base_url, curve.cases * 3 // 4)
     with _begun(one, folder, command, curve, "first") as (process, began):
         first = _wait(process, base_url, 1)
         curve.planned_s = first - began
@@ -134,6 +139,7 @@ def _until_ended(
     one: Installation, folder: Path, base_url: str, curve: Curve, command: tuple[str, ...]
 ) -> None:
     """Resume the run to its end."""
+    hold(base_url, None)
     before = counted(base_url)["requests"]
     with _begun(one, folder, command, curve, "second") as (process, began):
         first = _wait(process, base_url, before + 1)
