@@ -37,9 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mutants = draw(sources, options.mutants, options.seed)
     if options.list:
         for mutant in mutants:
-            say(
-                f"{mutant.id} {mutant.path}:{mutant.line} [{mutant.mutation.operator}]\n{mutant.diff}"
-            )
+            say(f"{mutant.id} {mutant.path}:{mutant.line} [{mutant.mutation.operator}]")
+            say(mutant.diff)
         return 0
     work = _Work(tree, sources, mutants, options)
     if options.probe or not (options.recorded or work.is_recorded):
@@ -114,11 +113,13 @@ class _Work:
             self._record_place.symlink_to(record)
         log = self._work / "logs" / "with-probes.log"
         say(f"running the tests with the probes of {len(self._mutants)} mutants: {log}")
-        copy.pytest(
+        code = copy.pytest(
             "-q", "-n", self._options.processes, "--dist", "loadfile", "--no-loadscope-reorder",
             "-p", RECORDING, *self._options.tests, log=log, timeout_s=None,
         )  # fmt: skip
         say(log.read_text(errors="replace").splitlines()[-1])
+        if code not in (0, 1):  # all passed, some failed
+            raise RuntimeError(f"pytest ended with exit code {code}: {log}")
         if not self._options.probe:
             self._recorded.touch()
 

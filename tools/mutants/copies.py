@@ -26,7 +26,7 @@ class Copy:
     """A copy of what is tracked in `tree`, and of its `.venv`."""
 
     def __init__(self, tree: Path, root: Path, packages: tuple[str, ...]) -> None:
-        """At `root`, which is made if it is missing. Raises `RuntimeError` if it is not imported."""
+        """Made at `root` if it is missing. Raises `RuntimeError` if processes import another."""
         self.root, self._tree, self._packages = root, tree, packages
         self.temporary = root.with_name(root.name + "t")
         if not (root / ".complete").exists():
@@ -45,7 +45,7 @@ class Copy:
         return str(self.root / ".venv/bin/python")
 
     def _copy_environment(self) -> None:
-        """By hard links: whatever writes a file there replaces it. Files that name the tree are new."""
+        """By hard links: whatever writes there replaces files. What names the tree is rewritten."""
         ours, theirs = self.root / ".venv", self._tree / ".venv"
         shutil.copytree(theirs, ours, symlinks=True, copy_function=os.link)
         packages = self._site_packages
@@ -161,12 +161,10 @@ class Copy:
 
 
 def tracked_files(tree: Path) -> list[str]:
-    """What git tracks in `tree`, with new files that it does not ignore; without git all files."""
-    done = subprocess.run(
-        ["git", "-c", f"safe.directory={tree}", "-C", str(tree), "ls-files", "-coz",
-         "--exclude-standard", "--deduplicate"],
-        capture_output=True, check=False,
-    )  # fmt: skip
+    """What git tracks in `tree` or does not ignore; without git all files."""
+    git = [shutil.which("git") or "git", "-c", f"safe.directory={tree}", "-C", str(tree)]
+    listing = ["ls-files", "-coz", "--exclude-standard", "--deduplicate"]
+    done = subprocess.run([*git, *listing], capture_output=True, check=False)
     if done.returncode:
         files = (file.relative_to(tree) for file in tree.rglob("*") if file.is_file())
         return [str(path) for path in files if not {".venv", "__pycache__"} & set(path.parts)]

@@ -72,9 +72,9 @@ def read_sources(tree: Path, packages: Iterable[str] = PACKAGES) -> dict[str, So
 def draw(sources: dict[str, Source], count: int, seed: int) -> list[Mutant]:
     """So many mutants: of each room in proportion to its statements, at least one.
 
-    Statements are drawn, of a statement an operator, of an operator a change: a table of a thousand
-    strings is one statement. Each choice is the least of hashes of the seed, the file, the function's
-    name and its source, so that a change elsewhere leaves it as it is.
+    Statements are drawn, of a statement an operator, of an operator a change: a table of a
+    thousand strings is one statement. Each choice is the least of hashes of the seed, the file, the
+    function's name and its source, so that a change elsewhere leaves it as it is.
     """
     rooms: defaultdict[str, list[tuple[str, Mutant]]] = defaultdict(list)
     for path, source in sources.items():
@@ -127,6 +127,8 @@ def shares(sizes: dict[str, int], count: int) -> dict[str, int]:
     total = sum(sizes.values())
     exact = {name: count * size / total for name, size in sizes.items()}
     result = {name: min(sizes[name], max(1, int(share))) for name, share in exact.items()}
+    while sum(result.values()) > max(count, len(sizes)):
+        result[max(result, key=lambda name: result[name])] -= 1
     by_remainder: Sequence[str] = sorted(exact, key=lambda name: int(exact[name]) - exact[name])
     while sum(result.values()) < min(count, total):
         for name in by_remainder:

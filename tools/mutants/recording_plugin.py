@@ -21,7 +21,7 @@ FIXTURE = "<fixture {}>"
 _WIDTH = 300
 
 current = ""
-"""What runs in this process: the test file, from the root, or the fixture; none while it collects."""
+"""What runs in this process: a test file, from the root, or a fixture; none while it collects."""
 
 
 class _File:

@@ -29,9 +29,9 @@ class Result:
     outcome: str
     by: str = ""
     """The test that failed, or that pytest did not end."""
-    passed: Sequence[str] = ()
+    passed: list[str] = field(default_factory=list)
     """The test files that passed with it."""
-    left: Sequence[str] = field(default=())
+    left: list[str] = field(default_factory=list)
     """Test files that reach it and were left out: too long."""
     seconds: float = 0.0
 
@@ -49,8 +49,8 @@ class Result:
         """Of that mutant."""
         return cls(
             mutant.id, mutant.path, mutant.line, mutant.place.qualified_name,
-            mutant.mutation.operator, mutant.room, mutant.diff, outcome, by, tuple(passed),
-            tuple(left), round(seconds, 1),
+            mutant.mutation.operator, mutant.room, mutant.diff, outcome, by, list(passed),
+            list(left), round(seconds, 1),
         )  # fmt: skip
 
 
@@ -63,8 +63,10 @@ class Results:
         self.by_id = {result.id: result for result in read_results(file)} if file.exists() else {}
 
     def add(self, result: Result) -> None:
-        """In the file when this returns."""
+        """In the file when this returns; unless it is there already."""
         with self._lock, self._file.open("a") as lines:
+            if self.by_id.get(result.id) == result:
+                return
             lines.write(json.dumps(asdict(result)) + "\n")
             self.by_id[result.id] = result
 
@@ -112,19 +114,19 @@ def _what(result: Result, cap_s: float) -> str:
 def comparison(before: Mapping[str, Result], after: Mapping[str, Result]) -> Iterator[str]:
     """How many mutants are killed in both, and which in one alone."""
     both = before.keys() & after.keys()
-    killed_before = {id for id in both if before[id].outcome == KILLED}
-    killed_after = {id for id in both if after[id].outcome == KILLED}
+    killed_before = {mutant for mutant in both if before[mutant].outcome == KILLED}
+    killed_after = {mutant for mutant in both if after[mutant].outcome == KILLED}
     for title, ids in (
         ("lost: killed before alone", killed_before - killed_after),
         ("gained: killed after alone", killed_after - killed_before),
     ):
         yield f"{title}: {len(ids)}"
-        for result in sorted((after[id] for id in ids), key=_place):
-            earlier = before[result.id]
-            yield f"  {_place(result)}: {earlier.outcome} {earlier.by} -> {result.outcome} {result.by}"
+        for result in sorted((after[mutant] for mutant in ids), key=_place):
+            change = [f"{one.outcome} {one.by}".strip() for one in (before[result.id], result)]
+            yield f"  {_place(result)}: {' -> '.join(change)}"
             yield from (f"    {line}" for line in result.diff.splitlines())
     for name, one, other in (("before", before, after), ("after", after, before)):
         if alone := one.keys() - other.keys():
             yield f"drawn {name} alone (their function changed): {len(alone)}"
     yield f"killed in both: {len(killed_before & killed_after)}"
-    yield f"killed before: {len(killed_before)} of {len(both)}, after: {len(killed_after)} of {len(both)}"
+    yield f"killed before: {len(killed_before)}, after: {len(killed_after)}, of {len(both)} in both"
