@@ -11,7 +11,7 @@ above changes all of them. mutmut 3.8 mutates whole files through trampolines, r
 one process (commands in other processes never see a mutant) and installs libcst and textual.
 What is needed of either are the 200 lines of `operators`.
 
-- `operators`: every mutation of a file that the operators allow.
+- `mutable`, `operators`: what is mutated, and every mutation of a file.
 - `drawing`: which of them are drawn, by the seed and the source of the mutated function.
 - `reach`: where a mutant's probes stand, and which test files execute them.
 - `probe`, `recording_plugin`, `ordering_plugin`: what runs inside the copies.

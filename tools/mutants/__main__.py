@@ -83,9 +83,9 @@ class _Work:
         self._probes = Probes(sources, mutants, self._packages[0])
         self._sources = sources
         self._drawn = hashlib.sha256("".join(each.id for each in mutants).encode()).hexdigest()[:8]
-        self._copies = options.copies or _folder_for_copies(tree, self._drawn)
-        self._copies = self._copies.resolve()
-        self._work = options.work.resolve()
+        copies: Path = options.copies or _folder_for_copies(tree, self._drawn)
+        work: Path = options.work
+        self._copies, self._work = copies.resolve(), work.resolve()
         (self._work / "logs").mkdir(parents=True, exist_ok=True)
         self._recorded = self._work / f"recorded-{self._drawn}"
         self._baseline = self._work / "unmutated.json"

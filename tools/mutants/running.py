@@ -20,7 +20,8 @@ _NO_TESTS = 5
 
 def within(files: Sequence[str], seconds: Mapping[str, float], cap_s: float) -> list[str]:
     """The files from the first on that together take at most `cap_s`; of one, always that."""
-    result, sum_s = [], 0.0
+    result: list[str] = []
+    sum_s = 0.0
     for path in files:
         sum_s += seconds[path]
         if result and sum_s > cap_s:
