@@ -7,6 +7,7 @@
 #   make benchmarks   measure everything that docs/reference/benchmarks.md shows; BENCHMARKS='--help' for options
 #   make scale        one run of each size through four workers, killed half-way; SCALE='--sizes 1000000' for a million
 #   make search       look for new counterexamples to the properties, at random
+#   make mutants      draw mutants of the product and print those that no test detects; MUTANTS='--help' for options
 #   make release      build a release of HEAD into build/release; RELEASE='--key FILE --source URL' signs it
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -18,7 +19,7 @@ PINS := .ci/constraints.txt
 # An image often sets it. Without bytecode every process, and commands of tests are processes, compiles the program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: quickstart quick test test-all docs search lint benchmarks scale release clean
+.PHONY: quickstart quick test test-all docs search lint benchmarks scale mutants release clean
 
 quickstart: .venv/weights
 	@echo "make: evaluating the embedded model (configs/quickstart.yaml)"
@@ -80,6 +81,10 @@ benchmarks: .venv/dev .venv/weights
 scale: .venv/dev
 	@echo "make: scale; the table at the end, and build/benchmarks/ for docs/concepts/scale.md"
 	@$(BIN)/python -m tests.benchmarks.scale $(SCALE)
+
+mutants: .venv/dev .venv/weights
+	@echo "make: mutants; first the tests once with probes; the survivors at the end, the results in build/mutants/"
+	@$(BIN)/python -m tools.mutants $(MUTANTS)
 
 release: .venv/dev
 	@echo "make: building a release of HEAD into build/release"

@@ -1,0 +1,102 @@
+"""The test files of one mutant, in a copy of the tree with that mutant alone."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tools.mutants.copies import ORDERING, Copy
+from tools.mutants.drawing import Mutant
+from tools.mutants.results import KILLED, LEFT, NOT_REACHED, SURVIVED, Result
+
+_LEAST_TIMEOUT_S = 90.0
+_TIMEOUT_FACTOR = 5.0
+"""So many times the recorded seconds: a busy machine is slower, and pytest has to begin."""
+_NO_TESTS = 5
+"""Pytest's exit code where it collected none."""
+
+
+def within(files: Sequence[str], seconds: Mapping[str, float], cap_s: float) -> list[str]:
+    """The files from the first on that together take at most `cap_s`; of one, always that."""
+    result: list[str] = []
+    sum_s = 0.0
+    for path in files:
+        sum_s += seconds[path]
+        if result and sum_s > cap_s:
+            break
+        result.append(path)
+    return result
+
+
+def run_mutant(
+    copy: Copy,
+    mutant: Mutant,
+    files: Sequence[str],
+    seconds: Mapping[str, float],
+    *,
+    cap_s: float,
+    earlier: Result | None,
+    logs: Path,
+) -> Result:
+    """Run the files that reach the mutant, in their order, until a test fails.
+
+    Files that passed in an earlier run are not run again. Raises `RuntimeError` where pytest
+    collected nothing.
+    """
+    passed = [] if earlier is None else [path for path in earlier.passed if path in files]
+    chosen = within(files, seconds, cap_s)
+    waiting = [path for path in chosen if path not in passed]
+    if waiting:
+        copy.write(mutant.path, mutant.mutated)
+        try:
+            test, took_s = _first_failure(copy, waiting, seconds, logs / f"{mutant.id}.log")
+        finally:
+            copy.restore(mutant.path)
+        if test is not None:
+            return Result.of(mutant, KILLED, by=test, passed=passed, seconds=took_s)
+        passed += waiting
+    left = [path for path in files if path not in passed]
+    outcome = LEFT if left else SURVIVED if files else NOT_REACHED
+    return Result.of(mutant, outcome, passed=passed, left=left)
+
+
+def _first_failure(
+    copy: Copy, files: Sequence[str], seconds: Mapping[str, float], log: Path
+) -> tuple[str | None, float]:
+    """The test that failed, or why there was none; `None` if all passed. And seconds.
+
+    An error in a fixture may be that of a busy machine: the files are run a second time.
+    """
+    timeout_s = max(_LEAST_TIMEOUT_S, _TIMEOUT_FACTOR * sum(seconds[path] for path in files))
+    began = time.monotonic()
+    for attempt in (1, 2):
+        code = copy.pytest("-q", "-x", "-p", ORDERING, *files, log=log, timeout_s=timeout_s)
+        if code is None:
+            return f"time-out after {timeout_s:.0f} s", time.monotonic() - began
+        if code == _NO_TESTS:
+            raise RuntimeError(f"pytest collected no test: {log}")
+        if code == 0:
+            return None, time.monotonic() - began
+        failures = re.findall(
+            r"^(FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.MULTILINE
+        )
+        kind, test = failures[0] if failures else ("", f"exit code {code}")
+        if attempt == 2 or not (kind == "ERROR" and "::" in test):
+            break
+    return test, time.monotonic() - began
+
+
+def broken_files(
+    copy: Copy, files: Sequence[str], known: dict[str, bool], logs: Path, say: Callable[[str], None]
+) -> set[str]:
+    """Those of the files that fail in a copy without a mutant. `known` keeps what was seen."""
+    for number, path in enumerate(files):
+        if path not in known:
+            code = copy.pytest(
+                "-q", "-x", path, log=logs / f"unmutated-{number}.log", timeout_s=1800
+            )
+            known[path] = code == 0
+            say(f"{path} {'passes' if known[path] else 'FAILS'} without probes and mutants")
+    return {path for path in files if not known[path]}
