@@ -36,7 +36,7 @@ quick: .venv/dev
 	@echo "make: ruff, and pytest on tests/unit without the slow tests"
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/python -m pytest -q tests/unit -m 'not slow' -n logical --maxprocesses=8 --dist loadfile -p no:schemathesis
+	@$(BIN)/python -m pytest -q tests/unit -m 'not slow' -n logical --maxprocesses=8 --dist worksteal -p no:schemathesis
 
 test: lint .venv/weights
 	@echo "make: pytest, without the slow tests (make test-all runs them, too)"
