@@ -294,7 +294,7 @@ def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
             read.append(number)
             yield told("alpha")
 
-    written = pieces(build_page(empty_report(), failures()))
+    written = pieces(build_page(full_report("alpha"), failures()))
     next(written)
     assert read == []
     assert sum(piece.count(b"<details>") for piece in written) >= 3
