@@ -74,6 +74,7 @@ def test_what_hides_in_a_name_is_shown_as_an_escape(hostile: Markup) -> None:
     assert not {"\u202e", "\u200b", "\x1b", "\x00"} & set(hostile)
 
 
+@pytest.mark.slow
 def test_the_same_numbers_give_the_same_bytes() -> None:
     assert pictures.__wrapped__("one") == pictures("one")
 

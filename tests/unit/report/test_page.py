@@ -242,7 +242,14 @@ def test_a_run_that_did_nothing_has_a_page_that_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["script", "attribute", "closing", "template", "bidi", "surrogate"]
+    "name",
+    [
+        *("script", "surrogate"),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("attribute", "closing", "template", "bidi")
+        ),
+    ],
 )
 def test_hostile_names_add_nothing_wherever_a_report_says_them(name: str) -> None:
     text = hostile()[name]

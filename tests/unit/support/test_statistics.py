@@ -156,6 +156,7 @@ def test_the_permutation_test_counts_every_turning_of_signs(differences: list[fl
     assert compare_scores(differences).p == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_sum_of_many_turned_signs_is_distributed_as_trying_says() -> None:
     chance = np.random.default_rng(3)
     differences = chance.choice([-1.0, 0.0, 1.0], 500, p=[0.28, 0.4, 0.32])
@@ -213,6 +214,7 @@ def test_bca_of_a_skewed_mean_leans_to_the_tail() -> None:
     assert bca([5.0] * 10) is None and bca([5.0]) is None
 
 
+@pytest.mark.slow
 def test_bca_covers_a_mean_about_as_often_as_it_says() -> None:
     chance = np.random.default_rng(11)
     covered = 0
@@ -259,6 +261,7 @@ def test_unlike_outcomes_of_one_case_alone_say_next_to_nothing() -> None:
     assert found.interval.high - found.interval.low > 0.9
 
 
+@pytest.mark.slow
 def test_what_was_asked_again_is_no_further_evidence_for_a_mean_or_a_percentile() -> None:
     """Each value four times, of one case each: as wide as of each once, and not half as wide."""
     drawn: list[float] = np.random.default_rng(7).normal(100, 10, 60).tolist()

@@ -18,6 +18,7 @@ from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError, read_contents
 from failproof_es.ledger.note import SigningKey
 from failproof_es.ledger.seal import Seal, Sealing
+from tests.examples import stride
 from tests.unit.ledger.bundle.evidence_world import FIRST, LOG, RUN, WITNESS, with_state, world
 
 SECOND = Path(__file__).parents[4] / "docs" / "reference" / "verify_evidence.py"
@@ -174,7 +175,8 @@ def test_every_field_dropped_swapped_or_changed_is_noticed_under_a_digest_that_f
 ) -> None:
     tried = list(forgeries(GENUINE))
     assert len(tried) > 400
-    assert [name for name, data in tried if data != GENUINE and genuine(data)] == []
+    sample = tried[:: stride()]
+    assert [name for name, data in sample if data != GENUINE and genuine(data)] == []
 
 
 def hidden() -> dict[str, list[ProvenEvent]]:

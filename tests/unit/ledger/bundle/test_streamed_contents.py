@@ -7,6 +7,7 @@ import json
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,7 @@ import pytest
 
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import EvidenceError, read_contents
+from tests.examples import stride
 from tests.unit.ledger.bundle import asked_world, whole_contents
 from tests.unit.ledger.bundle.evidence_world import RUN, World, world
 from tests.unit.ledger.bundle.forging import said
@@ -74,7 +76,8 @@ def test_whatever_is_dropped_doubled_or_moved_both_readings_say_the_same(name: s
     genuine, whole = both(run, shown)
     assert genuine == whole
     assert not isinstance(genuine, tuple)
-    told = [(what, *both(run, changed)) for what, changed in rearranged(shown)]
+    changes = islice(rearranged(shown), 0, None, stride())
+    told = [(what, *both(run, changed)) for what, changed in changes]
     assert [what for what, one, other in told if one != other] == []
     assert len({one for _, one, _ in told if isinstance(one, tuple)}) > 10
 
@@ -158,6 +161,7 @@ def peak(evaluations: int) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_no_state_is_held_while_a_run_is_read() -> None:
     peak(100)
     assert peak(2_200) - peak(200) < 300 * 2_000
