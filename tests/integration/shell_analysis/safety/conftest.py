@@ -16,4 +16,5 @@ def parsed_together(request: pytest.FixtureRequest) -> None:
         if isinstance(item, pytest.Function) and item.module is request.module
     ]
     parameters = [test.callspec.params for test in tests if hasattr(test, "callspec")]
-    parse_commands([values["command"] for values in parameters if "command" in values])
+    commands = [values.get("command") for values in parameters]
+    parse_commands([command for command in commands if isinstance(command, str)])
