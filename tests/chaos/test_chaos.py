@@ -1,7 +1,4 @@
-"""Real processes, a real database server and real networks, and what goes wrong with them.
-
-`python -m tests.chaos --storms 200` runs more storms.
-"""
+"""Real processes, a real database server and real networks, and what goes wrong with them."""
 
 from __future__ import annotations
 
@@ -11,26 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.__main__ import storms
 from tests.chaos.four_workers import two_killed_one_stopped_and_the_server_restarted
-from tests.chaos.grounds import Grounds
 from tests.chaos.hosts import one_cut_off_and_one_without_power
 from tests.chaos.networks import NotPermitted
-from tests.chaos.plan import Plan
-
-STORMS = 8
-"""So few that each kind of strike, and each end, still comes."""
-
-
-def first_storms(_: Path) -> None:
-    with Grounds() as grounds:
-        wrong = [
-            f"python -m tests.chaos --storms 1 --seed {each.plan.seed}: {each.wrong[0]}\n"
-            + "\n".join(each.told)
-            for each in storms(range(STORMS), grounds)
-            if each.wrong
-        ]
-    assert wrong == [], "\n".join(wrong)
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +19,9 @@ def together(
 ) -> Iterator[Mapping[str, Future[None]]]:
     """What each selected test waits for, by the test's name.
 
-    All begin at once: two of them wait for a minute, in which the processors can do the rest.
+    Both begin at once: each waits for a minute, in which the processors can do the rest.
     """
     tests: dict[str, Callable[[Path], None]] = {
-        test_the_first_storms.__name__: first_storms,
         test_four_workers_two_killed_one_stopped_for_a_minute_and_the_server_restarted.__name__: (
             two_killed_one_stopped_and_the_server_restarted
         ),
@@ -60,13 +39,6 @@ def together(
 
 
 @pytest.mark.slow
-def test_the_first_storms(
-    together: Mapping[str, Future[None]], request: pytest.FixtureRequest
-) -> None:
-    together[request.node.name].result()
-
-
-@pytest.mark.slow
 def test_four_workers_two_killed_one_stopped_for_a_minute_and_the_server_restarted(
     together: Mapping[str, Future[None]], request: pytest.FixtureRequest
 ) -> None:
@@ -81,14 +53,3 @@ def test_three_hosts_one_cut_off_for_a_minute_and_one_without_power(
         together[request.node.name].result()
     except NotPermitted as why:
         pytest.skip(f"THREE HOSTS WERE NOT TESTED: {why}")
-
-
-def test_a_seed_draws_the_same_storm_again() -> None:
-    assert [Plan.draw(seed) for seed in range(50)] == [Plan.draw(seed) for seed in range(50)]
-
-
-def test_what_can_strike_does_strike() -> None:
-    plans = [Plan.draw(seed) for seed in range(STORMS)]
-    struck = {strike.kind for plan in plans for strike in plan.strikes}
-    assert len(struck) == 9, struck
-    assert {plan.finale for plan in plans} == {"workers", "two resume"}

@@ -82,6 +82,7 @@ def test_local_workers_that_were_killed_are_replaced(store: Store, tmp_path: Pat
         require_exactly_once(store, url, CASES)
 
 
+@pytest.mark.slow
 def test_workers_that_keep_dying_are_given_up_and_the_run_is_paused(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from failproof_es.ledger import bundle
 from failproof_es.store.reading.archives import archived_rows
 from failproof_es.store.store import Store
 from tests.acceptance.archiving.conftest import Archive
+from tests.selection import slow_except
 
 _WHOLE = "SELECT failproof.attach_events(%s, %s::bigint[], %s::bytea[])"
 
@@ -51,10 +52,7 @@ def _call(archive: Archive, connection: psycopg.Connection[Any], *part: Any) -> 
 _AT_ONCE = ("one event", "two calls, one event short")
 
 
-@pytest.mark.parametrize(
-    "part",
-    [pytest.param(part, marks=[] if part in _AT_ONCE else [pytest.mark.slow]) for part in _PARTS],
-)
+@pytest.mark.parametrize("part", slow_except(_AT_ONCE, _PARTS))
 def test_a_part_of_a_run_cannot_be_attached(archive: Archive, part: str) -> None:
     before = archive.rows()
     archive.does("archive", "1", "--to", "old")

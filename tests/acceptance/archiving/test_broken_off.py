@@ -20,27 +20,19 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
 from failproof_es.support import atomic_file
 from tests.acceptance.archiving.conftest import Archive
+from tests.selection import slow_except
 
 BY = By("somebody", "a host", "a test")
 
 _STEPS = (
-    pytest.param("_require_ended", marks=pytest.mark.slow),
-    pytest.param("_sign", marks=pytest.mark.slow),
-    pytest.param("write_archive", marks=pytest.mark.slow),
-    pytest.param("read_archive", marks=pytest.mark.slow),
-    pytest.param("check_archive", marks=pytest.mark.slow),
-    "_record",
+    "_require_ended", "_sign", "write_archive", "read_archive", "check_archive", "_record",
     "_detach",
-)
-"""Of archiving, in order. The last two change the log."""
-_STEPS_BACK = (
-    pytest.param("_require_said", marks=pytest.mark.slow),
-    pytest.param("_matching", marks=pytest.mark.slow),
-    "_put_back",
-    pytest.param("rows_in_log", marks=pytest.mark.slow),
-    "record_attached",
-)
+)  # fmt: skip
+"""Of archiving, in order."""
+_STEPS_BACK = ("_require_said", "_matching", "_put_back", "rows_in_log", "record_attached")
 """Of attaching, in order."""
+_WRITING = ("_record", "_detach", "_put_back", "record_attached")
+"""Steps that change the log."""
 
 
 class Killed(BaseException):
@@ -63,7 +55,7 @@ def _dying(step: Callable[..., Any], when: str, turn: int) -> Callable[..., Any]
     return dies
 
 
-@pytest.mark.parametrize("name", _STEPS)
+@pytest.mark.parametrize("name", slow_except(_WRITING, _STEPS))
 def test_archiving_can_be_broken_off_anywhere(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -93,7 +85,7 @@ def test_archiving_can_be_broken_off_anywhere(
     assert "genuine and whole" in archive.does("verify", "1")
 
 
-@pytest.mark.parametrize("name", _STEPS_BACK)
+@pytest.mark.parametrize("name", slow_except(_WRITING, _STEPS_BACK))
 def test_attaching_can_be_broken_off_anywhere(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

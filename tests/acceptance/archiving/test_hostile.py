@@ -17,6 +17,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.schema.installation import ARCHIVER, AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.archiving.conftest import Archive
+from tests.selection import slow_except
 
 
 def _cut(data: bytes) -> bytes:
@@ -44,12 +45,7 @@ def _deep(_: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [
-        _cut,
-        _changed,
-        *(pytest.param(f, marks=pytest.mark.slow) for f in (_longer, _empty, _binary, _deep)),
-    ],
+    "damage", slow_except((_cut, _changed), (_cut, _longer, _changed, _empty, _binary, _deep))
 )
 def test_a_file_that_was_changed_attaches_nothing(
     archive: Archive, damage: Callable[[bytes], bytes]
@@ -259,10 +255,7 @@ _AT_ONCE = ("a leaf that is kept", "what kind it was", "rows that nobody archive
 """Changes of the fast set: of a value that is kept, of a column, of where rows are."""
 
 
-@pytest.mark.parametrize(
-    "what",
-    [pytest.param(what, marks=[] if what in _AT_ONCE else [pytest.mark.slow]) for what in _BY_HAND],
-)
+@pytest.mark.parametrize("what", slow_except(_AT_ONCE, _BY_HAND))
 def test_verify_names_what_was_changed_by_hand(archive: Archive, what: str) -> None:
     archive.does("archive", "1", "--to", "old")
     _by_hand(archive, _BY_HAND[what])

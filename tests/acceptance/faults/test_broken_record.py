@@ -31,6 +31,7 @@ from tests.acceptance.commands import invoke
 from tests.acceptance.recording import Recording, recorded_once
 from tests.acceptance.runs.test_finishing import alter
 from tests.acceptance.runs.test_gates import CASES, configured, model, start
+from tests.selection import slow_except
 
 
 @pytest.fixture(scope="module")
@@ -286,13 +287,7 @@ PLANS: dict[str, tuple[Callable[[list[str]], dict[str, object]], str]] = {
 _AT_ONCE = ("a second start", "no plan")
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(damage, marks=[] if damage in _AT_ONCE else [pytest.mark.slow])
-        for damage in ("a second start", *PLANS)
-    ],
-)
+@pytest.mark.parametrize("damage", slow_except(_AT_ONCE, ("a second start", *PLANS)))
 def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
     store: Store,
     run_id: UUID,

@@ -16,6 +16,7 @@ from failproof_es.store.store import Store
 from projections import runner
 from tests.acceptance.commands import PROGRAM, environment
 from tests.conftest import as_administrator
+from tests.selection import slow_except
 
 _HELD = "SELECT pg_advisory_lock(hashtextextended('failproof.projections', 0))"
 _WAITS = (
@@ -24,9 +25,7 @@ _WAITS = (
 )
 
 
-@pytest.mark.parametrize(
-    "after_s", [0.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.005, 0.02, 0.05))]
-)
+@pytest.mark.parametrize("after_s", slow_except([0.0], [0.0, 0.005, 0.02, 0.05]))
 def test_interrupted_twice_it_says_so_and_nothing_else(
     store: Store, tmp_path: Path, after_s: float
 ) -> None:
@@ -118,9 +117,7 @@ def test_what_fails_after_an_interruption_does_not_take_its_place(
         runner.rebuild(connection)
 
 
-@pytest.mark.parametrize(
-    "after_s", [0.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.02, 0.05))]
-)
+@pytest.mark.parametrize("after_s", slow_except([0.0], [0.0, 0.02, 0.05]))
 def test_interrupted_again_before_the_server_has_heard_of_the_first(
     store: Store, tmp_path: Path, after_s: float
 ) -> None:

@@ -22,6 +22,7 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from tests.acceptance.commands import asked, invoke, write_configuration, write_suite
 from tests.machine import slowness
+from tests.selection import slow_except
 from tests.servers.mock_server import MockServer
 
 NOW_AND_THEN = {"parallel_workers": 4, "retry_attempts": 1, "retry_delay_ms": 20}
@@ -241,9 +242,7 @@ def test_a_retry_after_longer_than_the_run_waits_pauses_it_at_once_and_is_kept(
     with_server(server, work)
 
 
-@pytest.mark.parametrize(
-    "fault", ["busy503", *(pytest.param(f, marks=pytest.mark.slow) for f in ("busy429", "busy529"))]
-)
+@pytest.mark.parametrize("fault", slow_except(["busy503"], ["busy429", "busy503", "busy529"]))
 def test_what_says_come_back_later_uses_up_no_attempt_whatever_its_status(
     store: Store, tmp_path: Path, mock_url: str, fault: str
 ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from failproof_es.core.limits import Permit, Place, TokenQueue
+from tests.selection import slow_except
 from tests.simulation.protocol.waiting_explorer import Stuck, explore
 from tests.simulation.protocol.waiting_parts import Rules, Setting, Unsafe
 
@@ -96,14 +97,11 @@ BROKEN: dict[str, tuple[Setting, Rules]] = {
 }
 
 
-LONG = {"nobody gives back money that it does not use"}
-"""It takes two evaluations of two workers, and tens of thousands of states."""
+QUICK = {name for name in BROKEN if name != "nobody gives back money that it does not use"}
+"""The other one takes two evaluations of two workers, and tens of thousands of states."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in BROKEN],
-)
+@pytest.mark.parametrize("name", slow_except(QUICK, BROKEN))
 def test_what_is_broken_is_found(name: str) -> None:
     setting, rules = BROKEN[name]
     with pytest.raises((Unsafe, Stuck)) as found:

@@ -71,6 +71,7 @@ def test_a_run_on_a_forged_log_ends_with_exit_code_1_and_signs_nothing(
     assert_nothing_is_signed(forged)
 
 
+@pytest.mark.slow
 def test_a_run_on_a_log_that_was_cut_ends_with_exit_code_1(forged: Attacked, mock_url: str) -> None:
     forged.tamper("DELETE FROM failproof.events WHERE notification_id > 100")
     write_suite(forged.folder, 1)
@@ -81,6 +82,7 @@ def test_a_run_on_a_log_that_was_cut_ends_with_exit_code_1(forged: Attacked, moc
     assert_nothing_is_signed(forged)
 
 
+@pytest.mark.slow
 def test_reviews_of_a_forged_log_end_with_exit_code_1_also_when_they_are_stopped(
     forged: Attacked, mock_url: str
 ) -> None:

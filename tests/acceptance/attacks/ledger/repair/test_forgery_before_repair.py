@@ -31,6 +31,7 @@ from tests.acceptance.attacks.ledger.repair.conftest import REPAIR, Log
 from tests.acceptance.attacks.statements import FORGED_RESPONSE, LEAF_OF
 from tests.acceptance.attacks.test_impossible_rows import unconstrained
 from tests.acceptance.attacks.world import FAILED, PASSED
+from tests.selection import slow_except
 
 
 def forge(log: Log) -> None:
@@ -238,7 +239,7 @@ def test_a_row_that_no_event_has_is_named_behind_a_repair_and_stops_the_next_one
     assert "is not an event" in repaired.does(*REPAIR, code=1)
 
 
-@pytest.mark.parametrize("before", [0, 1], ids=["first tree", "repaired before"])
+@pytest.mark.parametrize("before", slow_except([0], [0, 1]), ids=["first tree", "repaired before"])
 def test_a_tree_with_a_tile_that_is_none_is_named_and_replaced(log: Log, before: int) -> None:
     log.does("ledger", "checkpoint")
     with log.store.connect() as connection:

@@ -21,6 +21,7 @@ from failproof_es.store.store import Store
 from tests.acceptance.attacks.ledger.repair.conftest import REPAIR, Log
 from tests.acceptance.attacks.world import Author, cases
 from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.selection import slow_except
 
 # -- the way back ------------------------------------------------------------------------------
 
@@ -84,6 +85,7 @@ def test_who_holds_the_old_key_and_an_old_checkpoint_is_told_that_it_is_still_go
         assert found["anchored_outside"] == found["events"] - 1
 
 
+@pytest.mark.slow
 def test_a_tree_can_be_replaced_again(hurt: Log) -> None:
     hurt.does(*REPAIR)
     hurt.does(*REPAIR, "--force")
@@ -93,6 +95,7 @@ def test_a_tree_can_be_replaced_again(hurt: Log) -> None:
     assert all(each["vouched_for"] and each["intact"] for each in found["replaced"])
 
 
+@pytest.mark.slow
 def test_a_run_from_before_a_repair_is_replayed_and_proven_after_it(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
@@ -120,7 +123,9 @@ def test_a_run_from_before_a_repair_is_replayed_and_proven_after_it(
     assert "genuine" in does("verify")
 
 
-@pytest.mark.parametrize("what", ["tile behind the edge", "wide tile", "checkpoint"])
+@pytest.mark.parametrize(
+    "what", slow_except(["wide tile"], ["tile behind the edge", "wide tile", "checkpoint"])
+)
 def test_what_somebody_added_to_the_tree_is_left_behind_by_a_repair(log: Log, what: str) -> None:
     log.does("ledger", "checkpoint")
     with log.store.connect() as connection:
@@ -183,6 +188,7 @@ def test_without_the_old_key_a_repair_must_be_wanted_and_the_new_key_is_given_by
     assert "did not sign for" in found["replaced"][0]["remarks"][0]
 
 
+@pytest.mark.slow
 def test_where_the_environment_names_the_key_file_the_new_key_stands_beside_it_unused(
     hurt: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
