@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", type=Path, default=Path("build/mutants"), help="results and logs (build/mutants)")
     add("--copies", type=Path, help="where the copies are made (the folder for temporary files)")
     add("--packages", nargs="+", default=PACKAGES, help="that are mutated")
-    add("--tests", nargs="+", default=["--ignore=tests/benchmarks"], help="of the run with probes")
+    add("--tests", default="--ignore=tests/benchmarks", help="pytest's arguments in that run")
     add("--list", action="store_true", help="print the mutants that are drawn, and run nothing")
     add("--probe", action="store_true", help="run the tests with probes alone; adds to the record")
     add(
@@ -115,7 +116,7 @@ class _Work:
         say(f"running the tests with the probes of {len(self._mutants)} mutants: {log}")
         code = copy.pytest(
             "-q", "-n", self._options.processes, "--dist", "loadfile", "--no-loadscope-reorder",
-            "-p", RECORDING, *self._options.tests, log=log, timeout_s=None,
+            "-p", RECORDING, *shlex.split(self._options.tests), log=log, timeout_s=None,
         )  # fmt: skip
         say(log.read_text(errors="replace").splitlines()[-1])
         if code not in (0, 1):  # all passed, some failed

@@ -16,6 +16,8 @@ _TIMEOUT_FACTOR = 5.0
 """So many times the recorded seconds: a busy machine is slower, and pytest has to begin."""
 _NO_TESTS = 5
 """Pytest's exit code where it collected none."""
+_FAILURE = re.compile(r"^(FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+"""A line of pytest's short summary."""
 
 
 def within(files: Sequence[str], seconds: Mapping[str, float], cap_s: float) -> list[str]:
@@ -79,9 +81,7 @@ def _first_failure(
             raise RuntimeError(f"pytest collected no test: {log}")
         if code == 0:
             return None, time.monotonic() - began
-        failures = re.findall(
-            r"^(FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.MULTILINE
-        )
+        failures = _FAILURE.findall(log.read_text(errors="replace"))
         kind, test = failures[0] if failures else ("", f"exit code {code}")
         if attempt == 2 or not (kind == "ERROR" and "::" in test):
             break
