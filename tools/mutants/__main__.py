@@ -19,9 +19,11 @@ from tools.mutants.drawing import PACKAGES, Mutant, draw, read_sources
 from tools.mutants.operators import Source
 from tools.mutants.reach import Probes, Record
 from tools.mutants.results import KILLED, Results, comparison, read_results, summary
-from tools.mutants.running import broken_files, run_mutant, within
+from tools.mutants.running import NO_TESTS, broken_files, run_mutant, within
 
 SEED = 30
+ALL_TESTS = "--ignore=tests/benchmarks"
+"""Pytest's arguments for what `make test-all` runs."""
 say = partial(print, flush=True)
 
 
@@ -61,9 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", type=Path, default=Path("build/mutants"), help="results and logs (build/mutants)")
     add("--copies", type=Path, help="where the copies are made (the folder for temporary files)")
     add("--packages", nargs="+", default=PACKAGES, help="that are mutated")
-    add("--tests", default="--ignore=tests/benchmarks", help="pytest's arguments in that run")
+    add("--tests", default=ALL_TESTS, help="pytest's arguments in that run")
     add("--list", action="store_true", help="print the mutants that are drawn, and run nothing")
-    add("--probe", action="store_true", help="run the tests with probes alone; adds to the record")
+    add("--probe", action="store_true", help="run the tests with probes alone")
     add(
         "--recorded", action="store_true", help="use the record as it is, without running the tests"
     )
@@ -104,7 +106,10 @@ class _Work:
         return Copy(self._tree, self._copies / name, self._packages)
 
     def run_with_probes(self) -> None:
-        """Once, on a copy with the probes of all mutants; the record is kept in the work folder."""
+        """Run the test files without a record, on a copy with the probes of all mutants.
+
+        Raises `RuntimeError` where pytest was interrupted: the next run goes on.
+        """
         copy = self._copy("p")
         edits = self._probes.edits()
         record = copy.install_probes(
@@ -112,16 +117,17 @@ class _Work:
         )
         if not self._record_place.exists():
             self._record_place.symlink_to(record)
+        recorded = [f"--ignore={path}" for path in Record(record).files]
         log = self._work / "logs" / "with-probes.log"
         say(f"running the tests with the probes of {len(self._mutants)} mutants: {log}")
         code = copy.pytest(
             "-q", "-n", self._options.processes, "--dist", "loadfile", "--no-loadscope-reorder",
-            "-p", RECORDING, *shlex.split(self._options.tests), log=log, timeout_s=None,
+            "-p", RECORDING, *shlex.split(self._options.tests), *recorded, log=log, timeout_s=None,
         )  # fmt: skip
         say(log.read_text(errors="replace").splitlines()[-1])
-        if code not in (0, 1):  # all passed, some failed
+        if code not in (0, 1, NO_TESTS):  # all passed, some failed, all are recorded
             raise RuntimeError(f"pytest ended with exit code {code}: {log}")
-        if not self._options.probe:
+        if self._options.tests == ALL_TESTS:
             self._recorded.touch()
 
     def run_mutants(self) -> None:

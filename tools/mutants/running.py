@@ -14,7 +14,7 @@ from tools.mutants.results import KILLED, LEFT, NOT_REACHED, SURVIVED, Result
 _LEAST_TIMEOUT_S = 90.0
 _TIMEOUT_FACTOR = 5.0
 """So many times the recorded seconds: a busy machine is slower, and pytest has to begin."""
-_NO_TESTS = 5
+NO_TESTS = 5
 """Pytest's exit code where it collected none."""
 _FAILURE = re.compile(r"^(FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 """A line of pytest's short summary."""
@@ -77,7 +77,7 @@ def _first_failure(
         code = copy.pytest("-q", "-x", "-p", ORDERING, *files, log=log, timeout_s=timeout_s)
         if code is None:
             return f"time-out after {timeout_s:.0f} s", time.monotonic() - began
-        if code == _NO_TESTS:
+        if code == NO_TESTS:
             raise RuntimeError(f"pytest collected no test: {log}")
         if code == 0:
             return None, time.monotonic() - began
