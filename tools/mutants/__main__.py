@@ -8,7 +8,7 @@ import json
 import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from tools.mutants.drawing import PACKAGES, Mutant, draw, read_sources
 from tools.mutants.operators import Source
 from tools.mutants.reach import Probes, Record
 from tools.mutants.results import KILLED, Results, comparison, read_results, summary
-from tools.mutants.running import NO_TESTS, broken_files, run_mutant, within
+from tools.mutants.running import NO_TESTS, run_mutant, seconds_without_probes
 
 SEED = 30
 ALL_TESTS = "--ignore=tests/benchmarks"
@@ -178,19 +178,22 @@ class _Work:
     def _broken(
         self,
         record: Record,
-        plans: Sequence[Sequence[str]],
+        plans: Iterable[Sequence[str]],
         seconds: dict[str, float],
         copies: SimpleQueue[Copy],
     ) -> set[str]:
-        """Test files that failed with the probes, and do without."""
-        needed = {path for plan in plans for path in within(plan, seconds, self._options.seconds)}
+        """Test files that failed with the probes, and do without; of the others new seconds."""
+        needed = {path for plan in plans for path in plan}
         failed = sorted(path for path in needed if record.files[path].failed)
-        known = json.loads(self._baseline.read_text()) if self._baseline.exists() else {}
+        known: dict[str, float | None] = {}
+        if self._baseline.exists():
+            known = json.loads(self._baseline.read_text())
         copy = copies.get()
-        broken = broken_files(copy, failed, known, self._work / "logs", say)
+        seconds_without_probes(copy, failed, known, self._work / "logs")
         copies.put(copy)
         self._baseline.write_text(json.dumps(known, indent=1))
-        return broken
+        seconds |= {path: taken for path in failed if (taken := known[path]) is not None}
+        return {path for path in failed if known[path] is None}
 
 
 def _folder_for_copies(tree: Path, drawn: str) -> Path:

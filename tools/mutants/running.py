@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tools.mutants.copies import ORDERING, Copy
@@ -14,6 +14,7 @@ from tools.mutants.results import KILLED, LEFT, NOT_REACHED, SURVIVED, Result
 _LEAST_TIMEOUT_S = 90.0
 _TIMEOUT_FACTOR = 5.0
 """So many times the recorded seconds: a busy machine is slower, and pytest has to begin."""
+_UNMUTATED_TIMEOUT_S = 1800.0
 NO_TESTS = 5
 """Pytest's exit code where it collected none."""
 _FAILURE = re.compile(r"^(FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
@@ -88,15 +89,12 @@ def _first_failure(
     return test, time.monotonic() - began
 
 
-def broken_files(
-    copy: Copy, files: Sequence[str], known: dict[str, bool], logs: Path, say: Callable[[str], None]
-) -> set[str]:
-    """Those of the files that fail in a copy without a mutant. `known` keeps what was seen."""
+def seconds_without_probes(
+    copy: Copy, files: Sequence[str], known: dict[str, float | None], logs: Path
+) -> None:
+    """Add to `known` the seconds of each file in a copy without probes, `None` if it fails."""
     for number, path in enumerate(files):
         if path not in known:
-            code = copy.pytest(
-                "-q", "-x", path, log=logs / f"unmutated-{number}.log", timeout_s=1800
-            )
-            known[path] = code == 0
-            say(f"{path} {'passes' if known[path] else 'FAILS'} without probes and mutants")
-    return {path for path in files if not known[path]}
+            began, log = time.monotonic(), logs / f"unmutated-{number}.log"
+            code = copy.pytest("-q", "-x", path, log=log, timeout_s=_UNMUTATED_TIMEOUT_S)
+            known[path] = time.monotonic() - began if code == 0 else None
