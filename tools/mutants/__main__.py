@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,11 @@ from tools.mutants.drawing import PACKAGES, Mutant, draw, read_sources
 from tools.mutants.operators import Source
 from tools.mutants.reach import Probes, Record
 from tools.mutants.results import KILLED, Results, comparison, read_results, summary
-from tools.mutants.running import broken_files, run_mutant, within
+from tools.mutants.running import NO_TESTS, run_mutant, seconds_without_probes
 
 SEED = 30
+ALL_TESTS = "--ignore=tests/benchmarks"
+"""Pytest's arguments for what `make test-all` runs."""
 say = partial(print, flush=True)
 
 
@@ -60,9 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", type=Path, default=Path("build/mutants"), help="results and logs (build/mutants)")
     add("--copies", type=Path, help="where the copies are made (the folder for temporary files)")
     add("--packages", nargs="+", default=PACKAGES, help="that are mutated")
-    add("--tests", nargs="+", default=["--ignore=tests/benchmarks"], help="of the run with probes")
+    add("--tests", default=ALL_TESTS, help="pytest's arguments in that run")
     add("--list", action="store_true", help="print the mutants that are drawn, and run nothing")
-    add("--probe", action="store_true", help="run the tests with probes alone; adds to the record")
+    add("--probe", action="store_true", help="run the tests with probes alone")
     add(
         "--recorded", action="store_true", help="use the record as it is, without running the tests"
     )
@@ -103,7 +106,10 @@ class _Work:
         return Copy(self._tree, self._copies / name, self._packages)
 
     def run_with_probes(self) -> None:
-        """Once, on a copy with the probes of all mutants; the record is kept in the work folder."""
+        """Run the test files without a record, on a copy with the probes of all mutants.
+
+        Raises `RuntimeError` where pytest was interrupted: the next run goes on.
+        """
         copy = self._copy("p")
         edits = self._probes.edits()
         record = copy.install_probes(
@@ -111,16 +117,17 @@ class _Work:
         )
         if not self._record_place.exists():
             self._record_place.symlink_to(record)
+        recorded = [f"--ignore={path}" for path in Record(record).files]
         log = self._work / "logs" / "with-probes.log"
         say(f"running the tests with the probes of {len(self._mutants)} mutants: {log}")
         code = copy.pytest(
             "-q", "-n", self._options.processes, "--dist", "loadfile", "--no-loadscope-reorder",
-            "-p", RECORDING, *self._options.tests, log=log, timeout_s=None,
+            "-p", RECORDING, *shlex.split(self._options.tests), *recorded, log=log, timeout_s=None,
         )  # fmt: skip
         say(log.read_text(errors="replace").splitlines()[-1])
-        if code not in (0, 1):  # all passed, some failed
+        if code not in (0, 1, NO_TESTS):  # all passed, some failed, all are recorded
             raise RuntimeError(f"pytest ended with exit code {code}: {log}")
-        if not self._options.probe:
+        if self._options.tests == ALL_TESTS:
             self._recorded.touch()
 
     def run_mutants(self) -> None:
@@ -171,19 +178,22 @@ class _Work:
     def _broken(
         self,
         record: Record,
-        plans: Sequence[Sequence[str]],
+        plans: Iterable[Sequence[str]],
         seconds: dict[str, float],
         copies: SimpleQueue[Copy],
     ) -> set[str]:
-        """Test files that failed with the probes, and do without."""
-        needed = {path for plan in plans for path in within(plan, seconds, self._options.seconds)}
+        """Test files that failed with the probes, and do without; of the others new seconds."""
+        needed = {path for plan in plans for path in plan}
         failed = sorted(path for path in needed if record.files[path].failed)
-        known = json.loads(self._baseline.read_text()) if self._baseline.exists() else {}
+        known: dict[str, float | None] = {}
+        if self._baseline.exists():
+            known = json.loads(self._baseline.read_text())
         copy = copies.get()
-        broken = broken_files(copy, failed, known, self._work / "logs", say)
+        seconds_without_probes(copy, failed, known, self._work / "logs")
         copies.put(copy)
         self._baseline.write_text(json.dumps(known, indent=1))
-        return broken
+        seconds |= {path: taken for path in failed if (taken := known[path]) is not None}
+        return {path for path in failed if known[path] is None}
 
 
 def _folder_for_copies(tree: Path, drawn: str) -> Path:

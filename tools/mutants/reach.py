@@ -14,7 +14,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -202,12 +202,13 @@ def _header(statement: ast.AST) -> ast.expr:
 
 @dataclass
 class TestFile:
-    """A test file as the run with probes saw it."""
+    """A test file as the run with probes saw it, the last time."""
 
-    seconds: float = 0.0
-    failed: list[str] = field(default_factory=list)
-    fixtures: set[str] = field(default_factory=set)
-    spans: list[tuple[float, float]] = field(default_factory=list)
+    seconds: float
+    failed: list[str]
+    fixtures: set[str]
+    began_at: float
+    ended_at: float
 
 
 class Record:
@@ -217,11 +218,10 @@ class Record:
         self.files: dict[str, TestFile] = {}
         for line in (folder / "files.jsonl").read_text().splitlines():
             values: dict[str, Any] = json.loads(line)
-            file = self.files.setdefault(values["path"], TestFile())
-            file.seconds += values["seconds"]
-            file.failed += values["failed"]
-            file.fixtures |= set(values["fixtures"])
-            file.spans.append((values["began_at"], values["ended_at"]))
+            self.files[values["path"]] = TestFile(
+                values["seconds"], values["failed"], set(values["fixtures"]),
+                values["began_at"], values["ended_at"],
+            )  # fmt: skip
         self.hits: defaultdict[int, set[tuple[str, float]]] = defaultdict(set)
         for line in (folder / "hits").read_text().splitlines():
             number, place, at = line.split("\t")
@@ -244,7 +244,7 @@ class Record:
                 second |= {
                     path
                     for path, file in self.files.items()
-                    if any(begin <= at <= end for begin, end in file.spans)
+                    if file.began_at <= at <= file.ended_at
                 }
             else:
                 module = mutant.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

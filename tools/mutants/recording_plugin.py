@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,17 @@ class _File:
         self.fixtures: set[str] = set()
 
     def write(self) -> None:
-        """One line, complete only here: a file that was interrupted has none."""
+        """One line; none of a file that was interrupted."""
+        if self.tests < _collected[self.path]:
+            return
         line = {**vars(self), "fixtures": sorted(self.fixtures), "ended_at": time.time()}
         files = os.open(RECORD / "files.jsonl", os.O_WRONLY | os.O_APPEND)
         os.write(files, (json.dumps(line) + "\n").encode())
         os.close(files)
 
 
+_collected: Counter[str] = Counter()
+"""By file the number of its tests."""
 _file: _File | None = None
 _in_session_fixtures_s = 0.0
 
@@ -56,6 +61,11 @@ def _switch(place: str) -> None:
     written = os.open(RECORD / "current" / str(os.getpid()), os.O_WRONLY | os.O_CREAT, 0o644)
     os.pwrite(written, place.ljust(_WIDTH).encode(), 0)
     os.close(written)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Count the tests of each file."""
+    _collected.update(item.nodeid.partition("::")[0] for item in session.items)
 
 
 @pytest.hookimpl(wrapper=True)

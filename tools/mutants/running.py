@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tools.mutants.copies import ORDERING, Copy
@@ -14,8 +14,11 @@ from tools.mutants.results import KILLED, LEFT, NOT_REACHED, SURVIVED, Result
 _LEAST_TIMEOUT_S = 90.0
 _TIMEOUT_FACTOR = 5.0
 """So many times the recorded seconds: a busy machine is slower, and pytest has to begin."""
-_NO_TESTS = 5
+_UNMUTATED_TIMEOUT_S = 1800.0
+NO_TESTS = 5
 """Pytest's exit code where it collected none."""
+_FAILURE = re.compile(r"^(FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+"""A line of pytest's short summary."""
 
 
 def within(files: Sequence[str], seconds: Mapping[str, float], cap_s: float) -> list[str]:
@@ -75,28 +78,23 @@ def _first_failure(
         code = copy.pytest("-q", "-x", "-p", ORDERING, *files, log=log, timeout_s=timeout_s)
         if code is None:
             return f"time-out after {timeout_s:.0f} s", time.monotonic() - began
-        if code == _NO_TESTS:
+        if code == NO_TESTS:
             raise RuntimeError(f"pytest collected no test: {log}")
         if code == 0:
             return None, time.monotonic() - began
-        failures = re.findall(
-            r"^(FAILED|ERROR) (\S+)", log.read_text(errors="replace"), re.MULTILINE
-        )
+        failures = _FAILURE.findall(log.read_text(errors="replace"))
         kind, test = failures[0] if failures else ("", f"exit code {code}")
         if attempt == 2 or not (kind == "ERROR" and "::" in test):
             break
     return test, time.monotonic() - began
 
 
-def broken_files(
-    copy: Copy, files: Sequence[str], known: dict[str, bool], logs: Path, say: Callable[[str], None]
-) -> set[str]:
-    """Those of the files that fail in a copy without a mutant. `known` keeps what was seen."""
+def seconds_without_probes(
+    copy: Copy, files: Sequence[str], known: dict[str, float | None], logs: Path
+) -> None:
+    """Add to `known` the seconds of each file in a copy without probes, `None` if it fails."""
     for number, path in enumerate(files):
         if path not in known:
-            code = copy.pytest(
-                "-q", "-x", path, log=logs / f"unmutated-{number}.log", timeout_s=1800
-            )
-            known[path] = code == 0
-            say(f"{path} {'passes' if known[path] else 'FAILS'} without probes and mutants")
-    return {path for path in files if not known[path]}
+            began, log = time.monotonic(), logs / f"unmutated-{number}.log"
+            code = copy.pytest("-q", "-x", path, log=log, timeout_s=_UNMUTATED_TIMEOUT_S)
+            known[path] = time.monotonic() - began if code == 0 else None
