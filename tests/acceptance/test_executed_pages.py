@@ -117,7 +117,7 @@ def executed(
     return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("page", sessions())
+@pytest.mark.parametrize("page", list(sessions()))
 def test_the_sessions_of_a_page(
     page: Path, store: Store, folder: Path, servers: dict[str, str]
 ) -> None:

@@ -82,7 +82,10 @@ def pytest_runtest_call() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown() -> Iterator[None]:
-    """Watch the end of fixtures."""
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """Watch the end of fixtures; after the last test servers of other folders are stopped."""
+    if nextitem is None:
+        yield
+        return
     with isolated():
         yield
