@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
@@ -21,9 +22,14 @@ this module."""
 _violations: list[str] | None = None
 """Forbidden events of the phase of a unit test that runs now, `None` while none runs."""
 
+_earlier_threads: frozenset[int] = frozenset()
+"""Threads that began before that phase: a server of a session's, for other folders."""
+
 
 def _audit(event: str, _: tuple[Any, ...]) -> None:
-    if _violations is not None and event in _FORBIDDEN:
+    if _violations is None or event not in _FORBIDDEN:
+        return
+    if threading.get_ident() not in _earlier_threads:
         _violations.append(event)
         pytest.fail(f"{event} in tests/unit: move this test to tests/integration")
 
@@ -33,7 +39,7 @@ sys.addaudithook(_audit)
 
 # Two ways out have no audit event: libpq connects outside of the interpreter, and processes of
 # `multiprocessing` begin below `subprocess`. Each passes through one method.
-_connect = BaseConnection._connect_gen.__func__
+_connect: Any = BaseConnection.__dict__["_connect_gen"].__func__
 _start = BaseProcess.start
 
 
@@ -42,9 +48,9 @@ def _watched_connect(cls: Any, *args: Any, **kwargs: Any) -> Any:
     return _connect(cls, *args, **kwargs)
 
 
-def _watched_start(process: BaseProcess) -> None:
+def _watched_start(self: BaseProcess) -> None:
     _audit("multiprocessing.Process", ())
-    _start(process)
+    _start(self)
 
 
 BaseConnection._connect_gen = classmethod(_watched_connect)  # type: ignore[assignment,method-assign]
@@ -57,14 +63,16 @@ def isolated() -> Iterator[list[str]]:
 
     Yields the events so far.
     """
-    global _violations
-    outer, _violations = _violations, []
+    global _violations, _earlier_threads
+    outer = _violations, _earlier_threads
+    alive = {thread.ident for thread in threading.enumerate() if thread.ident is not None}
+    _violations, _earlier_threads = [], frozenset(alive - {threading.get_ident()})
     try:
         yield _violations
         if _violations:
             pytest.fail(f"{', '.join(_violations)} in tests/unit: move this test")
     finally:
-        _violations = outer
+        _violations, _earlier_threads = outer
 
 
 @pytest.hookimpl(wrapper=True)
@@ -83,7 +91,7 @@ def pytest_runtest_call() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
-    """Watch the end of fixtures; after the last test servers of other folders are stopped."""
+    """Watch the end of fixtures, but for the end of a session: it stops what other folders used."""
     if nextitem is None:
         yield
         return

@@ -86,3 +86,19 @@ def test_an_error_that_is_swallowed_fails_the_test_at_its_end(in_thread: bool) -
 def test_a_forbidden_call_outside_of_a_unit_test_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.unit.conftest._violations", None)
     popen()
+
+
+def test_a_thread_that_began_before_the_test_is_no_part_of_it() -> None:
+    begin = threading.Event()
+
+    def listen_later() -> None:
+        begin.wait(20)
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))
+
+    thread = threading.Thread(target=listen_later)
+    thread.start()
+    with isolated() as events:
+        begin.set()
+        thread.join()
+    assert events == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from failproof_es.ledger import merkle
@@ -179,6 +179,9 @@ def test_many_leaves_are_proven_at_once(size: int, data: st.DataObject) -> None:
 
 
 @given(st.integers(1, LARGEST))
+@example(255)
+@example(256)  # the first full tile
+@example(257)
 def test_tiles_know_the_whole_tree(size: int) -> None:
     upper = [merkle.perfect_root(HASHES[at : at + 256]) for at in range(0, size - 255, 256)]
     rows = {0: HASHES[:size], 1: upper}

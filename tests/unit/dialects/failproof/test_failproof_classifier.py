@@ -84,6 +84,7 @@ def test_the_details_show_what_was_matched() -> None:
     assert found.details["matched"] == {"kind": "regex", "span": [6, 8], "text": "42"}
 
 
+@pytest.mark.slow  # it runs out of a second of processor time
 @pytest.mark.parametrize("pattern", [r"^((a|aa)+)+$|^(\w+\w+)+\1$", "(((a{999}){999}){999})"])
 def test_a_pattern_that_runs_out_of_time_is_an_error_of_its_case(pattern: str) -> None:
     begun = time.monotonic()
