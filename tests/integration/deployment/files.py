@@ -43,7 +43,7 @@ def lint(
         env={**os.environ, **(variables or {})},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
