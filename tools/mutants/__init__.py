@@ -1,4 +1,4 @@
-"""Mutants: how many small defects in the product do the tests detect?
+"""Mutants of the product: small defects, drawn at random, and whether the tests detect them.
 
 `python -m tools.mutants` draws mutants of the product at random, finds the test files that execute
 each mutated place, runs those files on a copy of the tree with that mutant alone, and prints the

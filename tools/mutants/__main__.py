@@ -115,8 +115,8 @@ class _Work:
         record = copy.install_probes(
             {path: self._sources[path].edited(edits[path]) for path in edits}
         )
-        if not self._record_place.exists():
-            self._record_place.symlink_to(record)
+        self._record_place.unlink(missing_ok=True)  # it may lead to a copy that is gone
+        self._record_place.symlink_to(record)
         recorded = [f"--ignore={path}" for path in Record(record).files]
         log = self._work / "logs" / "with-probes.log"
         say(f"running the tests with the probes of {len(self._mutants)} mutants: {log}")

@@ -14,6 +14,9 @@ from tools.mutants.drawing import Mutant
 
 KILLED, SURVIVED, NOT_REACHED, LEFT = "killed", "survived", "not reached", "not killed in time"
 
+TIMEOUT = "time-out"
+"""How `Result.by` begins where pytest did not end."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -89,10 +92,12 @@ def summary(results: Iterable[Result], drawn: int, cap_s: float) -> Iterator[str
         for result in sorted(survivors, key=lambda result: (result.path, result.line)):
             yield f"  {_place(result)}: {_what(result, cap_s)}"
             yield from (f"    {line}" for line in result.diff.splitlines())
-    killed = sum(result.outcome == KILLED for result in results)
+    killed = [result for result in results if result.outcome == KILLED]
+    if endless := [result for result in killed if result.by.startswith(TIMEOUT)]:
+        yield f"killed by a time-out: {', '.join(sorted(map(_place, endless)))}"
     if len(results) < drawn:
         yield f"{drawn - len(results)} mutants were not run"
-    yield f"killed {killed} of {drawn}"
+    yield f"killed {len(killed)} of {drawn}"
 
 
 def _place(result: Result) -> str:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from tools.mutants.copies import ORDERING, Copy
 from tools.mutants.drawing import Mutant
-from tools.mutants.results import KILLED, LEFT, NOT_REACHED, SURVIVED, Result
+from tools.mutants.results import KILLED, LEFT, NOT_REACHED, SURVIVED, TIMEOUT, Result
 
-_LEAST_TIMEOUT_S = 90.0
+_LEAST_TIMEOUT_S = 600.0
 _TIMEOUT_FACTOR = 5.0
-"""So many times the recorded seconds: a busy machine is slower, and pytest has to begin."""
+"""So many times the recorded seconds, and not less than that: on a busy machine pytest alone took
+two minutes to begin, and three mutants counted as killed that no test had seen."""
 _UNMUTATED_TIMEOUT_S = 1800.0
 NO_TESTS = 5
 """Pytest's exit code where it collected none."""
@@ -77,7 +78,7 @@ def _first_failure(
     for attempt in (1, 2):
         code = copy.pytest("-q", "-x", "-p", ORDERING, *files, log=log, timeout_s=timeout_s)
         if code is None:
-            return f"time-out after {timeout_s:.0f} s", time.monotonic() - began
+            return f"{TIMEOUT} after {timeout_s:.0f} s", time.monotonic() - began
         if code == NO_TESTS:
             raise RuntimeError(f"pytest collected no test: {log}")
         if code == 0:
