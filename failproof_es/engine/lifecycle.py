@@ -247,7 +247,7 @@ async def _plan(
     """Check everything, then store the prompts, and record both. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
-    checked = partial(_checked, loaded, store, targets, step)
+    checked = partial(_checked, loaded, store, targets, step, say)
     dialect, plan = (await recorded_preflight(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
         say(warning.describe())
@@ -257,11 +257,13 @@ async def _plan(
 
 
 async def _checked(
-    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step
+    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step, say: Say
 ) -> PreflightResult[tuple[Dialect, Plan]]:
     cases = CollectedCases()
     with step("reading and checking the suites and the models"):
         checked = await check(loaded, store, targets, take=cases.add)
+    for line in checked.files:
+        say(line)
     dialect, estimates = checked.source.dialect, checked.estimates
     reading = replace(checked.reading, found=checked.found)
     with step("storing the cases"):

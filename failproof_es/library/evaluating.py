@@ -53,7 +53,7 @@ class FilesNotWritten(Exception):
 def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfiguration:
     """The checked configuration. Raises `InvalidInput` with all its problems.
 
-    Relative paths of a mapping start from the current folder, as those of a file may.
+    Relative paths of a mapping start from the current folder.
     """
     __tracebackhide__ = True  # of pytest: what a test did wrong stands in the test
     if not isinstance(configuration, Mapping):
@@ -68,7 +68,7 @@ def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfigurat
                 remedy="use mappings, lists, strings, numbers, true, false and None",
             ) from None
         try:
-            loaded = load_configuration(file, settings)
+            loaded = load_configuration(file, settings, Path.cwd())
         except InvalidInput as error:
             raise InvalidInput([_of_mapping(each, file) for each in error.problems]) from None
     return replace(loaded, path=Path.cwd() / "configuration")

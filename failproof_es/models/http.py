@@ -357,7 +357,7 @@ class HttpProvider(ABC):
     # -- inside ----------------------------------------------------------------------------
 
     def _new_transport(self) -> Transport:
-        return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.ca_file)
+        return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.certificates)
 
     async def _look(self, looks: CheckCache) -> Fetched:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
@@ -368,7 +368,7 @@ class HttpProvider(ABC):
 
         key = self.model.api_key_env or self._given_key
         model = self.model
-        ways = (model.options, model.headers, model.proxy, model.ca_file)
+        ways = (model.options, model.headers, model.proxy, model.certificates)
         return await looks.get((type(self), where, key, repr(ways)), look)
 
     def _signed(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
@@ -418,12 +418,12 @@ class HttpProvider(ABC):
         self._key()
         for name, variable in self.model.headers.items():
             self._value(variable, f"the value of the header {name}")
-        if self.model.ca_file is not None:
+        if self.model.certificates is not None:
             try:
-                certificates(self.model.ca_file)
+                certificates(self.model.certificates)
             except OSError as error:  # ssl.SSLError is one
                 raise InvalidInput.because(
-                    f"model {self.model.model}: `ca_file` {self.model.ca_file} can't be read: "
+                    f"model {self.model.model}: `ca_file` {self.model.certificates} can't be read: "
                     f"{error.strerror or error}",
                     remedy="name a file of certificates in PEM",
                 ) from None
