@@ -261,6 +261,8 @@ class Execution(Section):
     run is paused; it can be resumed. 15 minutes unless given."""
     repetitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     """How often each model is asked each case."""
+    allow_unlisted: bool = False
+    """Whether a model is asked that its server does not list; else the run is refused."""
     max_spend_usd: Annotated[float | None, Field(gt=0.0, allow_inf_nan=False)] = None
     """The most that the run may spend, in US dollars, judges, retries and lost attempts included.
     A request that could exceed it is not sent, and the run is paused. No ceiling, unless given;
