@@ -96,7 +96,7 @@ def _put_together(
         data = DataManager(store, loaded, models, loop, tasks.beside)
         options = read_options(prompts.options)
         skipping = prompts.on_invalid == "skip"
-        loader = DataSetLoader(skip_invalid=skipping, folders=loaded.folders, options=options)
+        loader = DataSetLoader(skip_invalid=skipping, folder=loaded.folder, options=options)
         benchmark = Benchmark(
             models,
             data,

@@ -68,8 +68,8 @@ from failproof_es.events import (
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.archives import require_attached
-from failproof_es.store.reading.reader import Connection
-from failproof_es.store.store import Store
+from failproof_es.store.reading.reader import Connection, find
+from failproof_es.store.store import Store, run_exists
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.store.writing.lease import HeldLease, Lease
 
@@ -104,9 +104,10 @@ async def start(
     targets = Targets(configuration)
     try:
         run_id = _run_id(configuration)
-        dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
         with Lease(store.url, run_id, process_label()) as lease:
-            await asyncio.to_thread(lease.acquire)
+            await asyncio.to_thread(lease.acquire)  # before its checks go on record beside it
+            await asyncio.to_thread(_require_new, store, run_id)
+            dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
             await open_models(store, run_id, targets)
             with step("recording the plan"):
                 begun = await asyncio.to_thread(
@@ -133,6 +134,7 @@ async def create(
     targets = Targets(loaded.configuration)
     try:
         run_id = _run_id(loaded.configuration)
+        await asyncio.to_thread(_require_new, store, run_id)
         dialect, plan = await _plan(loaded, store, run_id, targets, say)
         return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan, also)
     finally:
@@ -247,7 +249,7 @@ async def _plan(
     """Check everything, then store the prompts, and record both. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
-    checked = partial(_checked, loaded, store, targets, step)
+    checked = partial(_checked, loaded, store, targets, step, say)
     dialect, plan = (await recorded_preflight(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
         say(warning.describe())
@@ -257,11 +259,13 @@ async def _plan(
 
 
 async def _checked(
-    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step
+    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step, say: Say
 ) -> PreflightResult[tuple[Dialect, Plan]]:
     cases = CollectedCases()
     with step("reading and checking the suites and the models"):
         checked = await check(loaded, store, targets, take=cases.add)
+    for line in checked.files:
+        say(line)
     dialect, estimates = checked.source.dialect, checked.estimates
     reading = replace(checked.reading, found=checked.found)
     with step("storing the cases"):
@@ -275,6 +279,13 @@ def _run_id(configuration: Configuration) -> UUID:
     """The run's stream id: its UUID, one derived from its text id, or a new one."""
     named = configuration.test_run.id
     return uuid4() if named is None else run_id_of(named)
+
+
+def _require_new(store: Store, run_id: UUID) -> None:
+    """Raise `InvalidInput` if a run has this id: the checks of a start would stand beside it."""
+    with store.connect() as connection:
+        if any(find(connection, stream_id=run_id, limit=1)):
+            raise run_exists(run_id)
 
 
 def _begin(

@@ -53,7 +53,7 @@ class FilesNotWritten(Exception):
 def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfiguration:
     """The checked configuration. Raises `InvalidInput` with all its problems.
 
-    Relative paths of a mapping start from the current folder, as those of a file may.
+    Relative paths of a mapping start from the current folder.
     """
     __tracebackhide__ = True  # of pytest: what a test did wrong stands in the test
     if not isinstance(configuration, Mapping):
@@ -68,7 +68,7 @@ def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfigurat
                 remedy="use mappings, lists, strings, numbers, true, false and None",
             ) from None
         try:
-            loaded = load_configuration(file, settings)
+            loaded = load_configuration(file, settings, Path.cwd())
         except InvalidInput as error:
             raise InvalidInput([_of_mapping(each, file) for each in error.problems]) from None
     return replace(loaded, path=Path.cwd() / "configuration")
@@ -122,34 +122,36 @@ def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
     with (
         CheckpointSigner(store) as signer,
         Follower(store.projections_url) as follower,
-        PartialResultsWriter(store) as partial_results,
     ):
+        partial_results = PartialResultsWriter(store)
 
         def observe(event: Event) -> None:
             partial_results.observe(event)
             if isinstance(event, RunStarted):
                 begun(event)
 
-        outcome = _driven(partial(drive, observe=observe, say=logger.info))
+        with partial_results:
+            outcome = _driven(partial(drive, observe=observe, say=logger.info))
+        files_written = _write_files(store, outcome.run_id)  # on record before the last checkpoint
     if not follower.kept_up:
         logger.warning("the projections stopped following: `failproof-es projections rebuild`")
     if signer.changed is not None:
         raise signer.changed
     if signer.trouble is not None:
         logger.warning("the log could not be signed: %s", signer.trouble)
-    _write_files(store, outcome.run_id)
+    if not files_written:
+        number = outcome.run_number
+        raise FilesNotWritten(
+            f"run {number} is on record, but its results file could not be written: "
+            f"`failproof-es results {number} --format jsonl` prints them"
+        )
     return outcome
 
 
-def _write_files(store: Store, run_id: UUID) -> None:
+def _write_files(store: Store, run_id: UUID) -> bool:
     with store.connect() as connection:
         run = RecordedRun.read(connection, run_id)
-        if not write_files(store, run, junit=None, quiet=True):
-            number = run.started.run_number
-            raise FilesNotWritten(
-                f"run {number} is on record, but its results file could not be written: "
-                f"`failproof-es results {number} --format jsonl` prints them"
-            )
+        return write_files(store, run, junit=None, quiet=True)
 
 
 def _driven(drive: Drive) -> Outcome:

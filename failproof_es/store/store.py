@@ -259,10 +259,7 @@ class Store:
     def _number(connection: psycopg.Connection[Any], run_id: UUID) -> int:
         row = connection.execute(_NUMBER, (run_id,)).fetchone()
         if row is None or row[0] is None:
-            raise InvalidInput.because(
-                f"run {run_id} exists already",
-                remedy="leave `test_run.id` out to have one generated, or resume that run",
-            )
+            raise run_exists(run_id)
         number: int = row[0]
         return number
 
@@ -307,3 +304,11 @@ def _remedy(error: psycopg.Error) -> str:
 def _without_password(message: str, url: str) -> str:
     password = parameters_of(url).get("password")
     return message.replace(password, "***") if password else message
+
+
+def run_exists(run_id: UUID) -> InvalidInput:
+    """The error for a new run whose id another run has."""
+    return InvalidInput.because(
+        f"run {run_id} exists already",
+        remedy="leave `test_run.id` out to have one generated, or resume that run",
+    )

@@ -26,6 +26,7 @@ from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.presence import dead_shards, list_workers
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.events import EVENTS, Event, RunStarted, topics
+from failproof_es.models.user_code.loading import folders_for_workers
 from failproof_es.reading.workers import workers_of
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.reading.reader import (
@@ -157,7 +158,7 @@ class LocalWorkers:
         # What this process imports from the current directory, its workers do, too.
         safe = [] if sys.path and sys.path[0] in here else ["-P"]
         arguments = [*safe, "-m", "failproof_es.cli", "worker", "--run", str(run_id), "--drain"]
-        variables = dict(os.environ)
+        variables = {**os.environ, **folders_for_workers()}
         if (url := session().database_url) is not None:
             # Not as an argument: every user can read arguments, and it may hold a password.
             variables[DATABASE_URL] = url

@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
+from uuid import UUID
 
 import click
 
@@ -58,6 +59,7 @@ from failproof_es.cli.starting.telemetry_beside import (
     telemetry_options,
 )
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.core.summary import RunSummary
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
@@ -301,7 +303,11 @@ def _carry_out(
     *,
     open_it: bool = False,
 ) -> None:
-    """Drive the run, keep the projections current, then print the results."""
+    """Drive the run, write its files, then print the results.
+
+    The files are on record before the follower and the signer end: nothing is appended after the
+    last catch-up of the projections and the last checkpoint.
+    """
     raise_descriptor_limit()
     with store.connect() as connection:
         print_differences(each.what for each in differences(connection))
@@ -310,8 +316,8 @@ def _carry_out(
         ExitStack() as ending,
         CheckpointSigner(store) as keeper,
         Follower(store.projections_url) as follower,
-        PartialResultsWriter(store) as partial_results,
     ):
+        partial_results = PartialResultsWriter(store)
 
         def observe(event: Event) -> None:
             state.observe(event)
@@ -328,11 +334,13 @@ def _carry_out(
             return resumed if state.run_number is None else str(state.run_number)
 
         try:
-            outcome = event_loop.run(until_stopped(drive, observe, progress, run_told))
+            with partial_results:
+                outcome = event_loop.run(until_stopped(drive, observe, progress, run_told))
         except Exception as error:
             if (told := run_told()) is not None:
                 note_run(error, told)
             raise
+        counted_up, written = _write(store, outcome.run_id, junit, quiet, open_it=open_it)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     if not follower.kept_up:
         say(
@@ -340,23 +348,12 @@ def _carry_out(
             "`failproof-es projections rebuild` rebuilds them."
         )
     report_signing_error(keeper)
-    exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED
-    with store.connect() as connection:
-        with slow_step("counting the results", quiet=quiet):
-            run = with_warning(RecordedRun.read(connection, outcome.run_id))
-            counted_up = run.summary
-        with slow_step("writing the results", quiet=quiet):
-            written = write_files(store, run, junit, quiet)
-        if open_it and run.run.ended:
-            from failproof_es.cli.rendering.opened_report import open_report
-
-            with slow_step("writing the report", quiet=quiet):
-                written = open_report(store, run) and written
-        if not written:
-            exit_code = ExitCode.FAILED
-        if output_format is Format.TABLE:
-            with ignore_broken_pipe():
-                print_outcome(outcome, counted_up)
+    exit_code = exit_code_of(outcome)
+    if keeper.changed is not None or not written:
+        exit_code = ExitCode.FAILED
+    if output_format is Format.TABLE:
+        with ignore_broken_pipe():
+            print_outcome(outcome, counted_up)
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
@@ -368,6 +365,24 @@ def _carry_out(
     if beside is not None and shown and not outcome.interrupted:
         beside.stay()
     click.get_current_context().exit(exit_code)
+
+
+def _write(
+    store: Store, run_id: UUID, junit: Path | None, quiet: bool, *, open_it: bool
+) -> tuple[RunSummary, bool]:
+    """Count the results and write the files of the run; its summary, and whether all is written."""
+    with store.connect() as connection:
+        with slow_step("counting the results", quiet=quiet):
+            run = with_warning(RecordedRun.read(connection, run_id))
+            counted_up = run.summary
+        with slow_step("writing the results", quiet=quiet):
+            written = write_files(store, run, junit, quiet)
+        if open_it and run.run.ended:
+            from failproof_es.cli.rendering.opened_report import open_report
+
+            with slow_step("writing the report", quiet=quiet):
+                written = open_report(store, run) and written
+    return counted_up, written
 
 
 def _prices(store: Store, started: RunStarted) -> Iterator[Event]:

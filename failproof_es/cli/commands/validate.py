@@ -74,6 +74,8 @@ def print_preflight(
     preflight, estimates = asyncio.run(_look(loaded, store, offline))
     for step in describe_checks(loaded.configuration, offline=offline):
         say(step)
+    for line in preflight.files:
+        say(line)
     for remark in preflight.remarks:
         say(remark)
     for problem in preflight.found:

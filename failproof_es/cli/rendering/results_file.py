@@ -20,6 +20,7 @@ from failproof_es.configuration.schema import FileOutput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import WrittenFile, atomic_write
+from failproof_es.support.paths import resolve
 
 TIMESTAMP = "{timestamp}"
 _LONGEST_HEADER = 1_000_000
@@ -56,7 +57,7 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     moment = configured or run.started.timestamp
     timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
     named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
-    path = Path(named).expanduser()
+    path = resolve(named, recorded_configuration(run.started).test_run.folder)
     holders = {run_id_in(path), run_id_in(partial_results_path(path, 1))}
     if TIMESTAMP in pattern and holders - {None, str(run.run_id)}:
         path = path.with_name(f"{path.stem}_run-{run.started.run_number}{path.suffix}")

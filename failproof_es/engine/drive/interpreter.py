@@ -57,7 +57,6 @@ from failproof_es.models.protocol import (
     ModelError,
     PreparedRequest,
 )
-from failproof_es.models.replies.model_name_check import require_model
 from failproof_es.models.single_attempt import send_once
 from failproof_es.problems import InvalidInput
 from failproof_es.store.writing.event_header import EventHeader
@@ -243,7 +242,7 @@ class Interpreter:
         if not isinstance(event, ErrorRecorded):
             return None
         who = event.judge or event.model_key
-        if event.disposition == "halting":
+        if event.disposition == "halting" or self._target_of(event).answering.is_mistaken(event):
             return f"{who}: {event.message}"
         complaint = self._target_of(event).limiter.wait_exceeded
         return None if complaint is None else f"{who}: {complaint}: {event.message}"
@@ -357,8 +356,7 @@ class Interpreter:
             streaming.end()
         response = response_received(header, state, request, answer, self.redactor)
         try:
-            asked = target.model
-            require_model(asked.model, asked.version, answer.model, asked.version_check)
+            target.answering.require(target.model, answer.model)
         except ModelError as error:
             after = evolve(state, response)
             return [response, error_recorded(header, after, request, error, self.redactor)]

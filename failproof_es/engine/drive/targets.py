@@ -26,6 +26,7 @@ from failproof_es.models import (
 )
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.credentials import SHORTEST_KEY
+from failproof_es.models.protocol import UnlistedModel
 from failproof_es.problems import InvalidInput, Problem
 
 _JUDGE = "judge:"
@@ -169,7 +170,9 @@ class Targets:
         problems: list[Problem] = []
         remarks = []
         for result in results:
-            if isinstance(result, InvalidInput):
+            if isinstance(result, UnlistedModel) and self._configuration.execution.allow_unlisted:
+                remarks.append(redactor.scrubbed(result.problems[0].message))
+            elif isinstance(result, InvalidInput):
                 problems.extend(redactor.cleaned(result).problems)
             elif isinstance(result, BaseException):
                 raise result

@@ -28,6 +28,8 @@ from failproof_es.events import Branch
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require_for
+from failproof_es.support.paths import shorten
+from failproof_es.support.plurals import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,14 @@ class Preflight:
     """What the models' servers said."""
     reuse: Branch | None = None
     """Whose recorded answers are reused, up to where."""
+    price_file: str | None = None
+    """The file of prices, with the number of its models."""
+
+    @property
+    def files(self) -> list[str]:
+        """Each file and collection that was read, with the number of its cases or prices."""
+        parts = [part.describe() for part in self.reading.parts]
+        return parts if self.price_file is None else [*parts, self.price_file]
 
 
 async def check(
@@ -70,7 +80,15 @@ async def check(
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
     matrix = () if loaded.matrix is None else (Problem(loaded.matrix, severity="remark"),)
     found = (*targets.short_key_warnings(), *matrix, *found)
-    return Preflight(source, reading, estimates, found, tuple(remarks), reuse)
+    prices = _describe_prices(loaded)
+    return Preflight(source, reading, estimates, found, tuple(remarks), reuse, prices)
+
+
+def _describe_prices(loaded: LoadedConfiguration) -> str | None:
+    if loaded.price_file is None:
+        return None
+    count = len(loaded.configuration.prices.models)
+    return f"prices: {shorten(loaded.price_file)} ({plural(count, 'model')})"
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:

@@ -14,6 +14,7 @@ from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import may_send
 from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.dialects.scorers import scorers_of
+from failproof_es.engine.drive.answering_models import restore_answering
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of
 from failproof_es.engine.drive.python_tuning import freeze_objects
@@ -104,6 +105,7 @@ class DrivenRun:
             await require_models(run_id, store, targets, run.started.dialect, say)
             await open_models(store, run_id, targets)
             await targets.share_limits(shares, with_others=True)
+            await RetryingReader(store).read(restore_answering, run, targets)
             freeze_objects()
         except BaseException:
             await targets.close()

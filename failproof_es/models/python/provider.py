@@ -138,7 +138,9 @@ class PythonProvider:
 
     def _constructed(self) -> ModelClient:
         if self._client is None:
-            kind: Callable[[str, str], ModelClient] = load_class(self._model.class_ or "")
+            kind: Callable[[str, str], ModelClient] = load_class(
+                self._model.class_ or "", self._model.place.class_folder
+            )
             key = self._key()
             try:
                 self._client = kind(key, self._model.model)

@@ -236,7 +236,9 @@ class SdkProvider:
 
     def _constructed(self) -> SdkClient:
         if self._client is None:
-            kind: Callable[..., SdkClient] = load_class(self._model.class_ or "")
+            kind: Callable[..., SdkClient] = load_class(
+                self._model.class_ or "", self._model.place.class_folder
+            )
             key = self._key()
             try:
                 self._client = kind(

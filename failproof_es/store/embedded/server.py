@@ -243,7 +243,7 @@ class EmbeddedServer:
     def _postmaster(self) -> psutil.Process | None:
         """The running server of this data folder, `None` if its pid file is stale."""
         with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
-            pid = int((self.data_dir / "postmaster.pid").read_text().splitlines()[0])
+            pid = int((self.data_dir / "postmaster.pid").read_bytes().splitlines()[0])
             process = psutil.Process(pid)
             named = str(self.data_dir) in process.cmdline()
             if named and process.status() != psutil.STATUS_ZOMBIE:

@@ -56,6 +56,7 @@ TO failproof_writer;
 GRANT SELECT ON
     failproof.stored_events,
     failproof.archived_event_list,
+    failproof.append_login_list,
     failproof.event_log,
     failproof.readable_log,
     failproof.run_list,

@@ -51,7 +51,7 @@ class Recorder:
             def do_GET(self) -> None:
                 key = self.headers.get("authorization") or self.headers.get("x-api-key")
                 recorder.requests.append((self.command, self.path, key))
-                body = b'{"data": [{"id": "m"}]}'
+                body = b'{"data": [{"id": "m"}, {"id": "j"}]}'
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()

@@ -26,6 +26,7 @@ READS = {
     "SELECT failproof.migration_log",
     "SELECT failproof.price_list",
     "SELECT failproof.run_list",
+    "SELECT failproof.append_login_list",
     "SELECT failproof.archived_event_list",
     "SELECT failproof.asking_list",
     "SELECT failproof.question_asked_list",
