@@ -58,6 +58,8 @@ class Store:
         self._log: EventLog | None = None
         self._making_log = Lock()
         self._idle: list[psycopg.Connection[Any]] = []
+        self.is_new = False
+        """Whether `open` gave the database its schema."""
 
     @classmethod
     def reach(cls, database_url: str | None = None) -> Store:
@@ -84,6 +86,7 @@ class Store:
         store = cls.reach(database_url)
         with _told(store.url):
             state = store.state()
+            store.is_new = state is SchemaState.ABSENT
             if state is SchemaState.ABSENT or (state is SchemaState.OUTDATED and store.embedded):
                 store.install()
             elif state is SchemaState.OUTDATED:

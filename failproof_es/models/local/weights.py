@@ -22,6 +22,7 @@ from pathlib import Path
 import platformdirs
 
 from failproof_es.problems import InvalidInput
+from failproof_es.support.user_folder import HOME
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ def _own_file(model: str) -> Path:
 
 def _own_folder() -> Path:
     """Where uv puts weights."""
-    home = os.environ.get("FAILPROOF_ES_HOME")
+    home = os.environ.get(HOME)
     base = Path(home).expanduser() if home else platformdirs.user_data_path("failproof-es")
     return base / "models"
 

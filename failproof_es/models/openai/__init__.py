@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Model
+from failproof_es.configuration.vendors import OPENAI
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
 from failproof_es.models.request_options import (
@@ -25,19 +25,10 @@ class OpenAIType(HttpProviderType):
     """Any server that speaks as OpenAI does, so it has no URL of its own."""
 
     name = "openai"
+    vendor = OPENAI
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     takes = HttpProviderType.takes | {"options"}
     needs = frozenset({"base_url"})
-
-    def default_key_variable(self, base_url: str | None) -> str | None:
-        """OPENAI_API_KEY behind OpenAI's own URL, and behind no other."""
-        try:
-            parts = urlsplit(base_url or "")
-            port = parts.port or 443
-        except ValueError:  # no URL: the rules say so
-            return None
-        own = (parts.scheme, parts.hostname, port) == ("https", "api.openai.com", 443)
-        return "OPENAI_API_KEY" if own else None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """See `EntryRules`."""
