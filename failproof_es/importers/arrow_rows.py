@@ -19,7 +19,11 @@ from failproof_es.importers.rows import MAX_COLUMNS, Row, Rows, bad
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
-from failproof_es.support.json_lines_child import ChildFailed, UnreadableLine, read_json_lines
+from failproof_es.support.machine.json_lines_child import (
+    ChildFailed,
+    UnreadableLine,
+    read_json_lines,
+)
 
 MEMORY = 2 * 2**30
 """Bytes of address space of the process that reads a file."""

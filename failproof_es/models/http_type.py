@@ -6,11 +6,11 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
-from failproof_es.configuration.vendors import Vendor
 from failproof_es.core.reply_body import raw_body
 from failproof_es.events import ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
 from failproof_es.models.provider_type import BaseProviderType
+from failproof_es.models.trust.vendors import Vendor
 from failproof_es.problems import InvalidInput
 
 if TYPE_CHECKING:

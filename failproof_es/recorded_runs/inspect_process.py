@@ -10,7 +10,11 @@ from typing import Any
 
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs import inspect_program
-from failproof_es.support.json_lines_child import ChildFailed, UnreadableLine, read_json_lines
+from failproof_es.support.machine.json_lines_child import (
+    ChildFailed,
+    UnreadableLine,
+    read_json_lines,
+)
 
 PYTHON = "FAILPROOF_ES_INSPECT_PYTHON"
 """The variable that names the Python in whose environment Inspect is installed."""

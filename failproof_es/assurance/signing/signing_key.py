@@ -15,9 +15,9 @@ from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, NoteError, Publ
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import atomic_create, atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
+from failproof_es.support.machine.user_folder import HOME as HOME
+from failproof_es.support.machine.user_folder import user_folder
 from failproof_es.support.regular_file import open_regular, read_regular
-from failproof_es.support.user_folder import HOME as HOME
-from failproof_es.support.user_folder import user_folder
 
 KEY_FILE = "FAILPROOF_ES_LEDGER_KEY"
 

@@ -47,7 +47,7 @@ COMMANDS = {
         "Resume RUN.",
     ),
     "wait": CommandEntry(
-        "failproof_es.cli.commands.wait:wait",
+        "failproof_es.cli.watching.wait:wait",
         "Wait until RUN is over or paused, wherever it is driven.",
     ),
     "watch": CommandEntry(

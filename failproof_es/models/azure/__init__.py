@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
-from failproof_es.configuration.vendors import AZURE, ENTRA_CREDENTIALS
 from failproof_es.models.credentials import CREDENTIALS, credential_problems
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
@@ -18,6 +17,7 @@ from failproof_es.models.request_options import (
     option_problems,
     unknown_options,
 )
+from failproof_es.models.trust.vendors import AZURE, ENTRA_CREDENTIALS
 
 if TYPE_CHECKING:
     from failproof_es.models.azure.provider import AzureProvider

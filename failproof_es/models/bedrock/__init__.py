@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import orjson
 
 from failproof_es.configuration.schema import Model
-from failproof_es.configuration.vendors import BEDROCK
 from failproof_es.core.case import Turn
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import BEDROCK
 from failproof_es.support.extras import require
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from pathlib import Path
 import platformdirs
 
 from failproof_es.problems import InvalidInput
-from failproof_es.support.user_folder import HOME
+from failproof_es.support.machine.user_folder import HOME
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from failproof_es.configuration.providers import RESERVED
 from failproof_es.configuration.schema import Model
-from failproof_es.configuration.vendors import MISTRAL
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import MISTRAL
 
 if TYPE_CHECKING:
     from failproof_es.models.mistral.provider import MistralProvider

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
-from failproof_es.configuration.vendors import OLLAMA
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import OLLAMA
 
 if TYPE_CHECKING:
     from failproof_es.models.ollama.provider import OllamaProvider

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
-from failproof_es.configuration.vendors import OPENAI
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
 from failproof_es.models.request_options import (
@@ -16,6 +15,7 @@ from failproof_es.models.request_options import (
     option_problems,
     unknown_options,
 )
+from failproof_es.models.trust.vendors import OPENAI
 
 if TYPE_CHECKING:
     from failproof_es.models.openai.provider import OpenAIProvider

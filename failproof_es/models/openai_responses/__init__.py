@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import orjson
 
 from failproof_es.configuration.schema import Model
-from failproof_es.configuration.vendors import OPENAI
 from failproof_es.core.case import Turn
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
@@ -18,6 +17,7 @@ from failproof_es.models.request_options import (
     option_problems,
     unknown_options,
 )
+from failproof_es.models.trust.vendors import OPENAI
 
 if TYPE_CHECKING:
     from failproof_es.models.openai_responses.provider import ResponsesProvider

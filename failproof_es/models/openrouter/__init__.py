@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from failproof_es.configuration.vendors import OPENROUTER
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities
+from failproof_es.models.trust.vendors import OPENROUTER
 
 if TYPE_CHECKING:
     from failproof_es.models.openrouter.provider import OpenRouterProvider

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import CREDENTIALS, Configuration, Model
-from failproof_es.configuration.vendors import (
+from failproof_es.models import base_url_of, provider_type, secret_variables
+from failproof_es.models.trust.vendors import (
     credentials_name,
     host_matches,
     is_secret_of_others,
     vendor_of,
 )
-from failproof_es.models import base_url_of, provider_type, secret_variables
 from failproof_es.problems import InvalidInput, Problem
 
 ALLOW = "--allow"

@@ -21,8 +21,8 @@ from failproof_es.models.trust.permissions import (
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
+from failproof_es.support.machine.user_folder import user_folder
 from failproof_es.support.regular_file import read_regular
-from failproof_es.support.user_folder import user_folder
 
 _MOST_BYTES = 1 << 20
 _CLASS = "class "

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
-from failproof_es.configuration.vendors import GOOGLE_CREDENTIALS, VERTEX
 from failproof_es.models.credentials import CREDENTIALS, credential_problems
 from failproof_es.models.gemini import GeminiType
 from failproof_es.models.provider_type import EntryProblem
+from failproof_es.models.trust.vendors import GOOGLE_CREDENTIALS, VERTEX
 
 if TYPE_CHECKING:
     from failproof_es.models.vertex.provider import VertexProvider

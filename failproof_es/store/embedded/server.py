@@ -31,7 +31,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.account import Account, account_for, make_reachable
 from failproof_es.store.embedded.binaries import MAJOR_VERSION, binaries_for
-from failproof_es.support.user_folder import HOME as HOME
+from failproof_es.support.machine.user_folder import HOME as HOME
 
 DATABASE = "failproof"
 _ROOT_HOME = Path("/var/lib/failproof-es")

@@ -1,4 +1,4 @@
-"""Who only connects to the console keeps nobody out: a head has a time limit, an address a bound."""
+"""Who only connects to the console keeps nobody out: heads have a time, addresses a bound."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import pytest
 
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Configuration
-from failproof_es.configuration.vendors import VENDORS
 from failproof_es.models.provider_type import provider_type
 from failproof_es.models.trust.permissions import (
     OWN,
@@ -24,6 +23,7 @@ from failproof_es.models.trust.remembered import (
     remember_own,
     remembered_permissions,
 )
+from failproof_es.models.trust.vendors import VENDORS
 from failproof_es.problems import InvalidInput
 
 THERE = "https://elsewhere.example/v1"

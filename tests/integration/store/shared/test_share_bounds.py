@@ -1,4 +1,4 @@
-"""Nobody slows a server down for everybody: a share ends, is a live worker's, and can be cleared."""
+"""No login slows a server down for good: a share ends, is a live worker's, and can be cleared."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The one table of vendors: the variables that hold a vendor's secrets, and the vendor's own hosts.
 
-A provider names its vendor from this table; `failproof_es.models.trust` decides with it which
+A provider names its vendor from this table; `permissions` decides with it which
 variable may go to which host. To add a vendor, add a line.
 """
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from failproof_es.support import limited_program
-from failproof_es.support.limited_program import OUT_OF_MEMORY
+from failproof_es.support.machine import limited_program
+from failproof_es.support.machine.limited_program import OUT_OF_MEMORY
 
 MOST_LINE_BYTES = 2**28
 """A longer line of a program is an error."""
