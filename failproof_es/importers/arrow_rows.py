@@ -88,7 +88,7 @@ def _unreadable(
     shown: str, said: str, error: ChildFailed | UnreadableLine, line: int | None = None
 ) -> InvalidInput:
     if isinstance(error, ChildFailed) and error.is_out_of_memory:
-        return bad(shown, f"needs more than {MEMORY // 2**30} GiB of memory to be read", line)
+        return bad(shown, f"needs more than {MEMORY / 2**30:g} GiB of memory to be read", line)
     return bad(shown, f"{said}: {error}", line)
 
 

@@ -153,6 +153,8 @@ def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
         raise signer.changed
     if signer.trouble is not None:
         logger.warning("the log could not be signed: %s", signer.trouble)
+    if not signer.has_key:
+        logger.warning("nothing was signed: this host has no key of the log")
     _write_files(store, outcome.run_id)
     return outcome
 

@@ -86,9 +86,9 @@ class Store:
         store = cls.reach(database_url)
         with _told(store.url):
             state = store.state()
-            store.is_new = state is SchemaState.ABSENT
             if state is SchemaState.ABSENT or (state is SchemaState.OUTDATED and store.embedded):
-                store.install()
+                done = store.install()
+                store.is_new = any(migration.number == 1 for migration in done.migrations)
             elif state is SchemaState.OUTDATED:
                 raise InvalidInput.because(
                     "the database's schema was made by an older version of failproof-es",

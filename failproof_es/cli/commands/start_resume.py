@@ -293,7 +293,9 @@ def resume(
                 with slow_step("counting what is recorded"):
                     catch_up_with(state, connection, run_id)
 
-        permissions, granted = permitted_again(recorded, settings, allow, allow_class)
+        permissions, granted = permitted_again(
+            recorded, settings, allow, allow_class, branching=branching
+        )
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if workers > 1:

@@ -138,9 +138,7 @@ def worker(
             working = _work(store, options, alive_file, quiet=quiet, attached=attached)
             done = event_loop.run(working)
         ended = [] if attached else _ended(store, done.joined if run_id is None else {run_id})
-    if keeper is not None and not keeper.has_key:
-        keeper.trouble = None  # that it signs nothing was said at the begin
-    elif keeper is not None:
+    if keeper is not None and keeper.has_key:  # else that was said at the begin
         report_signing_error(keeper)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")

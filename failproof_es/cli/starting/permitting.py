@@ -58,7 +58,12 @@ def permitted(
 
 
 def permitted_again(
-    run: Run, settings: Sequence[str], allow: Sequence[str], allow_class: Sequence[str]
+    run: Run,
+    settings: Sequence[str],
+    allow: Sequence[str],
+    allow_class: Sequence[str],
+    *,
+    branching: bool,
 ) -> tuple[Permissions, Permissions]:
     """The same for a recorded run, whose configuration anybody may have written who could write to
     the log; and what of it processes that drive it are granted.
@@ -74,7 +79,7 @@ def permitted_again(
     except InvalidInput:
         return Permissions(), Permissions()
     granted = granted_for(configuration)
-    if run.ended and not settings:
+    if run.ended and not branching:  # nothing more is asked
         return granted, granted
     also = with_own_servers(Permissions(), configuration, changed)
     permissions = permitted(demands_of(configuration), allow, allow_class, own=False, also=also)
