@@ -15,6 +15,8 @@ from failproof_es.support.regular_file import read_regular
 
 OF_PYTHON = "is of the standard library, which has no client of a model"
 _MOST_BYTES = 1 << 22
+_BINDING = frozenset({"eval", "exec", "globals", "locals", "setattr", "sys", "vars"})
+"""Whoever uses one of them can define a name that its source does not show."""
 _NAMING = "name it as `package.module:Name`, importable from the current folder"
 
 
@@ -41,7 +43,7 @@ def find_class(class_name: str, method: str) -> Path | None:
         raise unfit(class_name, f"cannot be read: {type(error).__name__}: {error}") from None
     bound = [node for node in _bindings(tree.body) if _binds(node, name)]
     if not bound:
-        if not any(_may_bind_anything(node) for node in _bindings(tree.body)):
+        if not _may_bind_anything(tree):
             raise unfit(class_name, f"is not in {path}", _NAMING)
     elif isinstance(bound[-1], ast.FunctionDef | ast.AsyncFunctionDef):
         raise unfit(class_name, "is a function, and not a class")
@@ -101,22 +103,20 @@ def _binds(statement: ast.stmt, name: str) -> bool:
         case ast.Import() | ast.ImportFrom():
             names = [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
             return name in names
-        case ast.Assign() | ast.AnnAssign():
-            return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(statement))
-    return False
+    return any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
+        for node in ast.walk(statement)
+    )
 
 
-def _may_bind_anything(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.ImportFrom():
-            return any(alias.name == "*" for alias in statement.names)
-        case ast.FunctionDef():
-            return statement.name == "__getattr__"
-        case ast.Expr() | ast.For() | ast.While():
-            return not isinstance(getattr(statement, "value", None), ast.Constant)
-        case ast.Assign():  # `globals()["Name"] = ...`
-            return any(isinstance(target, ast.Subscript) for target in statement.targets)
-    return False
+def _may_bind_anything(tree: ast.Module) -> bool:
+    """Whether the module may define names that its source does not show."""
+    return any(
+        (isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names))
+        or (isinstance(node, ast.FunctionDef) and node.name == "__getattr__")
+        or (isinstance(node, ast.Name) and node.id in _BINDING)
+        for node in ast.walk(tree)
+    )
 
 
 def _may_have(kind: ast.ClassDef, method: str) -> bool:

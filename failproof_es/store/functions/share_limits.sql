@@ -99,7 +99,7 @@ BEGIN
                 AND w.heartbeat BETWEEN moment - interval '60 seconds' AND moment
         ) THEN
             RAISE EXCEPTION 'a share for %: no such worker told of itself within a minute', own_holder
-                USING ERRCODE = '55000';
+                USING ERRCODE = '55000'; -- asked again, as when the server is away: it may be about to tell
         END IF;
         IF newest.claims > claim_number THEN
             RAISE EXCEPTION 'share %: claim % comes after claim %',

@@ -70,8 +70,8 @@ def done_here(folder: Path) -> list[str]:
 
 def said(store: Store, folder: Path, model: dict[str, Any], *command: str, **more: Any) -> Result:
     write_configuration(folder, "", models=[model], gates={"max_error_rate": 1.0})
-    command, *options = command or ("validate",)
-    return invoke(store.url, command, "run.yaml", *options, cwd=folder, **more)
+    first, *options = command or ("validate",)
+    return invoke(store.url, first, "run.yaml", *options, cwd=folder, **more)
 
 
 CHECKS = [("validate",), ("validate", "--offline"), ("start", "--dry-run")]

@@ -156,3 +156,6 @@ def test_a_run_that_somebody_else_planned_is_resumed_only_with_what_its_own_host
         assert branched.exit_code == 2 and f"--allow MY_KEY={host}" in branched.stderr
         own = invoke(store.url, "resume", "1", "--quiet", cwd=tmp_path, **planner)
         assert own.exit_code in (0, 3), own.output
+        again = ("resume", "1", "--again", "failed")
+        ended = invoke(store.url, *again, cwd=tmp_path, **other)
+        assert ended.exit_code == 2 and f"--allow MY_KEY={host}" in ended.stderr

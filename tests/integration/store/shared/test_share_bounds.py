@@ -13,6 +13,7 @@ import pytest
 from failproof_es.core.limits import Claim, Limits, ProviderKey
 from failproof_es.engine.workers.limit_waits import WAITS_S, LimitWaits
 from failproof_es.engine.workers.presence import Presence, list_shares
+from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
 from failproof_es.store.writing.shared_state import DatabaseBook, SharedState
 from failproof_es.support import clock
@@ -47,13 +48,13 @@ def test_a_share_is_given_to_a_live_worker_alone(
     store: Store, state: SharedState, administrator: psycopg.Connection[tuple[int]]
 ) -> None:
     own = uuid4()
-    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="no such worker"):
+    with pytest.raises(LogUnavailable, match="no such worker"):
         DatabaseBook(state, "nobody").exchange(KEY, LIMITS, own, WANTED, 15.0)
     a_worker(store, "me")
     administrator.execute(
         "UPDATE failproof_queue.failproof_workers SET heartbeat = heartbeat - interval '61 s'"
     )
-    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+    with pytest.raises(LogUnavailable):
         DatabaseBook(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0)
     a_worker(store, "me")
     assert DatabaseBook(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0).concurrency == 1
