@@ -269,6 +269,10 @@ class Execution(Section):
     with one, every model and judge needs a price."""
 
 
+FILE_SUFFIX = ".jsonl"
+"""The end of a results file's name. No other file is ever written: a shell would run it."""
+
+
 class FileOutput(Section):
     """A results file, written from the log when the run ends, and partial files before."""
 
@@ -277,8 +281,8 @@ class FileOutput(Section):
     format: Literal["jsonl"] = "jsonl"
     """One object a line."""
     path: str = "./outputs/{timestamp}_{test_name}.jsonl"
-    """The path; the file name must contain {timestamp}. A relative one starts from the
-    folder of the configuration, as every path in it, whichever process writes the file."""
+    """The path; the file name must contain {timestamp}, and end in .jsonl. A relative one starts
+    from the folder of the configuration, as every path in it, whichever process writes the file."""
     checkpoint_every: Annotated[int | None, Field(ge=1, le=_LARGEST)] = 100
     """The number of finished evaluations in each partial results file; null writes none."""
 

@@ -66,6 +66,8 @@ from failproof_es.events import (
     Selection,
 )
 from failproof_es.models.catalog.prices import PriceBook
+from failproof_es.models.trust.permissions import OWN, Permissions, granted_for
+from failproof_es.models.trust.remembered import remember_own, remembered_permissions
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, find
@@ -92,6 +94,7 @@ async def start(
     on_text: OnText | None = None,
     on_carried_over: OnCarriedOver | None = None,
     step: Step = nullcontext,
+    permissions: Permissions = OWN,
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
@@ -99,9 +102,10 @@ async def start(
     `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
     people; `on_text` gets the text of streamed answers as it comes; `on_carried_over` gets each
     evaluation that is reused; `step` tells of what is done before the first request.
+    `permissions` say where its secrets may go.
     """
     configuration = loaded.configuration
-    targets = Targets(configuration)
+    targets = _own_targets(loaded, permissions)
     try:
         run_id = _run_id(configuration)
         with Lease(store.url, run_id, process_label()) as lease:
@@ -125,13 +129,18 @@ async def start(
 
 
 async def create(
-    loaded: LoadedConfiguration, store: Store, *, say: Say, also: AlsoBegin | None = None
+    loaded: LoadedConfiguration,
+    store: Store,
+    *,
+    say: Say,
+    also: AlsoBegin | None = None,
+    permissions: Permissions = OWN,
 ) -> RunStarted:
     """Record a new run with its whole plan, for `resume` or for workers to drive. Nothing is sent.
 
     `also` does more in the transaction that records it. Raises `InvalidInput` like `start`.
     """
-    targets = Targets(loaded.configuration)
+    targets = _own_targets(loaded, permissions)
     try:
         run_id = _run_id(loaded.configuration)
         await asyncio.to_thread(_require_new, store, run_id)
@@ -154,13 +163,16 @@ async def resume(
     phases: Sequence[Phase] | None = None,
     leased: Callable[[HeldLease], None] = lambda lease: None,
     max_spend_usd: Decimal | None = None,
+    permissions: Permissions | None = None,
 ) -> Outcome:
     """Resume a run. A run that has ended is not changed.
 
     `phases` are by default those of its configuration. `leased` is called with the lease
     under which it is driven, `on_carried_over` with each evaluation that a branch carries
     over from now on, `on_begun` with each that was begun before and is continued.
-    `max_spend_usd` is its spend ceiling from now on.
+    `max_spend_usd` is its spend ceiling from now on. `permissions` say where its secrets may go
+    and which classes run: whoever could write to the log has planned it. By default that is what
+    this user has permitted.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached, or a spend ceiling cannot be kept.
@@ -180,7 +192,10 @@ async def resume(
         say(f"remark: {line}")
     if max_spend_usd is not None:
         require_priced(configuration, run.started, run.prices or {})
-    targets = Targets(configuration)
+    if permissions is None:
+        permissions = remembered_permissions()
+    # A run that has ended asks nothing more.
+    targets = Targets(configuration, granted_for(configuration) if run.ended else permissions)
     try:
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
@@ -198,6 +213,14 @@ async def resume(
             return await driver.drive(resumed=shared or _driven_before(run.started, lease))
     finally:
         await targets.close()
+
+
+def _own_targets(loaded: LoadedConfiguration, permissions: Permissions) -> Targets:
+    """The models of a configuration of the user's own."""
+    try:
+        return Targets(loaded.configuration, permissions)
+    except InvalidInput as error:
+        raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
 
 
 def _take_from_workers(store: Store, run_id: UUID) -> bool:
@@ -248,6 +271,8 @@ async def _plan(
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts, and record both. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
+    if (unwritten := remember_own(loaded.configuration)) is not None:
+        say(f"warning: {unwritten}")
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
     checked = partial(_checked, loaded, store, targets, step, say)
     dialect, plan = (await recorded_preflight(store, run_id, resolved, targets, checked, say)).found

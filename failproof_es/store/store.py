@@ -58,6 +58,8 @@ class Store:
         self._log: EventLog | None = None
         self._making_log = Lock()
         self._idle: list[psycopg.Connection[Any]] = []
+        self.is_new = False
+        """Whether `open` gave the database its schema."""
 
     @classmethod
     def reach(cls, database_url: str | None = None) -> Store:
@@ -85,7 +87,8 @@ class Store:
         with _told(store.url):
             state = store.state()
             if state is SchemaState.ABSENT or (state is SchemaState.OUTDATED and store.embedded):
-                store.install()
+                done = store.install()
+                store.is_new = any(migration.number == 1 for migration in done.migrations)
             elif state is SchemaState.OUTDATED:
                 raise InvalidInput.because(
                     "the database's schema was made by an older version of failproof-es",

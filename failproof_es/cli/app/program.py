@@ -35,9 +35,10 @@ class Session:
         """The store that the options, the environment or the default name."""
         # What the driver remarks, as of a cancellation that is cut off, is not for people.
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)
-        from failproof_es.store.store import Store
+        from failproof_es.assurance.signing.opened_store import open_store
+        from failproof_es.cli.rendering.output import say
 
-        return Store.open(self.database_url)
+        return open_store(self.database_url, say)
 
 
 def session() -> Session:

@@ -5,6 +5,7 @@ Its content depends on the log only: written again after a crash, it is the same
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from datetime import UTC
 from itertools import chain
@@ -16,7 +17,7 @@ import orjson
 from failproof_es.cli.rendering.result_rows import result_rows
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.configuration.schema import FileOutput
+from failproof_es.configuration.schema import FILE_SUFFIX, FileOutput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import WrittenFile, atomic_write
@@ -70,7 +71,10 @@ def partial_results_path(path: Path, number: int) -> Path:
 
 
 def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> WrittenFile:
-    """Write JSON lines, the header first, whole or not at all. Raises `OSError`."""
+    """Write JSON lines, the header first, whole or not at all. Raises `OSError`, also for a path
+    of another kind of file: whoever could write to the log may have recorded it."""
+    if path.suffix != FILE_SUFFIX:
+        raise OSError(errno.EINVAL, f"not a {FILE_SUFFIX} file", str(path))
     return atomic_write(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
 
 

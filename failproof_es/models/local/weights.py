@@ -23,6 +23,7 @@ import platformdirs
 
 from failproof_es.configuration.paths import WEIGHTS
 from failproof_es.problems import InvalidInput
+from failproof_es.support.machine.user_folder import HOME
 from failproof_es.support.paths import resolve
 
 
@@ -131,7 +132,7 @@ def _own_file(path: Path) -> Path:
 
 def _own_folder() -> Path:
     """Where uv puts weights."""
-    home = os.environ.get("FAILPROOF_ES_HOME")
+    home = os.environ.get(HOME)
     base = Path(home).expanduser() if home else platformdirs.user_data_path("failproof-es")
     return base / "models"
 

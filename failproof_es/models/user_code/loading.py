@@ -1,4 +1,4 @@
-"""Loads the class of a user's own that a configuration names."""
+"""Loads a user's own class, as the providers `python` and those of client libraries do."""
 
 from __future__ import annotations
 
@@ -10,46 +10,53 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.models.catalog.packages import describe_class
+from failproof_es.models.user_code.finding import (
+    FOLDERS_VARIABLE,
+    OF_PYTHON,
+    folder_of_class,
+    is_of_standard_library,
+    naming,
+    search_folder,
+    unfit,
+)
 from failproof_es.problems import InvalidInput
 
-FOLDERS_VARIABLE = "FAILPROOF_ES_CLASS_FOLDERS"
-"""Where a process that was given no configuration looks for modules: folders, separated as in PATH.
-The current folder unless it is set. A record decides no folder: whose it is may not be known."""
 _used: dict[Path, None] = {}
 
 
-def load_class(named: str, folder: Path | None = None) -> Any:
-    """`package.module:Name`, from a module in `folder` or an installed one. Raises `InvalidInput`.
+def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
+    """`package.module:Name`, from a module in `folder` or an installed one: it has that method.
 
-    `folder` is that of the configuration, where this process was given one.
+    `folder` is that of the configuration, where this process was given one. Raises `InvalidInput`.
+    Importing the class runs its module; nothing in it is called.
     """
-    module_name, _, name = named.partition(":")
+    module_name, _, name = class_name.partition(":")
+    if is_of_standard_library(module_name):
+        raise unfit(class_name, OF_PYTHON)
     top = module_name.partition(".")[0]
-    folder = folder or _own_folder(top)
+    folder = folder_of_class(top, folder)
     _used[folder] = None
-    if sys.path[:1] != [str(folder)]:
-        sys.path.insert(0, str(folder))
+    search_folder(folder)
     try:
         _require_the_one_in(folder, top)
-        return getattr(importlib.import_module(module_name), name)
+        kind = getattr(importlib.import_module(module_name), name)
     except Exception as error:
         raise InvalidInput.because(
-            f"class {describe_class(named)} cannot be loaded: {type(error).__name__}: {error}",
-            remedy=f"name it as `package.module:Name`, a module in {folder} or an installed one",
+            f"class {describe_class(class_name)} cannot be loaded: {type(error).__name__}: {error}",
+            remedy=naming(folder),
         ) from error
+    if not isinstance(kind, type):
+        raise unfit(class_name, f"is a {type(kind).__name__}, and not a class")
+    if is_of_standard_library(kind.__module__):
+        raise unfit(class_name, OF_PYTHON)
+    if not callable(getattr(kind, method, None)):
+        raise unfit(class_name, f"has no method `{method}`")
+    return kind
 
 
 def folders_for_workers() -> dict[str, str]:
     """The variable with which processes of this one look for modules where it did."""
     return {FOLDERS_VARIABLE: os.pathsep.join(map(str, _used))} if _used else {}
-
-
-def _own_folder(module: str) -> Path:
-    """The first folder with the module, of those in the variable; else the first of them."""
-    named = os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)
-    folders = [Path(folder).absolute() for folder in named if folder] or [Path.cwd()]
-    holding = (folder for folder in folders if PathFinder.find_spec(module, [str(folder)]))
-    return next(holding, folders[0])
 
 
 def _require_the_one_in(folder: Path, module: str) -> None:

@@ -31,8 +31,8 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.account import ROOT_HOME, Account, account_for, make_reachable
 from failproof_es.store.embedded.binaries import MAJOR_VERSION, binaries_for
+from failproof_es.support.machine.user_folder import HOME as HOME
 
-HOME = "FAILPROOF_ES_HOME"
 DATABASE = "failproof"
 _LONGEST_SOCKET = 100
 _START_TIMEOUT_S = 60

@@ -43,6 +43,7 @@ GRANT EXECUTE ON FUNCTION
         bigint, bigint, bigint, bigint, bigint, bigint, boolean, double precision, boolean, boolean,
         boolean
     ),
+    failproof.clear_limits(text),
     failproof.cost_usd(json, json, timestamptz),
     failproof.lock_ledger(),
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),

@@ -20,7 +20,7 @@ STARTERS = {
     "failproof_es/cli/watching/watch.py": "this program itself, to run a sample",
     "failproof_es/console/beside/process.py": "the console beside a run, this program itself",
     "failproof_es/exports/otel/beside.py": "what sends telemetry beside a run, this program itself",
-    "failproof_es/recorded_runs/inspect_process.py": "Python with Inspect, to read its logs",
+    "failproof_es/support/machine/json_lines_child.py": "Python, to read what a stranger wrote",
     "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/models/local/process.py": "the embedded model's server",
     "failproof_es/models/local/weights.py": "pip or uv, for the embedded model",

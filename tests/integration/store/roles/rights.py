@@ -64,6 +64,7 @@ MAY = {
         "EXECUTE failproof.count_spending",
         "EXECUTE failproof.reserve_spending",
         "EXECUTE failproof.share_limits",
+        "EXECUTE failproof.clear_limits",
         "INSERT failproof_queue.*",
         "UPDATE failproof_queue.*",
         "DELETE failproof_queue.*",
