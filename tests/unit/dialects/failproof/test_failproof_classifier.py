@@ -114,7 +114,6 @@ def test_accuracy_is_one_when_the_class_is_the_expected_one(
     ("primary", "rule", "kind"),
     [
         ("truncated", "finish_reason", "truncated"),
-        ("error", "pattern_timeout", "pattern_timeout"),
         ("error", "unusable_pattern", "unusable_pattern"),
     ],
 )
