@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import IO, Any
+from weakref import WeakSet
 
 import psutil
 
@@ -29,6 +30,8 @@ PROGRAM = "failproof_es.support.bounded_child"
 _MOST_AT_ONCE = 64
 """Calls that are sent to a child together: waiting for each answer costs more than a short call."""
 _CHUNK = 1 << 16
+_IDLE_S = 60.0
+"""A child that was not called for so long ends."""
 _LITTLE_CPU_S = 0.1
 """Processor time of a child that waits, between two looks at it."""
 
@@ -112,13 +115,17 @@ class BoundedPool:
         self._limits = limits
         self._in_threads = in_threads
         self._most = processes
+        self._closed = False
+        self._reset()
+        _POOLS.add(self)
+
+    def _reset(self) -> None:
+        """No call and no child. A forked process has none of the threads that have them."""
         self._changed = threading.Condition()
         self._waiting: deque[_Task] = deque()
         self._idle = 0
-        self._workers: list[threading.Thread] = []
+        self._workers = 0
         self._children: set[_Child] = set()
-        self._closed = False
-        _POOLS.append(self)
 
     def submit(self, argument: object) -> Future[Any]:
         """The future result of a call. It may raise `Stopped`, and what the function raised."""
@@ -129,9 +136,9 @@ class BoundedPool:
             self._waiting.append(task)
             if self._idle >= len(self._waiting):
                 self._changed.notify()
-            elif len(self._workers) < self._most:
-                self._workers.append(thread := threading.Thread(target=self._work, daemon=True))
-                thread.start()
+            elif self._workers < self._most:
+                self._workers += 1
+                threading.Thread(target=self._work, daemon=True).start()
         return task.future
 
     def call(self, argument: object) -> Any:
@@ -167,15 +174,15 @@ class BoundedPool:
             self._forget(child)
 
     def _take(self) -> list[_Task]:
-        """The calls to send next, once there are some; none once the pool is closed."""
+        """The calls to send next, once there are some; none where the child is to end."""
         tasks: list[_Task] = []
         while not tasks:
             with self._changed:
                 self._idle += 1
-                while not self._waiting and not self._closed:
-                    self._changed.wait()
+                self._changed.wait_for(lambda: self._waiting or self._closed, _IDLE_S)
                 self._idle -= 1
-                if self._closed:
+                if self._closed or not self._waiting:
+                    self._workers -= 1
                     return []
                 taken = min(len(self._waiting), _MOST_AT_ONCE)
                 tasks = [self._waiting.popleft() for _ in range(taken)]
@@ -350,11 +357,18 @@ class _Child:
             return False
 
 
-_POOLS: list[BoundedPool] = []
-"""All that were made: a pool lives as long as its process."""
+_POOLS: WeakSet[BoundedPool] = WeakSet()
 
 
 @atexit.register
 def _close_all() -> None:
-    for pool in _POOLS:
+    for pool in list(_POOLS):
         pool.close()
+
+
+def _reset_all() -> None:
+    for pool in list(_POOLS):
+        pool._reset()
+
+
+os.register_at_fork(after_in_child=_reset_all)

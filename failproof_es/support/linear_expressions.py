@@ -107,12 +107,13 @@ class _Writer:
                 _, added, removed, inside = argument
                 return f"(?:{self.sequence(inside, self.checked((flags | added) & ~removed))})"
             case "MAX_REPEAT":
-                return self.repeat(*argument, flags)
+                return self.repeat(argument, flags)
             case "MIN_REPEAT":
-                return f"{self.repeat(*argument, flags)}?"
+                return f"{self.repeat(argument, flags)}?"
         raise _NoTranslation
 
-    def repeat(self, least: Any, most: Any, inside: Any, flags: int) -> str:
+    def repeat(self, argument: Any, flags: int) -> str:
+        least, most, inside = argument
         shortest, _ = inside.getwidth()
         unbounded = most is _op.MAXREPEAT
         if not shortest or least > _MOST_REPEATS or (not unbounded and most > _MOST_REPEATS):
@@ -152,7 +153,7 @@ class _Writer:
                 case "LITERAL":
                     written.append(_range(argument, argument, ignores_case))
                 case "RANGE":
-                    written.append(_range(*argument, ignores_case))
+                    written.append(_range(argument[0], argument[1], ignores_case))
                 case "CATEGORY":
                     self.needs_ordinary_text = True
                     name = str(argument)

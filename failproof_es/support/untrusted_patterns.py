@@ -11,13 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any, Literal
 
-import re2
 import regex
 
 from failproof_es.support.bounded_process import BoundedPool, Limits, Stopped, in_bounded_process
 from failproof_es.support.linear_expressions import Translation, translate
+
+re2: Any
+try:
+    re2 = import_module("re2")
+except ImportError:  # no wheel for this platform
+    re2 = None
 
 MOST_CHARACTERS = 10_000
 """A longer text is no expression."""
@@ -123,7 +129,7 @@ class _Linear:
 @lru_cache(maxsize=512)
 def _linear(pattern: str, ignore_case: bool) -> _Linear | None:
     """The expression for RE2; `None` where it has none with the same meaning."""
-    translation = translate(pattern, ignore_case=ignore_case)
+    translation = None if re2 is None else translate(pattern, ignore_case=ignore_case)
     if translation is None:
         return None
     options = re2.Options()

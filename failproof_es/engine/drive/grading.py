@@ -12,6 +12,7 @@ its evaluation as `grading_stopped`: without a score, and counted as lost.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -103,7 +104,7 @@ class Grader:
         of_judge = () if state.judge_reply is None else (state.judge_reply,)
         if not state.version or self.is_bounded(case, state.replies, of_judge):
             return take_steps(self.dialect, self.scorers, task)
-        pool = _pool(self.dialect.name, written_grading(self.configuration))
+        pool = pool_for(_take_steps, LIMITS, self)
         try:
             steps: Steps = await asyncio.wrap_future(pool.submit(task))
         except Stopped as stopped:
@@ -119,11 +120,6 @@ class Grader:
         if _characters(case, (*replies, *of_judges)) > MOST_CHARACTERS:
             return False
         return self.dialect.grading_is_bounded(case, Transcript(tuple(replies)))
-
-
-def written_grading(configuration: Mapping[str, Any]) -> bytes:
-    """What a child needs to know of a run's configuration."""
-    return orjson.dumps(configuration.get("grading") or {})
 
 
 def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps:
@@ -184,16 +180,29 @@ def _take_steps(name: str, grading: bytes, task: Task) -> Steps:
     return take_steps(dialect, scorers, task)
 
 
-@lru_cache(maxsize=4)
-def _pool(name: str, grading: bytes) -> BoundedPool:
-    """The children that grade for a dialect and its scorers: they live as long as this process."""
-    return pool_for(_take_steps, LIMITS, name, grading)
-
-
 def pool_for(
-    function: Callable[[str, bytes, Any], Any], limits: Limits, name: str, grading: bytes
+    function: Callable[[str, bytes, Any], Any],
+    limits: Limits,
+    grader: Grader,
 ) -> BoundedPool:
-    """Children that call `function(name, grading, argument)`, as many as can work at once."""
+    """Children that call `function(name, grading, argument)`, as many as can work at once.
+
+    `name` is the dialect's, `grading` the section of the run's configuration as JSON: with them
+    `graders_of` finds the dialect and the scorers. Runs of this process that are graded alike
+    share the children.
+    """
+    grading = orjson.dumps(grader.configuration.get("grading") or {})
+    return _pool(function, limits, grader.dialect.name, grading, tuple(sys.path))
+
+
+@lru_cache(maxsize=8)
+def _pool(
+    function: Callable[[str, bytes, Any], Any],
+    limits: Limits,
+    name: str,
+    grading: bytes,
+    _path: tuple[str, ...],
+) -> BoundedPool:
     return BoundedPool(
         function,
         limits,

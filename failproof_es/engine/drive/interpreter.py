@@ -190,10 +190,10 @@ class Interpreter:
                 else:
                     await self._wait_for_room(request)
                 continue
+            trouble = self._halting_error(events[-1]) or self._broken_ceiling(events[0])
             # Durable before anything reads it: whatever happens then, it is not asked again.
             await self._record(events)
             state = fold(events, state)
-            trouble = self._halting_error(events[-1]) or self._broken_ceiling(events[0])
             if trouble is not None:
                 raise Halted(trouble)
         await self._record(decided)

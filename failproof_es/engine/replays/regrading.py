@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Judging, Reply, fold
@@ -13,11 +12,10 @@ from failproof_es.engine.drive.grading import (
     Grader,
     graders_of,
     pool_for,
-    written_grading,
 )
 from failproof_es.engine.replays.rederiving import Disagreement, rederive
 from failproof_es.events import AnswerImported, Event, ResponseReceived
-from failproof_es.support.bounded_process import BoundedPool, Limits, Stopped
+from failproof_es.support.bounded_process import Limits, Stopped
 
 REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
 """For all gradings of one evaluation: more than they had, so that a replay ends as they did."""
@@ -51,7 +49,7 @@ def rederive_within_limits(
             judging=grader.judging,
             scorers=grader.scorers,
         )
-    pool = _pool(grader.dialect.name, written_grading(grader.configuration))
+    pool = pool_for(_rederive, REPLAY_LIMITS, grader)
     recorded = _Recorded(case, tuple(history), retry_attempts, grader.judging)
     try:
         rederived: Rederived = pool.call(recorded)
@@ -93,8 +91,3 @@ def _rederive(name: str, grading: bytes, recorded: _Recorded) -> Rederived:
         judging=recorded.judging,
         scorers=scorers,
     )
-
-
-@lru_cache(maxsize=4)
-def _pool(name: str, grading: bytes) -> BoundedPool:
-    return pool_for(_rederive, REPLAY_LIMITS, name, grading)

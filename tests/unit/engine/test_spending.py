@@ -129,8 +129,10 @@ def test_a_reservation_is_given_back_once_the_answer_is_durable_and_not_before()
         assert (await drive.begin()).finished
         assert seen == [
             (["RequestSent"], 0, WORST),
-            (["ResponseReceived", "RequestSent"], 0, 2 * WORST),
-            (["ResponseReceived", "Classified", "Scored"], 1, WORST),
+            (["ResponseReceived"], 0, WORST),
+            (["RequestSent"], 1, WORST),
+            (["ResponseReceived"], 1, WORST),
+            (["Classified", "Scored"], 2, 0),
         ]
         assert drive.budget.spending == Spending(known=Decimal(2))
 
