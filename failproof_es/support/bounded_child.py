@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import IO, Any
 
-from failproof_es.support.bounded_process import Answer, Call, Stopped, declare_bounded, send
+from failproof_es.support.bounded_messages import Answer, Call, Stopped, declare_bounded, send
 
 _THREADS = 16
 """More than there are cores: they wait for other programs."""
@@ -31,16 +31,36 @@ def main() -> None:
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     _close_standard_streams()
-    start = pickle.loads(_frame(source) or os._exit(0))  # noqa: S301 - of our own parent
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # meant for the program, which ends this one
+    first = _frame(source)
+    if first is None:
+        return
     threading.Thread(target=_read_calls, args=(source, calls), daemon=True).start()
-    sys.path[:], name, context, nice, memory_bytes = start
-    os.nice(nice)
+    sys.path[:], start = pickle.loads(first)  # noqa: S301 - of our own parent
+    os.nice(start.nice)
     with contextlib.suppress(ValueError, OSError):  # a host may have a lower limit already
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+        resource.setrlimit(resource.RLIMIT_AS, (start.memory_bytes, start.memory_bytes))
     declare_bounded()
-    function = _function(name)
+    function = _prepared(start.function, start.prepare, start.context)
     while True:
-        _answer(function, context, pickle.loads(calls.get()), sink)  # noqa: S301
+        _answer(function, start.context, pickle.loads(calls.get()), sink)  # noqa: S301
+
+
+def _prepared(name: str, prepare: str | None, context: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function, with all that it needs imported; one that raises what that raised."""
+    try:
+        function = _function(name)
+        if prepare is not None:
+            _function(prepare)(*context)
+    except Exception as raised:
+        error = raised
+
+        def failing(*_: Any) -> Any:
+            raise error
+
+        return failing
+    return function
 
 
 def _answer(

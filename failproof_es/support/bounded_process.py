@@ -18,13 +18,13 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 from weakref import WeakSet
 
-import psutil
+from failproof_es.support.bounded_messages import Answer, Call, Start, Stopped, send
 
 PROGRAM = "failproof_es.support.bounded_child"
 _MOST_AT_ONCE = 64
@@ -32,25 +32,14 @@ _MOST_AT_ONCE = 64
 _CHUNK = 1 << 16
 _IDLE_S = 60.0
 """A child that was not called for so long ends."""
+_END_S = 10.0
+"""What a child may take to end that answers no more."""
 _LITTLE_CPU_S = 0.1
 """Processor time of a child that waits, between two looks at it."""
 
 
-_IS_BOUNDED = threading.Event()
-
-
-def in_bounded_process() -> bool:
-    """Whether this process is such a child: whatever it calls is bounded already."""
-    return _IS_BOUNDED.is_set()
-
-
-def declare_bounded() -> None:
-    """Have `in_bounded_process` say so, once the limits of this process are set."""
-    _IS_BOUNDED.set()
-
-
-class Stopped(Exception):
-    """A call needed more than its limits allow; the text says which limit, as a sentence."""
+class ChildEnded(Exception):
+    """A child ended by itself, which says nothing about the call that it was at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,40 +54,13 @@ class Limits:
     """Address space of the child."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """What is sent to a child: arguments for its function, and how to call it."""
-
-    arguments: Sequence[bytes]
-    """Each a pickle of its own: one that cannot be read fails alone."""
-    cpu_s: float
-    in_threads: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a child sends back for one argument."""
-
-    place: int
-    is_error: bool
-    value: bytes
-    """A pickle: the function's result, or the exception that it raised."""
-
-
-def send(pipe: IO[bytes], message: object) -> None:
-    """Write a message behind its length. Raises `OSError` where nobody reads."""
-    body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    pipe.write(len(body).to_bytes(8, "big"))
-    pipe.write(body)
-    pipe.flush()
-
-
 class BoundedPool:
     """Calls `function(*context, argument)` in a few children.
 
-    `function` and the classes of its arguments are importable by name. `in_threads` is for a
-    function that waits for other programs: a child then calls it for several arguments at once.
-    `nice` is by how much the children stand back for others. May be used by any thread.
+    The functions and the classes of arguments are importable by name. `prepare(*context)` is
+    called once in each child, without limits: it imports what `function` needs. `in_threads` is
+    for a function that waits for other programs: a child then calls it for several arguments at
+    once. `nice` is by how much the children stand back for others. May be used by any thread.
     """
 
     def __init__(
@@ -107,11 +69,13 @@ class BoundedPool:
         limits: Limits,
         *,
         context: tuple[Any, ...] = (),
+        prepare: Callable[..., Any] | None = None,
         processes: int = 1,
         in_threads: bool = False,
         nice: int = 0,
     ) -> None:
-        self._start = (f"{function.__module__}:{function.__qualname__}", context, nice)
+        prepares = None if prepare is None else _name(prepare)
+        self._start = Start(_name(function), prepares, context, nice, limits.memory_bytes)
         self._limits = limits
         self._in_threads = in_threads
         self._most = processes
@@ -128,7 +92,10 @@ class BoundedPool:
         self._children: set[_Child] = set()
 
     def submit(self, argument: object) -> Future[Any]:
-        """The future result of a call. It may raise `Stopped`, and what the function raised."""
+        """The future result of a call.
+
+        It may raise `Stopped`, `ChildEnded`, and what the function raised.
+        """
         task = _Task(pickle.dumps(argument, pickle.HIGHEST_PROTOCOL), Future())
         with self._changed:
             if self._closed:
@@ -138,7 +105,8 @@ class BoundedPool:
                 self._changed.notify()
             elif self._workers < self._most:
                 self._workers += 1
-                threading.Thread(target=self._work, daemon=True).start()
+                worker = _Worker(self, in_threads=self._in_threads)
+                threading.Thread(target=worker.work, daemon=True).start()
         return task.future
 
     def call(self, argument: object) -> Any:
@@ -157,24 +125,10 @@ class BoundedPool:
         for child in children:
             child.kill()
 
-    # -- a thread for each child ---------------------------------------------------------------
+    # -- for its workers -----------------------------------------------------------------------
 
-    def _work(self) -> None:
-        child: _Child | None = None
-        while tasks := self._take():
-            try:
-                while tasks:
-                    child = self._living(child)
-                    left = child.answer(tasks, self._limits, self._in_threads)
-                    tasks = self._after_end(child, left) if left else []
-            except Exception as error:  # of a child that cannot be started, for example
-                for task in tasks:
-                    task.fail(error)
-        if child is not None:
-            self._forget(child)
-
-    def _take(self) -> list[_Task]:
-        """The calls to send next, once there are some; none where the child is to end."""
+    def take(self) -> list[_Task]:
+        """The calls to send next, once there are some; none where the worker is to end."""
         tasks: list[_Task] = []
         while not tasks:
             with self._changed:
@@ -189,41 +143,85 @@ class BoundedPool:
             tasks = [task for task in tasks if task.future.set_running_or_notify_cancel()]
         return tasks
 
-    def _after_end(self, child: _Child, left: list[_Task]) -> list[_Task]:
-        """Fail the call that ended its child; return those that are to be called again.
-
-        The child called them in order, so it was the first. Where it called several at once,
-        each is called alone.
-        """
-        if not self._in_threads or len(left) == 1:
-            left[0].fail(Stopped(child.end_reason(self._limits)))
-            return left[1:]
-        for task in left:
-            child = self._living(child)
-            if child.answer([task], self._limits, in_threads=False):
-                task.fail(Stopped(child.end_reason(self._limits)))
-        return []
-
-    def _living(self, child: _Child | None) -> _Child:
-        """The child, or its successor."""
-        if child is not None:
-            if child.is_alive():
-                return child
-            self._forget(child)
+    def begin_child(self) -> _Child:
+        """A new child, unless the pool is closed."""
         child = _Child(self._start, self._limits)
         with self._changed:
             self._children.add(child)
             closed = self._closed
         if closed:
-            self._forget(child)
+            self.end_child(child)
             raise RuntimeError("the pool is closed")
         return child
 
-    def _forget(self, child: _Child) -> None:
+    def end_child(self, child: _Child) -> None:
+        """Kill a child, if it lives, and what it started."""
         with self._changed:
             self._children.discard(child)
         child.kill()
         child.close()
+
+
+class _Worker:
+    """A thread that has one child at a time."""
+
+    def __init__(self, pool: BoundedPool, *, in_threads: bool) -> None:
+        self._pool = pool
+        self._in_threads = in_threads
+        self._child: _Child | None = None
+
+    def work(self) -> None:
+        """Send calls to the child until the pool has no more."""
+        while tasks := self._pool.take():
+            try:
+                while tasks:
+                    left = self._living().answer(tasks, in_threads=self._in_threads)
+                    tasks = self._after_end(left) if left else []
+            except Exception as error:  # of a child that cannot be started, for example
+                for task in tasks:
+                    task.fail(error)
+        if self._child is not None:
+            self._pool.end_child(self._child)
+
+    def _after_end(self, left: list[_Task]) -> list[_Task]:
+        """Fail the call that ended the child; return those that are to be called again.
+
+        The child called them in order, so it was the first. Where it called several at once, or
+        a signal of somebody else ended it, each is called alone.
+        """
+        assert self._child is not None
+        end = self._child.end
+        suspects = left if self._in_threads and len(left) > 1 else left[:1]
+        if len(suspects) == 1 and end.is_certain:
+            suspects[0].fail(end.error)
+            return left[1:]
+        for task in suspects:
+            child = self._living()
+            if child.answer([task], in_threads=False):
+                task.fail(child.end.error)
+        return left[len(suspects) :]
+
+    def _living(self) -> _Child:
+        """The child, or its successor."""
+        if self._child is not None and not self._child.is_alive():
+            self._pool.end_child(self._child)
+            self._child = None
+        if self._child is None:
+            self._child = self._pool.begin_child()
+        return self._child
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Why a child ended."""
+
+    error: Exception
+    is_certain: bool
+    """Whether the call that it was at ended it."""
 
 
 class _Task:
@@ -254,7 +252,8 @@ class _Task:
 class _Child:
     """One child process."""
 
-    def __init__(self, start: tuple[str, tuple[Any, ...], int], limits: Limits) -> None:
+    def __init__(self, start: Start, limits: Limits) -> None:
+        self._limits = limits
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", PROGRAM],
             stdin=subprocess.PIPE,
@@ -265,7 +264,7 @@ class _Child:
         self._used_s = 0.0
         self._buffer = b""
         with contextlib.suppress(OSError):  # it ended at once: the first answer is missing
-            self._send((sys.path, *start, limits.memory_bytes))
+            self._send((sys.path, start))
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
@@ -282,33 +281,44 @@ class _Child:
                 with contextlib.suppress(OSError):
                     pipe.close()
 
-    def answer(self, tasks: list[_Task], limits: Limits, in_threads: bool) -> list[_Task]:
+    def answer(self, tasks: list[_Task], *, in_threads: bool) -> list[_Task]:
         """Call for each task; return those that have no answer because the child ended."""
         unanswered = dict(enumerate(tasks))
         arguments = [task.argument for task in tasks]
         try:
-            self._send(Call(arguments, limits.cpu_s, in_threads))
+            self._send(Call(arguments, self._limits.cpu_s, in_threads))
             while unanswered:
-                answer = self._receive(limits.wait_s)
+                answer = self._receive(self._limits.wait_s)
                 if answer is None:
                     break
                 unanswered.pop(answer.place).settle(answer)
         except OSError:
             pass
         if unanswered:
-            self.kill()
-            self._process.wait()
+            self._await_end()
+            self.kill()  # what it started
         return list(unanswered.values())
 
-    def end_reason(self, limits: Limits) -> str:
+    def _await_end(self) -> None:
+        try:
+            self._process.wait(0 if self._overdue else _END_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+
+    @property
+    def end(self) -> _End:
         """Why it ended, after it ended."""
         code = self._process.wait()
         if self._overdue:
-            return f"it waited for {limits.wait_s:g} s and had no result"
+            waited = f"it waited for {self._limits.wait_s:g} s and had no result"
+            return _End(Stopped(waited), True)
         if code == -signal.SIGPROF:
-            return f"it needed more than {limits.cpu_s:g} s of processor time"
-        ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return f"its process ended with {ended}"
+            used = f"it needed more than {self._limits.cpu_s:g} s of processor time"
+            return _End(Stopped(used), True)
+        if code < 0:  # a fault of its own, or the system's: out of memory, for example
+            return _End(Stopped(f"its process was ended by signal {-code}, twice"), False)
+        return _End(ChildEnded(f"a child process ended with exit code {code}"), True)
 
     def _send(self, message: object) -> None:
         assert self._process.stdin is not None
@@ -348,6 +358,8 @@ class _Child:
 
     def _wants_the_processor(self) -> bool:
         """Whether it is at work, or ready to be: then its processor time bounds it."""
+        import psutil  # hardly ever needed
+
         try:
             process = psutil.Process(self._process.pid)
             used_s, self._used_s = self._used_s, sum(process.cpu_times()[:2])

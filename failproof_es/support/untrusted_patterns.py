@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 import regex
 
-from failproof_es.support.bounded_process import BoundedPool, Limits, Stopped, in_bounded_process
+from failproof_es.support.bounded_messages import Stopped, in_bounded_process
+from failproof_es.support.bounded_process import BoundedPool, Limits
 from failproof_es.support.linear_expressions import Translation, translate
 
 re2: Any

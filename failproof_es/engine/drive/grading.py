@@ -24,6 +24,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
     GRADING_STOPPED,
     Classification,
+    DeclareLost,
     Defer,
     Done,
     Evaluation,
@@ -43,7 +44,8 @@ from failproof_es.dialects.scorers import Scorer, scorers_of
 from failproof_es.engine.drive.local_actions import LocalAction, classified, derive_event, ended
 from failproof_es.events import EvaluationEvent
 from failproof_es.store.writing.event_header import EventHeader
-from failproof_es.support.bounded_process import BoundedPool, Limits, Stopped
+from failproof_es.support.bounded_messages import Stopped
+from failproof_es.support.bounded_process import BoundedPool, Limits
 from failproof_es.support.cores import usable_cores
 
 MOST_CHARACTERS = 8_000
@@ -100,16 +102,21 @@ class Grader:
         first: LocalAction | None = None,
     ) -> Steps:
         """Take all steps that follow from the record without asking a model."""
+        if state.in_flight is not None and first is None:
+            header = EventHeader.of_evaluation(key)
+            lost = derive_event(self.dialect, header, state, case, DeclareLost(state.in_flight))
+            steps = await self.advance(key, case, evolve(state, lost), wait_budget=wait_budget)
+            return Steps([lost, *steps.events], steps.action)
         task = Task(key, case, state, self.retry_attempts, self.judging, wait_budget, first)
         of_judge = () if state.judge_reply is None else (state.judge_reply,)
         if not state.version or self.is_bounded(case, state.replies, of_judge):
             return take_steps(self.dialect, self.scorers, task)
         pool = pool_for(_take_steps, LIMITS, self)
         try:
-            steps: Steps = await asyncio.wrap_future(pool.submit(task))
+            taken: Steps = await asyncio.wrap_future(pool.submit(task))
         except Stopped as stopped:
             return _stopped(task, f"the grading was stopped: {stopped}")
-        return steps
+        return taken
 
     def is_bounded(
         self, case: Case, replies: Sequence[Reply], of_judges: Sequence[Reply] = ()
@@ -158,7 +165,7 @@ def _stopped(task: Task, reason: str) -> Steps:
 
 
 def _characters(case: Case, replies: Sequence[Reply]) -> int:
-    count = len(orjson.dumps(case.expectation)) + sum(len(turn.content) for turn in case.turns)
+    count = len(repr(case.expectation)) + sum(len(turn.content) for turn in case.turns)
     for reply in replies:
         count += len(reply.text) + len(reply.refusal or "")
         count += sum(len(call.name) + len(call.arguments) for call in reply.tool_calls)
@@ -207,6 +214,7 @@ def _pool(
         function,
         limits,
         context=(name, grading),
+        prepare=graders_of,
         processes=min(usable_cores(), _MOST_PROCESSES),
         in_threads=waits_for_programs(dialect_named(name)),
         nice=_NICE,

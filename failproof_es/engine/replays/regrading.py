@@ -15,7 +15,8 @@ from failproof_es.engine.drive.grading import (
 )
 from failproof_es.engine.replays.rederiving import Disagreement, rederive
 from failproof_es.events import AnswerImported, Event, ResponseReceived
-from failproof_es.support.bounded_process import Limits, Stopped
+from failproof_es.support.bounded_messages import Stopped
+from failproof_es.support.bounded_process import Limits
 
 REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
 """For all gradings of one evaluation: more than they had, so that a replay ends as they did."""

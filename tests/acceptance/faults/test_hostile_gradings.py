@@ -23,13 +23,12 @@ EXECUTION = {"parallel_workers": 24, "retry_attempts": 0, "timeout_per_request_m
 
 def write_run(folder: Path, url: str, prompt: str, pattern: str, hostile: int, others: int) -> None:
     """A run whose model repeats each prompt."""
+    written = [(f"{prompt} {n}", pattern) for n in range(hostile)]
+    written += [(f"ok {n}", r"ok \d") for n in range(others)]
     cases = [
-        {"case_id": f"h{n}", "suite_id": "s", "prompt": prompt + f" {n}", "expected_response": pattern}
-        for n in range(hostile)
-    ] + [
-        {"case_id": f"o{n}", "suite_id": "s", "prompt": f"ok {n}", "expected_response": r"ok \d"}
-        for n in range(others)
-    ]  # fmt: skip
+        {"case_id": str(n), "suite_id": "s", "prompt": text, "expected_response": expected}
+        for n, (text, expected) in enumerate(written)
+    ]
     (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
     write_configuration(folder, url, execution=EXECUTION)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,7 +12,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from failproof_es.support.bounded_process import BoundedPool, Limits, Stopped, in_bounded_process
+from failproof_es.support.bounded_messages import Stopped, in_bounded_process
+from failproof_es.support.bounded_process import BoundedPool, ChildEnded, Limits
 
 LIMITS = Limits(cpu_s=0.5, wait_s=10.0, memory_bytes=2**30)
 
@@ -22,12 +24,16 @@ def behave(argument: str) -> str:
         case "compute":
             while True:
                 pass
+        case "doze":
+            time.sleep(1)
         case "wait":
             time.sleep(600)
         case "fill":
             return str(len(bytearray(2**32)))
         case "exit":
             os._exit(3)
+        case "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
         case "print":
             print("no answer")
         case "raise":
@@ -35,6 +41,10 @@ def behave(argument: str) -> str:
         case "where":
             return f"{os.getpid()} {in_bounded_process()}"
     return f"did {argument}"
+
+
+def refuse(context: str) -> None:
+    raise ValueError(f"{context} is not installed")
 
 
 @pytest.fixture
@@ -49,7 +59,7 @@ def pool() -> Iterator[BoundedPool]:
     [
         ("compute", "it needed more than 0.5 s of processor time"),
         ("fill", "it needed more memory than it may use"),
-        ("exit", "its process ended with exit code 3"),
+        ("crash", "its process was ended by signal 11, twice"),
     ],
 )
 @pytest.mark.parametrize("in_threads", [False, True])
@@ -64,6 +74,32 @@ def test_a_call_that_exceeds_a_limit_is_stopped_alone(
         stopped.result(60)
     assert [future.result(60) for future in before] == [f"did before {n}" for n in range(3)]
     assert [future.result(60) for future in after] == [f"did after {n}" for n in range(3)]
+    pool.close()
+
+
+def test_a_child_that_ends_by_itself_says_nothing_about_its_call(pool: BoundedPool) -> None:
+    with pytest.raises(ChildEnded, match="exit code 3"):
+        pool.call("exit")
+    assert pool.call("on") == "did on"
+
+
+def test_a_child_that_somebody_kills_is_replaced_and_its_call_made_again(
+    pool: BoundedPool,
+) -> None:
+    child = psutil.Process(int(pool.call("where").split()[0]))
+    child.terminate()
+    assert int(pool.call("where").split()[0]) == child.pid, "it ends with its program"
+    waiting = pool.submit("doze")
+    while child.status() == psutil.STATUS_RUNNING:
+        time.sleep(0.01)
+    child.kill()
+    assert waiting.result(60) == "did doze"
+
+
+def test_a_child_that_cannot_be_prepared_says_why() -> None:
+    pool = BoundedPool(behave, LIMITS, context=("x",), prepare=refuse)
+    with pytest.raises(ValueError, match="x is not installed"):
+        pool.call("on")
     pool.close()
 
 
