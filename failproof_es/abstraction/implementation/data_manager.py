@@ -26,7 +26,6 @@ from failproof_es.abstraction.implementation.recorded_benchmark import (
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine import create
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.reviews.program_verdict import record_external_verdict
@@ -150,7 +149,7 @@ class DataManager:
                 record_external_verdict(
                     self._store, key, DIALECT, rule=judging.rule, judge=OUTSIDE,
                     verdict=verdict, problem=problem, lease=lease,
-                    scorers=scorers_of(started.configuration),
+                    configuration=started.configuration,
                 )
             )  # fmt: skip
 

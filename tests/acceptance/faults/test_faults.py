@@ -289,7 +289,7 @@ def test_a_gate_that_is_not_met_is_told_by_the_exit_code(
     assert "gate min_accuracy 0.5: measured 0 over 1, NOT MET" in done.stdout
 
 
-def test_an_expression_that_never_ends_is_an_error_of_its_case(
+def test_an_expression_that_backtracking_never_ends_is_matched_in_linear_time(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
     cases = [
@@ -309,10 +309,8 @@ def test_an_expression_that_never_ends_is_an_error_of_its_case(
     assert done.exit_code == 0, done.stderr
     recorded = by_prompt(store)
     (bomb,) = payloads(recorded["x" * 60], "Classified")
-    assert (bomb["primary"], bomb["details"]["rule"]) == ("error", "pattern_timeout")
-    assert "did not finish within 1 s" in bomb["details"]["message"]
+    assert bomb["primary"] == "fail", "RE2 tries it in linear time"
     ended = recorded["x" * 60][-1]
-    assert ended.topic == "EvaluationAbandoned", "a pattern of the case is no fault of the model"
-    assert ended.payload()["kind"] == "pattern_timeout"
+    assert ended.topic == "Scored"
     (fine,) = payloads(recorded["fine"], "Classified")
     assert fine["primary"] == "pass"

@@ -22,7 +22,7 @@ from failproof_es.dialects import (
     registry,
 )
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.protocol import BlockingClassifier, classify_waits, people_can_judge
+from failproof_es.dialects.protocol import WaitsForPrograms, people_can_judge, waits_for_programs
 from failproof_es.engine.identity import package_versions
 from failproof_es.problems import InvalidInput, Problems
 from tests.plugin_packages import install, look_again
@@ -193,15 +193,15 @@ def test_a_dialect_that_cannot_look_at_a_file_is_named(installed: Installed, fol
 
 def test_a_dialect_waits_for_others_only_where_it_says_so() -> None:
     class Hasty(FailProof):
-        classify_waits = False
+        waits_for_programs = False
         judged_by_people = False
 
-    assert not classify_waits(Hasty()) and not people_can_judge(Hasty())
-    assert not classify_waits(FailProof()) and not people_can_judge(FailProof())
-    assert classify_waits(dialect_named("command"))
+    assert not waits_for_programs(Hasty()) and not people_can_judge(Hasty())
+    assert not waits_for_programs(FailProof()) and not people_can_judge(FailProof())
+    assert waits_for_programs(dialect_named("command"))
     assert people_can_judge(dialect_named("redteam"))
     with pytest.raises(TypeError):  # it would see the name and not the value
-        isinstance(Hasty(), BlockingClassifier)  # type: ignore[misc]
+        isinstance(Hasty(), WaitsForPrograms)  # type: ignore[misc]
 
 
 def test_a_damaged_file_goes_to_the_first_dialect_of_its_suffix(tmp_path: Path) -> None:
