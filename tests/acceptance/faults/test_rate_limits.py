@@ -266,9 +266,7 @@ def test_a_pause_for_a_rate_limit_exits_with_1_and_says_how_to_go_on(
     assert "run 1 paused: mock: http://" in paused.stderr
     assert "turned every request away for" in paused.stderr
     assert "resume it with `failproof-es resume 1`" in paused.stderr
-    for _ in range(
-        2 * 6
-    ):  # a resume asks at least once, and after so many refusals all is answered
+    for _ in range(2 * 6):  # each resume asks at least once more
         resumed = invoke(store.url, "resume", 1, "--quiet", cwd=tmp_path)
         if resumed.exit_code == 0:
             break
