@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from failproof_es.support.bounded_messages import Answer, Call, Stopped, declare_bounded, send
 
-_THREADS = 16
+THREADS = 16
 """More than there are cores: they wait for other programs."""
 
 
@@ -78,7 +78,7 @@ def _answer(
     places = range(len(call.arguments))
     if call.in_threads and len(places) > 1:
         signal.setitimer(signal.ITIMER_PROF, call.cpu_s)
-        with ThreadPoolExecutor(_THREADS) as threads:
+        with ThreadPoolExecutor(THREADS) as threads:
             for result in threads.map(answer, places):
                 send(sink, result)
     else:

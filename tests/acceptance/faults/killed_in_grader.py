@@ -62,7 +62,7 @@ def main() -> None:
 
     name, method, *arguments = sys.argv[1:]
     os.environ[_SEAM] = f"{name} {method} {os.getpid()}"
-    grading._take_steps = killed_in_grader.grade_in_child
+    vars(grading)["_take_steps"] = killed_in_grader.grade_in_child
     killed_in_grader.lay_seam()
     program(arguments)
 

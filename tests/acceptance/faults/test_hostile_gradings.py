@@ -84,5 +84,5 @@ def test_an_expression_that_cannot_be_compiled_soon_is_an_error_before_anything_
     assert "suite.jsonl:1" in done.stderr and "expected_response" in done.stderr
     assert "costs too much: compiling the expression was stopped" in done.stderr
     write_run(tmp_path, "http://127.0.0.1:9/v1", "x", nested, hostile=1, others=0)
-    done = invoke(store.url, "validate", "--offline", "run.yaml", cwd=tmp_path)
-    assert done.exit_code == 0, "RE2 compiles it at once"
+    compiled = invoke(store.url, "validate", "--offline", "run.yaml", cwd=tmp_path)
+    assert compiled.exit_code == 0, "RE2 compiles it at once"

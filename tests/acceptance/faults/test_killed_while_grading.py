@@ -36,15 +36,16 @@ def write_run(folder: Path, name: str, url: str) -> None:
         file for file in sorted(examples.glob("new_suite.*"), reverse=True) if file.suffix != ".txt"
     )
     (folder / suite.name).write_bytes(suite.read_bytes())
-    model = {"provider": "openai", "base_url": url}
+    model: dict[str, object] = {"provider": "openai", "base_url": url}
     configuration = {
         "test_run": {"name": "killed"},
         "models": [{**model, "model": "talker"}],
         "prompts": {"path": suite.name, "dialect": name},
         "execution": {"parallel_workers": 1},
         "selection": {"limit": 1},
-        **({"judge": {**model, "model": "judge"}} if name in ("redteam", "benchmark") else {}),
     }
+    if name in ("redteam", "benchmark"):
+        configuration["judge"] = {**model, "model": "judge"}
     (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
 
 

@@ -159,7 +159,7 @@ def test_a_grading_that_does_not_end_is_stopped_and_lost_and_holds_up_nothing(
             turns += 1
             await asyncio.sleep(0)
 
-    async def grade() -> tuple[grading.Steps, ...]:
+    async def grade() -> list[grading.Steps]:
         ticking = asyncio.create_task(tick())
         graded = await asyncio.gather(
             *(grader.advance(KEY, ordinary, fold(its_history)) for _ in range(3)),
