@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -36,8 +37,8 @@ def write_run(folder: Path, name: str, url: str) -> None:
         file for file in sorted(examples.glob("new_suite.*"), reverse=True) if file.suffix != ".txt"
     )
     (folder / suite.name).write_bytes(suite.read_bytes())
-    model: dict[str, object] = {"provider": "openai", "base_url": url}
-    configuration = {
+    model = {"provider": "openai", "base_url": url}
+    configuration: dict[str, Any] = {
         "test_run": {"name": "killed"},
         "models": [{**model, "model": "talker"}],
         "prompts": {"path": suite.name, "dialect": name},
