@@ -46,6 +46,10 @@ COMMANDS = {
         "failproof_es.cli.commands.start_resume:resume",
         "Resume RUN.",
     ),
+    "give-up": CommandEntry(
+        "failproof_es.cli.commands.give_up:give_up",
+        "Give a paused RUN up for good.",
+    ),
     "watch": CommandEntry(
         "failproof_es.cli.watching.watch:watch",
         "Run a small sample of CONFIG now, and at every change of it or its suites.",
@@ -161,7 +165,7 @@ COMMANDS = {
 }
 
 GROUPS = {
-    "Run": ("start", "resume", "watch", "worker"),
+    "Run": ("start", "resume", "give-up", "watch", "worker"),
     "Look": ("runs", "workers", "show", "results", "report", "console", "diff", "log"),
     "Check": ("validate", "replay"),
     "Judge": ("review",),

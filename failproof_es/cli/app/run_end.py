@@ -117,7 +117,8 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
         if total.finished == 0 and (absent := _absent_models(counted_up)):
             say(
                 f"no answer came from {', '.join(absent)}, and a run keeps its configuration: "
-                "correct the file and start a new run"
+                "correct the file and start a new run. "
+                f"`failproof-es give-up {number}` ends this one"
             )
             return
         say(f"resume it with `failproof-es resume {number}`")
