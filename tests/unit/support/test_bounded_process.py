@@ -111,6 +111,18 @@ def test_a_call_that_waits_without_end_is_stopped() -> None:
     pool.close()
 
 
+def test_a_child_that_somebody_pauses_is_not_taken_for_one_that_waits() -> None:
+    pool = BoundedPool(behave, Limits(cpu_s=0.5, wait_s=0.3, memory_bytes=2**30))
+    child = psutil.Process(int(pool.call("where").split()[0]))
+    child.suspend()
+    paused = pool.submit("on")
+    time.sleep(1)
+    assert not paused.done()
+    child.resume()
+    assert paused.result(60) == "did on"
+    pool.close()
+
+
 def test_what_the_function_raises_is_raised_and_what_it_prints_is_no_answer(
     pool: BoundedPool,
 ) -> None:
