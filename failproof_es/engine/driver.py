@@ -14,6 +14,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.run import Run
 from failproof_es.core.spend import RunBudget, ceiling_of
 from failproof_es.core.tally import Tally
+from failproof_es.engine.drive.answering_models import restore_answering
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.interpreter import OnText
 from failproof_es.engine.drive.passes import Phase, phases_of
@@ -151,6 +152,8 @@ class Driver:
         )
         changes: asyncio.Queue[LimitUpdate | None] = asyncio.Queue()
         self._targets.restore_limits(stream.run.limits, changes.put_nowait)
+        if resumed:
+            await self._reader.read(restore_answering, stream.run, self._targets)
         give_up = evaluations.give_up
         recording = asyncio.create_task(stream.record_limits(changes, give_up), name="limits")
         tally = Tally(stream.run.started.planned_evaluations)

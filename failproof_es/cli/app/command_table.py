@@ -46,6 +46,10 @@ COMMANDS = {
         "failproof_es.cli.commands.start_resume:resume",
         "Resume RUN.",
     ),
+    "wait": CommandEntry(
+        "failproof_es.cli.watching.wait:wait",
+        "Wait until RUN is over or paused, wherever it is driven.",
+    ),
     "watch": CommandEntry(
         "failproof_es.cli.watching.watch:watch",
         "Run a small sample of CONFIG now, and at every change of it or its suites.",
@@ -161,7 +165,7 @@ COMMANDS = {
 }
 
 GROUPS = {
-    "Run": ("start", "resume", "watch", "worker"),
+    "Run": ("start", "resume", "wait", "watch", "worker"),
     "Look": ("runs", "workers", "show", "results", "report", "console", "diff", "log"),
     "Check": ("validate", "replay"),
     "Judge": ("review",),

@@ -26,6 +26,8 @@ from failproof_es.models import (
 )
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.credentials import SHORTEST_KEY
+from failproof_es.models.protocol import UnlistedModel
+from failproof_es.models.trust.permissions import Permissions
 from failproof_es.problems import InvalidInput, Problem
 
 _JUDGE = "judge:"
@@ -41,7 +43,9 @@ class Account(NamedTuple):
 class Targets:
     """Every model that the configuration names, the judges among them."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, permissions: Permissions) -> None:
+        """Raises `InvalidInput` where the configuration demands what is not permitted."""
+        permissions.require(configuration)
         self._configuration = configuration
         judges = configuration.asked_judges
         models = dict(zip(model_keys(configuration.models), configuration.models, strict=True))
@@ -153,23 +157,32 @@ class Targets:
             for variable in self.redactor().too_short
         )
 
-    async def check(self, *, offline: bool = False) -> list[str]:
+    async def check(self, *, offline: bool = False, run_classes: bool = True) -> list[str]:
         """Check whether every model can be reached; return the remarks.
 
-        `offline`: without a connection, and without running the user's code.
+        `offline`: without a connection, and without running a class of the user's. Without
+        `run_classes` a class is found, and neither imported nor constructed.
 
         Raises `InvalidInput` with the errors of all models at once. Its messages hold no key.
         """
         looks = CheckCache()
         results = await asyncio.gather(
-            *(target.provider.check(offline=offline, looks=looks) for target in self._all()),
+            *(
+                target.provider.check(
+                    offline=offline or not (run_classes or target.model.class_ is None),
+                    looks=looks,
+                )
+                for target in self._all()
+            ),
             return_exceptions=True,
         )
         redactor = self.redactor()
         problems: list[Problem] = []
         remarks = []
         for result in results:
-            if isinstance(result, InvalidInput):
+            if isinstance(result, UnlistedModel) and self._configuration.execution.allow_unlisted:
+                remarks.append(redactor.scrubbed(result.problems[0].message))
+            elif isinstance(result, InvalidInput):
                 problems.extend(redactor.cleaned(result).problems)
             elif isinstance(result, BaseException):
                 raise result

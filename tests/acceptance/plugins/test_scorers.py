@@ -22,7 +22,6 @@ import threading
 class Letters:
     name = "letters"
     version = "3"
-    score_waits = True
     threads = set()
     def score(self, case, transcript, classification):
         self.threads.add(threading.current_thread() is threading.main_thread())
