@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from failproof_es.support.bounded_messages import Stopped, in_bounded_process
-from failproof_es.support.bounded_process import BoundedPool, ChildEnded, Limits
+from failproof_es.support.bounded.messages import Stopped, in_bounded_process
+from failproof_es.support.bounded.process import BoundedPool, ChildEnded, Limits
 
 LIMITS = Limits(cpu_s=0.5, wait_s=10.0, memory_bytes=2**30)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import regex
 
-from failproof_es.support import untrusted_patterns
-from failproof_es.support.untrusted_patterns import (
+from failproof_es.support.bounded import untrusted_patterns
+from failproof_es.support.bounded.untrusted_patterns import (
     _OTHER_CHARACTERS,
     PatternStopped,
     fault_of,

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
-from failproof_es.support.bounded_messages import Answer, Call, Start, Stopped, send
+from failproof_es.support.bounded.messages import Answer, Call, Start, Stopped, send
 
-PROGRAM = "failproof_es.support.bounded_child"
+PROGRAM = "failproof_es.support.bounded.child"
 _MOST_AT_ONCE = 64
 """Calls that are sent to a child together: waiting for each answer costs more than a short call."""
 _CHUNK = 1 << 16
