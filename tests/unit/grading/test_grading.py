@@ -42,7 +42,8 @@ from tests.plugin_packages import install, look_again
 from tests.unit.histories import History, a_case
 
 MOST_CPU_S = 1.0
-"""Of one grading in this process: twenty times what the slowest takes here."""
+"""Of one grading in this process: the slowest takes 14 ms, and a tenth of a second when its own
+patterns are compiled first."""
 HOSTILE = (
     '{"score":0.5,"reason":"x",}', '{"T":0.1,"reasoning":"x",}', "{", '{"', "[", '"', "\\", "\n",
     "I can't help with that. ", "I can't ", "not ", "aa ", "`-a` ", "> ", "a", "<think>", "```\n",
