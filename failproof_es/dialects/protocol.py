@@ -178,7 +178,7 @@ class HasBoundedGrading(Protocol):
     """A dialect whose grading of short texts is quick, whatever they say.
 
     The engine grades them in its own process; all other gradings go to a child process
-    (`engine/drive/grading.py`).
+    (`engine/drive/grading/grader.py`).
     """
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:

@@ -3,7 +3,7 @@
 A check is met by any one of its `values`. With `ignore_case` both sides are case-folded first,
 with `trim` white space around both is left out, with `ignore_punctuation` ASCII punctuation marks
 and white space around both. `negate` turns the check round: none of the values may do.
-Regular expressions are untrusted: `support/untrusted_patterns.py` checks and matches them.
+Regular expressions are untrusted: `support/bounded/untrusted_patterns.py` checks and matches them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from failproof_es.support import untrusted_patterns
+from failproof_es.support.bounded import untrusted_patterns
 
 _PUNCTUATION = " \t\n\r\v\f!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 

@@ -36,7 +36,7 @@ class Scorer(Protocol):
     It is asked about every evaluation that its dialect scores, and about no other one. It may
     have `with_options` as a dialect may (`protocol.Configurable`), for `options` given beside
     its name in a configuration. It is called in a child process, within the limits of a grading
-    (`engine/drive/grading.py`).
+    (`engine/drive/grading/grader.py`).
     """
 
     @property

@@ -9,7 +9,7 @@ What holds one of `\\ . ^ $ * + ? { } [ ] | ( )` and is no valid expression is n
 either, nor is what nothing but the empty text could match: `defect` says so, and a case with it
 is not loaded. A text longer than an expression may be is only looked for literally.
 
-Patterns come from untrusted files: `support/untrusted_patterns.py` checks and matches them.
+Patterns come from untrusted files: `support/bounded/untrusted_patterns.py` checks and matches them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Literal
 import regex
 
 from failproof_es.dialects.failproof.pattern_width import matches_only_nothing
-from failproof_es.support import untrusted_patterns
+from failproof_es.support.bounded import untrusted_patterns
 
 MAX_PATTERN_CHARACTERS = untrusted_patterns.MOST_CHARACTERS
 """A longer expectation is a text to be contained."""

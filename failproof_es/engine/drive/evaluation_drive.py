@@ -17,7 +17,7 @@ from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.tally import Tally
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.drive.appender import Appender
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.interpreter import DeferredTooLong, Halted, Interpreter, OnText
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.passes import Phase

@@ -29,7 +29,7 @@ from failproof_es.engine.drive.attempt_events import (
     error_recorded,
     response_received,
 )
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.key_share import tokens_used

@@ -21,7 +21,7 @@ from failproof_es.core.evolution import evolve
 from failproof_es.core.run import Run, chunked, fold_run
 from failproof_es.core.tally import Tally
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive_outcome import Outcome

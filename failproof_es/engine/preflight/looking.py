@@ -9,7 +9,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import EvaluationKey, Judging
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.history import Connection, read_run
 from failproof_es.engine.preflight.estimates import Estimates

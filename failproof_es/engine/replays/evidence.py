@@ -6,7 +6,7 @@ from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import Case
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.replays.rederiving import retries_made
 from failproof_es.engine.replays.regrading import rederive_within_limits

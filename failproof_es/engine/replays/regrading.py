@@ -1,4 +1,4 @@
-"""Derives recorded evaluations again within limits, as `drive/grading.py` grades within limits."""
+"""Derives recorded evaluations again within limits, as `drive/grading/grader.py` grades."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Judging, Reply, fold
-from failproof_es.engine.drive.grading import (
+from failproof_es.engine.drive.grading.grader import (
     LIMITS,
     Grader,
     graders_of,
@@ -15,8 +15,8 @@ from failproof_es.engine.drive.grading import (
 )
 from failproof_es.engine.replays.rederiving import Disagreement, rederive
 from failproof_es.events import AnswerImported, Event, ResponseReceived
-from failproof_es.support.bounded_messages import Stopped
-from failproof_es.support.bounded_process import Limits
+from failproof_es.support.bounded.messages import Stopped
+from failproof_es.support.bounded.process import Limits
 
 REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
 """For all gradings of one evaluation: more than they had, so that a replay ends as they did."""

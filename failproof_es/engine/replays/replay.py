@@ -7,7 +7,7 @@ from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.evaluation import Evaluation, ImpossibleHistory
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.history import (
     UNREADABLE,

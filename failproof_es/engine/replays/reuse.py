@@ -23,7 +23,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.core.run import Run
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.targets import Targets

@@ -12,7 +12,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import NO_JUDGES, Classification, EvaluationKey, Score, Transcript
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.interpreter import Interpreter
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter

@@ -15,7 +15,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.evaluation import NO_JUDGES, EvaluationKey
 from failproof_es.core.spend import HIDDEN_INPUT_TOKENS, RunBudget, Spending
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.grading import Grader
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.interpreter import Halted, Interpreter
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from failproof_es.support.bounded_messages import Stopped, in_bounded_process
-from failproof_es.support.bounded_process import BoundedPool, ChildEnded, Limits
+from failproof_es.support.bounded.messages import Stopped, in_bounded_process
+from failproof_es.support.bounded.process import BoundedPool, ChildEnded, Limits
 
 LIMITS = Limits(cpu_s=0.5, wait_s=10.0, memory_bytes=2**30)
 
@@ -108,6 +108,18 @@ def test_a_call_that_waits_without_end_is_stopped() -> None:
     with pytest.raises(Stopped, match="it waited for 1 s"):
         pool.call("wait")
     assert pool.call("on") == "did on"
+    pool.close()
+
+
+def test_a_child_that_somebody_pauses_is_not_taken_for_one_that_waits() -> None:
+    pool = BoundedPool(behave, Limits(cpu_s=0.5, wait_s=0.3, memory_bytes=2**30))
+    child = psutil.Process(int(pool.call("where").split()[0]))
+    child.suspend()
+    paused = pool.submit("on")
+    time.sleep(1)
+    assert not paused.done()
+    child.resume()
+    assert paused.result(60) == "did on"
     pool.close()
 
 

@@ -9,8 +9,8 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failproof_es.support.linear_expressions import translate
-from failproof_es.support.untrusted_patterns import _linear
+from failproof_es.support.bounded.linear_expressions import translate
+from failproof_es.support.bounded.untrusted_patterns import _linear
 
 _ALPHABET = (
     "aAbBkKsSiIzZ019_ .,-:;\"'{}()[]\\/\n\r\t\x0b\x1c\x85\u00a0\u2028"

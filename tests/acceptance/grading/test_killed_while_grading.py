@@ -78,7 +78,7 @@ def test_an_answer_is_on_record_before_the_grader_reads_it(
             [name, method, "start", "run.yaml", "--quiet"],
             environment(store.url),
             tmp_path,
-            module="tests.acceptance.faults.killed_in_grader",
+            module="tests.acceptance.grading.killed_in_grader",
         )
         assert killed.wait() == -signal.SIGKILL, "the grader was not reached"
         recorded = topics(store)

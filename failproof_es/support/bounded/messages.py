@@ -1,4 +1,4 @@
-"""What a program and its bounded children send each other: see `bounded_process`."""
+"""What a program and its bounded children send each other: see `process`."""
 
 from __future__ import annotations
 

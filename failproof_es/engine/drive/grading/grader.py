@@ -41,11 +41,16 @@ from failproof_es.core.evaluation import (
 from failproof_es.dialects.protocol import Dialect, HasBoundedGrading, waits_for_programs
 from failproof_es.dialects.registry import dialect_named
 from failproof_es.dialects.scorers import Scorer, scorers_of
-from failproof_es.engine.drive.local_actions import LocalAction, classified, derive_event, ended
+from failproof_es.engine.drive.grading.local_actions import (
+    LocalAction,
+    classified,
+    derive_event,
+    ended,
+)
 from failproof_es.events import EvaluationEvent
 from failproof_es.store.writing.event_header import EventHeader
-from failproof_es.support.bounded_messages import Stopped
-from failproof_es.support.bounded_process import BoundedPool, Limits
+from failproof_es.support.bounded.messages import Stopped
+from failproof_es.support.bounded.process import BoundedPool, Limits
 from failproof_es.support.cores import usable_cores
 
 MOST_CHARACTERS = 8_000

@@ -1,4 +1,4 @@
-"""The program of a child of `bounded_process`: reads calls from its input, and answers each.
+"""The program of a child of `process`: reads calls from its input, and answers each.
 
 It ends with its input, whatever it is doing: so it does not outlive the process that started it.
 """
@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import IO, Any
 
-from failproof_es.support.bounded_messages import Answer, Call, Stopped, declare_bounded, send
+from failproof_es.support.bounded.messages import Answer, Call, Stopped, declare_bounded, send
 
 THREADS = 16
 """More than there are cores: they wait for other programs."""

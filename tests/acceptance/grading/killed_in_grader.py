@@ -1,4 +1,4 @@
-"""`python -m tests.acceptance.faults.killed_in_grader DIALECT METHOD ARGUMENTS...`: the program,
+"""`python -m tests.acceptance.grading.killed_in_grader DIALECT METHOD ARGUMENTS...`: the program,
 killed by SIGKILL inside a method of a dialect, wherever that runs, once there is a reply to read.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.scorers import Scorer
-from failproof_es.engine.drive import grading
+from failproof_es.engine.drive.grading import grader as grading
 
 _SEAM = "FAILPROOF_ES_TEST_KILLED_IN"
 _grade_in_child = grading._take_steps
@@ -58,7 +58,7 @@ def lay_seam() -> None:
 
 def main() -> None:
     from failproof_es.cli import main as program
-    from tests.acceptance.faults import killed_in_grader
+    from tests.acceptance.grading import killed_in_grader
 
     name, method, *arguments = sys.argv[1:]
     os.environ[_SEAM] = f"{name} {method} {os.getpid()}"

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 import regex
 
-from failproof_es.support.bounded_messages import Stopped, in_bounded_process
-from failproof_es.support.bounded_process import BoundedPool, Limits
-from failproof_es.support.linear_expressions import Translation, translate
+from failproof_es.support.bounded.linear_expressions import Translation, translate
+from failproof_es.support.bounded.messages import Stopped, in_bounded_process
+from failproof_es.support.bounded.process import BoundedPool, Limits
 
 re2: Any
 try:

@@ -24,19 +24,26 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.dialects.protocol import Dialect, HasBoundedGrading, ReadsJudges
 from failproof_es.dialects.registry import OURS, dialect_named
-from failproof_es.engine.drive import grading
-from failproof_es.engine.drive.grading import MOST_CHARACTERS, Grader, Task, pool_for, take_steps
+from failproof_es.engine.drive.grading import grader as grading
+from failproof_es.engine.drive.grading.grader import (
+    MOST_CHARACTERS,
+    Grader,
+    Task,
+    pool_for,
+    take_steps,
+)
 from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.engine.replays.regrading import rederive_within_limits
 from failproof_es.events import EvaluationEvent, Event
 from failproof_es.problems import Problems
-from failproof_es.support.bounded_process import Limits
+from failproof_es.support.bounded.process import Limits
 from failproof_es.testing.evaluations import JUDGE, KEY, stages
 from tests.plugin_packages import install, look_again
 from tests.unit.histories import History, a_case
 
 MOST_CPU_S = 1.0
-"""Of one grading in this process: twenty times what the slowest takes here."""
+"""Of one grading in this process: the slowest takes 14 ms, and a tenth of a second when its own
+patterns are compiled first."""
 HOSTILE = (
     '{"score":0.5,"reason":"x",}', '{"T":0.1,"reasoning":"x",}', "{", '{"', "[", '"', "\\", "\n",
     "I can't help with that. ", "I can't ", "not ", "aa ", "`-a` ", "> ", "a", "<think>", "```\n",

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
-from failproof_es.support.bounded_messages import Answer, Call, Start, Stopped, send
+from failproof_es.support.bounded.messages import Answer, Call, Start, Stopped, send
 
-PROGRAM = "failproof_es.support.bounded_child"
+PROGRAM = "failproof_es.support.bounded.child"
 _MOST_AT_ONCE = 64
 """Calls that are sent to a child together: waiting for each answer costs more than a short call."""
 _CHUNK = 1 << 16
@@ -343,7 +343,7 @@ class _Child:
         have = len(self._buffer)
         while have < count:
             if not poll.poll(wait_s * 1000):
-                if self._wants_the_processor():
+                if self._is_at_work():
                     continue
                 self._overdue = True
                 return None
@@ -356,15 +356,15 @@ class _Child:
         self._buffer = read[count:]
         return read[:count]
 
-    def _wants_the_processor(self) -> bool:
-        """Whether it is at work, or ready to be: then its processor time bounds it."""
+    def _is_at_work(self) -> bool:
+        """Whether it works, or would but for others: then its processor time bounds it."""
         import psutil  # hardly ever needed
 
         try:
             process = psutil.Process(self._process.pid)
             used_s, self._used_s = self._used_s, sum(process.cpu_times()[:2])
             has_worked = self._used_s - used_s > _LITTLE_CPU_S
-            return has_worked or process.status() == psutil.STATUS_RUNNING
+            return has_worked or process.status() != psutil.STATUS_SLEEPING
         except psutil.Error:
             return False
 
