@@ -47,7 +47,7 @@ COMMANDS = {
         "Resume RUN.",
     ),
     "give-up": CommandEntry(
-        "failproof_es.cli.commands.give_up:give_up",
+        "failproof_es.cli.commands.manage.give_up:give_up",
         "Give a paused RUN up for good.",
     ),
     "watch": CommandEntry(

@@ -150,7 +150,7 @@ class TelemetryOf:
                 "failproof_es.run.id": str(started.originator_id),
                 "failproof_es.run.number": started.run_number,
                 "failproof_es.origin": self._origin,
-                "failproof_es.run.status": event.run_status,
+                "failproof_es.run.status": str(event.run_status),
                 "failproof_es.dialect": started.dialect,
                 "failproof_es.configuration.sha256": started.configuration_digest,
                 "failproof_es.planned": event.counts.planned,

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import platformdirs
 
-from failproof_es.configuration.paths import WEIGHTS
+from failproof_es.configuration.overrides import WEIGHTS
 from failproof_es.problems import InvalidInput
-from failproof_es.support.paths import resolve
+from failproof_es.support.shipped import resolve
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def start(folder: Path, database_url: str, mock_url: str) -> Run:
             "test_run": {"name": "first"},
             "models": [{"provider": "openai", "base_url": mock_url, **each} for each in models],
             "prompts": {"path": "suite.jsonl"},
-            "execution": {"retry_attempts": 0, "retry_delay_ms": 10},
+            "execution": {"retry_attempts": 0, "retry_delay_ms": 10, "allow_unlisted": True},
             "gates": {"min_accuracy": 1.0},
             **sections,
         }

@@ -135,7 +135,7 @@ def test_sql_names_topics_that_there_are_and_whole_groups_of_them(file: Path) ->
     status = {name: kind.run_status for name, kind in EVENTS.items() if kind.run_status}
     groups = {
         frozenset(status),
-        frozenset(name for name, stands in status.items() if stands in ("completed", "failed")),
+        frozenset(name for name, stands in status.items() if stands in ENDED),
         frozenset(topics("evaluation", ends=True)) - {"CarriedOver"},
         frozenset(topics("evaluation", ends=True)),
         frozenset({"RunArchived", "RunAttached"}),  # whether a run is archived
