@@ -13,8 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
-from failproof_es.configuration.overrides import override
-from failproof_es.configuration.paths import Place, place_of_model, set_folder
+from failproof_es.configuration.overrides import Place, override, place_of_model, set_folder
 from failproof_es.configuration.recorded import LIMITS
 from failproof_es.configuration.rules import (
     check_price_tiers,
@@ -31,7 +30,7 @@ from failproof_es.configuration.variants import (
 from failproof_es.configuration.yaml_tree import Location, YamlTree, located, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support import shipped
-from failproof_es.support.paths import resolve
+from failproof_es.support.shipped import resolve
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ from failproof_es.configuration.choices import (
     RunReference,
     Selection,
 )
-from failproof_es.configuration.paths import Place
+from failproof_es.configuration.overrides import Place
 from failproof_es.configuration.providers import default_key_variable
 from failproof_es.configuration.section import Section as Section
 from failproof_es.declared_gates import DECLARED
-from failproof_es.support.paths import resolve
+from failproof_es.support.shipped import resolve
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1

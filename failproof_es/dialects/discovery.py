@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support import shipped
-from failproof_es.support.paths import resolve
+from failproof_es.support.shipped import resolve
 
 _FIELD = "prompts.path"
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")

@@ -14,7 +14,6 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.run import Run
 from failproof_es.core.spend import RunBudget, ceiling_of
 from failproof_es.core.tally import Tally
-from failproof_es.engine.drive.answering_models import restore_answering
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.interpreter import OnText
 from failproof_es.engine.drive.passes import Phase, phases_of
@@ -22,7 +21,7 @@ from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
-from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.drive.targets import Targets, restore_answering
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.finish.final_pass import FinalScan
 from failproof_es.engine.finish.finalize import finalize, seal

@@ -148,7 +148,11 @@ def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
 
         with partial_results:
             outcome = _driven(partial(drive, observe=observe, say=logger.info))
-        files_written = _write_files(store, outcome.run_id)  # on record before the last checkpoint
+        unreadable: Exception | None = None
+        try:  # on record before the last checkpoint
+            files_written = _write_files(store, outcome.run_id)
+        except Exception as error:
+            unreadable = error  # that the log was changed says more
     if not follower.kept_up:
         logger.warning("the projections stopped following: `failproof-es projections rebuild`")
     if signer.changed is not None:
@@ -157,6 +161,8 @@ def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
         logger.warning("the log could not be signed: %s", signer.trouble)
     if not signer.has_key:
         logger.warning("nothing was signed: this host has no key of the log")
+    if unreadable is not None:
+        raise unreadable
     if not files_written:
         number = outcome.run_number
         raise FilesNotWritten(

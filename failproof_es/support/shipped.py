@@ -1,5 +1,7 @@
-"""Finds the suites and configurations that ship with the package, each by its name.
+"""Finds files by their paths, and what ships with the package by its names.
 
+A relative path in a file means beside that file. A relative path on the command line starts from
+the current folder. Suites and configurations that ship have names, and no path:
 `shipped:injection` is a suite, `shipped:redteam` a folder of suites, `shipped:redteam/grounding`
 one of them. On the command line `quickstart` or `shipped:quickstart` is a configuration.
 """
@@ -12,6 +14,18 @@ from pathlib import Path
 from failproof_es.problems import InvalidInput
 
 PREFIX = "shipped:"
+
+
+def resolve(path: str, folder: str | Path | None) -> Path:
+    """The path, from `folder` if it is relative; `None` means the current folder. `~` is a home."""
+    return Path(folder or Path.cwd()).absolute() / Path(path).expanduser()
+
+
+def shorten(path: str | Path) -> str:
+    """The path for people: from the current folder if it is below it, else as it is."""
+    path = Path(path)
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def folder() -> Path:

@@ -27,6 +27,7 @@ from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
 
+_KEPT = "a run keeps its configuration: after a change of the file, start a new one"
 _ABSENT = frozenset({"not_found", VOIDS_ANSWER})
 """Kinds of errors that stay as long as the configuration does."""
 
@@ -116,13 +117,13 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
     if status == "paused":
         if total.finished == 0 and (absent := _absent_models(counted_up)):
             say(
-                f"no answer came from {', '.join(absent)}, and a run keeps its configuration: "
-                "correct the file and start a new run"
+                f"no answer came from {', '.join(absent)}; {_KEPT}. "
+                f"`failproof-es give-up {number}` ends this one"
             )
             return
         say(f"resume it with `failproof-es resume {number}`")
         if not total.finished:
-            say("a run keeps its configuration: after a change of the file, start a new one")
+            say(_KEPT)
         return
     if awaiting := total.awaiting:
         await_ = "awaits" if awaiting == 1 else "await"

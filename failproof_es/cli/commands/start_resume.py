@@ -341,6 +341,7 @@ def _carry_out(
         print_differences(each.what for each in differences(connection))
     progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
     with (
+        ExitStack() as after_signing,
         ExitStack() as ending,
         CheckpointSigner(store) as keeper,
         Follower(store.projections_url) as follower,
@@ -368,6 +369,7 @@ def _carry_out(
             if (told := run_told()) is not None:
                 note_run(error, told)
             raise
+        after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
         counted_up, written = _write(store, outcome.run_id, junit, quiet, open_it=open_it)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     if not follower.kept_up:
@@ -375,7 +377,6 @@ def _carry_out(
             "warning: the projections stopped following. The log is whole: "
             "`failproof-es projections rebuild` rebuilds them."
         )
-    report_signing_error(keeper)
     exit_code = exit_code_of(outcome)
     if keeper.changed is not None or not written:
         exit_code = ExitCode.FAILED

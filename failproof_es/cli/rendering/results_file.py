@@ -21,7 +21,7 @@ from failproof_es.configuration.schema import FILE_SUFFIX, FileOutput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import WrittenFile, atomic_write
-from failproof_es.support.paths import resolve
+from failproof_es.support.shipped import resolve
 
 TIMESTAMP = "{timestamp}"
 _LONGEST_HEADER = 1_000_000

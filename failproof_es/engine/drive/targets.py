@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.limits import Limits, ProviderKey, lowest_of
+from failproof_es.core.run import Run
 from failproof_es.engine.drive.redaction import Redactor
+from failproof_es.engine.history import Connection
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import KeyShare, KeyShares
 from failproof_es.engine.requests import Target
-from failproof_es.events import LimitChanged, ModelSnapshot
+from failproof_es.events import LimitChanged, ModelSnapshot, ResponseReceived
 from failproof_es.models import (
     create_provider,
     max_concurrency,
@@ -28,7 +30,9 @@ from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.credentials import SHORTEST_KEY
 from failproof_es.models.protocol import UnlistedModel
 from failproof_es.models.trust.permissions import Permissions
+from failproof_es.models.replies.model_name_check import is_asked_model
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.reading.reader import find
 
 _JUDGE = "judge:"
 
@@ -239,3 +243,27 @@ def _by_account(models: Mapping[str, Model]) -> dict[Account, list[str]]:
     for key, model in models.items():
         grouped.setdefault(account_of(model), []).append(key)
     return grouped
+
+
+_LOOKED_AT = 500
+"""Answers that are looked at. A model that does not answer as asked pauses the run at its first
+answer, so a run with more of them has one that does."""
+
+
+def restore_answering(connection: Connection, run: Run, targets: Targets) -> None:
+    """Note at each target whether a recorded answer shows the name that was asked for."""
+    topics = [ResponseReceived.__name__]
+    for row in find(connection, run_id=run.started.run_id, topics=topics, limit=_LOOKED_AT):
+        event = row.event()
+        if not isinstance(event, ResponseReceived):
+            continue
+        target = (
+            targets.models.get(event.model_key)
+            if event.judge is None
+            else targets.judges.get(event.judge)
+        )
+        if target is not None and not target.answering.has_matched:
+            asked = target.model
+            target.answering.has_matched = is_asked_model(
+                asked.model, asked.version, event.model, asked.version_check
+            )

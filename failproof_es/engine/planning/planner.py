@@ -27,8 +27,8 @@ from failproof_es.store.mapper import prompt_entry
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_first
 from failproof_es.support import shipped
-from failproof_es.support.paths import shorten
 from failproof_es.support.plurals import plural
+from failproof_es.support.shipped import shorten
 from failproof_es.support.temporary_room import room_said
 
 _BATCH_CASES = 2_000

@@ -29,8 +29,8 @@ from failproof_es.models.trust.permissions import models_of
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require_for
-from failproof_es.support.paths import shorten
 from failproof_es.support.plurals import plural
+from failproof_es.support.shipped import shorten
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,12 @@ from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import may_send
 from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.dialects.scorers import scorers_of
-from failproof_es.engine.drive.answering_models import restore_answering
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of
 from failproof_es.engine.drive.python_tuning import freeze_objects
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
-from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.drive.targets import Targets, restore_answering
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import read_run

@@ -21,10 +21,10 @@ from pathlib import Path
 
 import platformdirs
 
-from failproof_es.configuration.paths import WEIGHTS
+from failproof_es.configuration.overrides import WEIGHTS
 from failproof_es.problems import InvalidInput
 from failproof_es.support.machine.user_folder import HOME
-from failproof_es.support.paths import resolve
+from failproof_es.support.shipped import resolve
 
 
 @dataclass(frozen=True, slots=True)

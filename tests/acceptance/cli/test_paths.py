@@ -13,7 +13,7 @@ import pytest
 
 from failproof_es.cli.rendering.results_file import run_id_in
 from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
-from failproof_es.configuration.paths import PATHS
+from failproof_es.configuration.overrides import PATHS
 from failproof_es.configuration.schema import Configuration
 from failproof_es.events import RunStarted
 from failproof_es.store.reading.reader import find

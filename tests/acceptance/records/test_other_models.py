@@ -57,7 +57,7 @@ def test_a_first_answer_under_another_name_pauses_the_run_and_nothing_is_asked_a
     assert isinstance(paused, RunPaused)
     assert "mock was asked and mock-mini answered" in paused.reason
     if workers == "1":
-        assert "correct the file and start a new run" in done.stderr
+        assert "after a change of the file, start a new one" in done.stderr
         assert "resume it with" not in done.stderr
 
 
