@@ -8,6 +8,7 @@ is read by a process of its own (`arrow_program`) whose memory is limited.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,11 @@ def _rows(source: Source, path: Path, kind: str) -> Rows:
         chosen = [name for name in names if name in wanted]
         number = 0
         try:
-            for number, values in enumerate(_lines(path, kind, chosen), start=0):
-                if number and isinstance(values, list):
-                    row = [
-                        _value(value, classes.get(name))
-                        for name, value in zip(chosen, values, strict=True)
-                    ]
-                    yield Row(Place(shown, number), dict(zip(chosen, row, strict=True)))
+            for line in islice(_lines(path, kind, chosen), 1, None):  # the first is the heading
+                if isinstance(line, list):
+                    number += 1
+                    values = map(_value, line, map(classes.get, chosen))
+                    yield Row(Place(shown, number), dict(zip(chosen, values, strict=True)))
         except (ChildFailed, UnreadableLine) as error:
             raise _unreadable(shown, "is damaged", error, number + 1) from None
 

@@ -106,8 +106,8 @@ def _clear(connection: Connection, key: str) -> None:
     try:
         cleared = clear_limits(connection, key.lower())
     except psycopg.errors.InvalidParameterValue:
-        said = f"--clear {key} is not the begin of a key: 8 hexadecimal digits or more"
-        raise InvalidInput.because(said, remedy=remedy) from None
+        message = f"--clear {key} is not the begin of a key: 8 hexadecimal digits or more"
+        raise InvalidInput.because(message, remedy=remedy) from None
     if not cleared:
         raise InvalidInput.because(f"no key begins with {key}", remedy=remedy)
     for server, shares in cleared:

@@ -100,8 +100,8 @@ def _with_answer(permissions: Permissions, demand: Demand | ClassDemand) -> Perm
 def _says_yes(demand: Demand | ClassDemand, placed: Callable[[Problem], Problem]) -> bool:
     place = placed(Problem("", field=demand.field))
     where = ":".join(str(part) for part in (place.path, place.line) if part is not None)
-    said = one_line(f"{where or demand.field}: {demand.reason}. Allow it, now and later?")
-    return click.confirm(said, default=False, err=True)
+    question = one_line(f"{where or demand.field}: {demand.reason}. Allow it, now and later?")
+    return click.confirm(question, default=False, err=True)
 
 
 def _at_a_terminal() -> bool:

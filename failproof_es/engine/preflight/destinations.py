@@ -78,8 +78,11 @@ def is_this_machine(host: str) -> bool:
 def destinations_of(field: str, model: Model) -> list[str]:
     """Which variable's value one entry of `models:` sends where, a line each."""
     where = provider_type(model.provider).destination(model)
-    demands = demands_of_model(field, model)
-    lines = [f"{each.pair.variable} -> {where}" for each in demands if isinstance(each, Demand)]
+    lines = [
+        f"{demand.pair.variable} -> {where}"
+        for demand in demands_of_model(field, model)
+        if isinstance(demand, Demand)
+    ]
     return list(dict.fromkeys(lines))
 
 

@@ -55,10 +55,10 @@ class LimitWaits:
 def _reason(share: KnownShare) -> str:
     if share.holder is None:
         return f"the server is left alone for {share.held_s:.0f} s"
-    given = {
+    limits = {
         "requests at once": share.concurrency,
         "requests": share.requests,
         "tokens": share.tokens,
     }
-    has = ", ".join(f"{number:,} {name}" for name, number in given.items() if number is not None)
+    has = ", ".join(f"{number:,} {name}" for name, number in limits.items() if number is not None)
     return f"{share.holder} has {has or 'a share without a limit'}"

@@ -155,8 +155,8 @@ def granted_for(configuration: Configuration) -> Permissions:
     """Permissions of just what the configuration demands, for processes that drive it."""
     demands = list(demands_of(configuration))
     return Permissions(
-        frozenset(each.pair for each in demands if isinstance(each, Demand)),
-        frozenset(each.class_name for each in demands if isinstance(each, ClassDemand)),
+        frozenset(demand.pair for demand in demands if isinstance(demand, Demand)),
+        frozenset(demand.class_name for demand in demands if isinstance(demand, ClassDemand)),
     )
 
 
@@ -171,13 +171,13 @@ def permissions_of(
     for written in allow:
         variable, sign, host = (part.strip() for part in written.partition("="))
         if not (variable and sign and host) or "/" in host:
-            said = f"{ALLOW} {written} is not VARIABLE=HOST"
-            problems.append(Problem(said, remedy=f"write it like {ALLOW} MY_KEY=models.example"))
+            message = f"{ALLOW} {written} is not VARIABLE=HOST"
+            problems.append(Problem(message, remedy=f"write it like {ALLOW} MY_KEY=models.example"))
         pairs.append(Pair(variable, host))
     for name in allow_class:
         if not all(name.partition(":")):
-            said = f"{ALLOW_CLASS} {name} is not a class"
-            problems.append(Problem(said, remedy="write it like package.module:Name"))
+            message = f"{ALLOW_CLASS} {name} is not a class"
+            problems.append(Problem(message, remedy="write it like package.module:Name"))
     if problems:
         raise InvalidInput(problems)
     return Permissions(frozenset(pairs), frozenset(allow_class), own)

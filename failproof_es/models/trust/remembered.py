@@ -74,7 +74,8 @@ def remember(*demands: Demand | ClassDemand) -> None:
 def remember_own(configuration: Configuration) -> str | None:
     """Remember what a configuration of the user's own demands beyond the default, so that the user
     can resume its run. Returns why that could not be written."""
-    beyond = [each for each in demands_of(configuration) if not Permissions().permits(each)]
+    default = Permissions()
+    beyond = [demand for demand in demands_of(configuration) if not default.permits(demand)]
     try:
         remember(*beyond)
     except (OSError, InvalidInput) as error:
@@ -96,6 +97,6 @@ def _lines(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
-        said = f"{path} cannot be read: {error}"
-        raise InvalidInput.because(said, remedy="correct the file, or take it away") from None
+        message = f"{path} cannot be read: {error}"
+        raise InvalidInput.because(message, remedy="correct the file, or take it away") from None
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -76,8 +76,10 @@ def read_json_lines(
             process.stdout.close()
         if code or not (isinstance(value, dict) and "end" in value):
             errors.seek(0)
-            said = errors.read().decode("utf-8", "replace").strip().splitlines()
-            raise ChildFailed(code, said[-1][:_MOST_SAID] if said else f"it ended with code {code}")
+            lines = errors.read().decode("utf-8", "replace").strip().splitlines()
+            raise ChildFailed(
+                code, lines[-1][:_MOST_SAID] if lines else f"it ended with code {code}"
+            )
 
 
 def _value(raw: bytes, most_line_bytes: int) -> Any:
