@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from failproof_es.dialects.command.extraction.extractor import extract
 
@@ -39,3 +41,16 @@ def test_what_surrounds_a_command_is_taken_off_and_told(
 def test_strict_extraction_takes_off_nothing(reply: str) -> None:
     assert extract(reply, "strict").command == reply
     assert extract(reply, "strict").removed == ()
+
+
+@given(st.text())
+def test_any_text_gives_a_command_that_stands_in_it(reply: str) -> None:
+    found = extract(reply)
+    words = found.command.split()
+    assert all(word in reply for word in words)
+    assert extract(reply) == found
+
+
+@given(st.lists(st.sampled_from(["`", "```", "\n", "$ ", "ls -la", "The file is here", "<<EOF"])))
+def test_any_mixture_of_marks_is_decided(parts: list[str]) -> None:
+    extract("".join(parts))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from failproof_es.dialects.command.extraction.extractor import extract
 
@@ -127,19 +125,6 @@ def test_what_is_taken_off_is_told_as_it_stood() -> None:
     assert first.text == "```bash"
     assert before.text == "Here is the command you asked for:"
     assert behind.text == "It lists all files."
-
-
-@given(st.text())
-def test_any_text_gives_a_command_that_stands_in_it(reply: str) -> None:
-    found = extract(reply)
-    words = found.command.split()
-    assert all(word in reply for word in words)
-    assert extract(reply) == found
-
-
-@given(st.lists(st.sampled_from(["`", "```", "\n", "$ ", "ls -la", "The file is here", "<<EOF"])))
-def test_any_mixture_of_marks_is_decided(parts: list[str]) -> None:
-    extract("".join(parts))
 
 
 @pytest.mark.slow
