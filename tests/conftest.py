@@ -16,6 +16,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from failproof_es.assurance.signing.signing_key import folder as signing_folder
+from failproof_es.assurance.signing.signing_key import own_file
+from failproof_es.ledger.note import ED25519, SigningKey
+from failproof_es.store import ledger
 from failproof_es.store.embedded import server as embedded
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER, install
@@ -50,6 +54,7 @@ def home_of(folder: Path) -> Iterator[None]:
     """A home in this folder, for a database that several tests share."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("FAILPROOF_ES_HOME", str(folder / "home"))
+        give_log_key()
         yield
 
 
@@ -122,6 +127,27 @@ _KEPT: dict[Path, psycopg.Connection[Any]] = {}
 again with a connection of its own."""
 
 
+_LOG_KEY: dict[str, bytes] = {}
+"""The key of the log that the databases of the tests are copies of, by its file's name. `db init`
+makes it; here it is made once."""
+
+
+def _make_log_key(connection: psycopg.Connection[Any]) -> None:
+    origin = ledger.origin(connection)
+    key = SigningKey.generate(origin, ED25519)
+    _LOG_KEY[own_file(origin, "key").name] = f"{key.dump()}\n".encode()
+
+
+def give_log_key() -> None:
+    """Put the key into the present home, as if that were the host of `db init`."""
+    for name, content in _LOG_KEY.items():
+        path = signing_folder() / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+
+
 def _execute(server: EmbeddedServer, statement: LiteralString, *names: str) -> None:
     composed = sql.SQL(statement).format(*(sql.Identifier(name) for name in names))
     if (kept := _KEPT.get(server.home)) is not None:
@@ -142,6 +168,8 @@ def create_database(server: EmbeddedServer, name: str, template: str = "template
     By copying its files: that takes less than half of what writing each page to the log takes.
     """
     _execute(server, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, template)
+    if not template.startswith("template"):
+        give_log_key()
 
 
 def drop_database(server: EmbeddedServer, name: str) -> None:
@@ -176,6 +204,7 @@ def migrated_database(postgres_server: EmbeddedServer) -> str:
     url = database_url_as(postgres_server, name)
     with psycopg.connect(url, autocommit=True) as connection:
         install(connection, logins=True)
+        _make_log_key(connection)
     return name
 
 

@@ -27,7 +27,7 @@ def console(**settings: Any) -> Iterator[str]:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         port = listening.getsockname()[1]
-        server = make_server(ConsoleSettings(port=port, **settings))
+        server = make_server(ConsoleSettings(port=port, **{"token": None, **settings}))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:

@@ -20,9 +20,20 @@ _INTRODUCTION = """\
 
 A YAML file, for `validate`, `start` and `open_benchmark`; [configs/](../../configs/) has one for
 each dialect, and [a JSON Schema](../../configs/failproof-es.schema.json) with which editors
-complete and check it. Keys that are not listed here are errors. Relative paths are looked for in
-the current folder, then beside the file, then in what ships. Environment variables are not filled
-in; a key is named by its variable, in `api_key_env`.
+complete and check it. Keys that are not listed here are errors. Environment variables are not
+filled in; a key is named by its variable, in `api_key_env`.
+
+**A relative path in the file starts from the folder of the file**, whether it is read
+(`prompts.path`, `prices.file`, `ca_file`, the weights of a `local` model) or written
+(`output.file.path`). The module of a `class` is looked for there first, then among what is
+installed. The folder is recorded, so `resume` finds the same files from everywhere. A process that
+was given no configuration, such as a worker or `resume`, looks for modules in the current folder,
+or in those of `FAILPROOF_ES_CLASS_FOLDERS`. On the command line, values of `--set` included, a
+relative path starts from the current folder. So do those of a configuration that ships.
+
+Suites that ship have names: `shipped:injection`, `shipped:redteam`, `shipped:redteam/grounding`.
+`failproof-es suites list shipped:NAME` lists their cases. `start` and `validate` print each file
+that they read, with the number of its cases.
 
 `--set KEY.PATH=VALUE` puts a value over the file's, as often as it is given. The value is YAML. An
 entry of a list goes by its number, counted from 0; `models[0]` says the same as `models.0`, but a

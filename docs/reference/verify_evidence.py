@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
 
-ENDINGS = ("RunCompleted", "RunFailed")
+ENDINGS = ("RunCompleted", "RunFailed", "RunGivenUp")
 RUN_TOPICS = {
     *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunSealed", "RunValidated"),
     *("CaseSkipped", "LimitChanged", "PricesRecorded", "SpendCeilingChanged"),
@@ -36,6 +36,7 @@ STATUS = {
     "RunPaused": "paused",
     "RunCompleted": "completed",
     "RunFailed": "failed",
+    "RunGivenUp": "given_up",
 }
 COUNTED = ("planned", "finished", "scored", "abandoned")
 MOST_LEVELS = 500

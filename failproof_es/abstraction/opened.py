@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,11 @@ from failproof_es.abstraction.implementation.prompts import Prompts
 from failproof_es.abstraction.implementation.run_report import write_report
 from failproof_es.abstraction.implementation.task_manager import TaskManager
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.assurance.signing.opened_store import open_store
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.dialects.benchmark.options import read_options
+from failproof_es.models.trust.permissions import Permissions
+from failproof_es.models.trust.remembered import permissions_here
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from projections.follower import Follower
@@ -45,21 +48,27 @@ def open_benchmark(
     reports: Path | str = "reports",
     slow_callback_s: float = 5.0,
     follow: bool = True,
+    allow: Sequence[str] = (),
 ) -> Iterator[BenchmarkParts]:
     """The benchmark of a configuration file, or of one that ships, by its name.
 
     The log is the one at `database_url`, else the one that the command line uses. Reports
     are written into the folder `reports`. A callback that takes longer than
-    `slow_callback_s` is logged. As beside every run, the log is signed and the projections
+    `slow_callback_s` is logged. A vendor's key goes to the vendor's own host; `allow` lets it go
+    elsewhere: `VARIABLE=HOST`. As beside every run, the log is signed and the projections
     follow it, unless `follow` is false. Leaving stops what is still going: it can be resumed.
     Raises `InvalidInput` with every problem, and `LedgerBroken` or `Forked` when it is left
     and the log was changed: nothing was signed over it.
     """
     loaded = load_configuration(Path(configuration))
-    with Store.open(database_url) as store, contextlib.ExitStack() as beside:
+    permissions = permissions_here(allow, own=True)
+    permissions.require(loaded.configuration)
+    with open_store(database_url, logger.warning) as store, contextlib.ExitStack() as beside:
         if follow:
             beside.enter_context(_kept(store))
-        parts = beside.enter_context(_put_together(loaded, store, Path(reports), slow_callback_s))
+        parts = beside.enter_context(
+            _put_together(loaded, store, permissions, Path(reports), slow_callback_s)
+        )
         yield parts
 
 
@@ -74,11 +83,17 @@ def _kept(store: Store) -> Iterator[None]:
         raise signer.changed
     if signer.trouble is not None:
         logger.warning("the log could not be signed: %s", signer.trouble)
+    if not signer.has_key:
+        logger.warning("nothing was signed: this host has no key of the log")
 
 
 @contextlib.contextmanager
 def _put_together(
-    loaded: LoadedConfiguration, store: Store, reports: Path, slow_s: float
+    loaded: LoadedConfiguration,
+    store: Store,
+    permissions: Permissions,
+    reports: Path,
+    slow_s: float,
 ) -> Iterator[BenchmarkParts]:
     dataset = _dataset(loaded)
     prompts = loaded.configuration.prompts
@@ -93,10 +108,10 @@ def _put_together(
         closing.callback(models.close)
         tasks = TaskManager(store, loop, for_tasks)
         closing.callback(tasks.close)
-        data = DataManager(store, loaded, models, loop, tasks.beside)
+        data = DataManager(store, loaded, models, loop, tasks.beside, permissions)
         options = read_options(prompts.options)
         skipping = prompts.on_invalid == "skip"
-        loader = DataSetLoader(skip_invalid=skipping, folders=loaded.folders, options=options)
+        loader = DataSetLoader(skip_invalid=skipping, folder=loaded.folder, options=options)
         benchmark = Benchmark(
             models,
             data,

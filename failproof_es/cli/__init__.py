@@ -1,5 +1,14 @@
-"""The command line: one module per noun. `main` is the program `failproof-es`."""
+"""The command line: one module per noun. `main` is the click command, `entry.main` the program."""
 
-from failproof_es.cli.app.command_table import main
+from __future__ import annotations
 
-__all__ = ["main"]
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """`main`, loaded when it is asked for: the program hears Ctrl-C before it loads anything."""
+    if name != "main":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from failproof_es.cli.app.command_table import main
+
+    return main

@@ -1,5 +1,5 @@
 """`python -m failproof_es.cli` is `failproof-es`."""
 
-from failproof_es.cli import main
+from failproof_es.cli.entry import main
 
-main(prog_name="failproof-es")
+main()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
-from failproof_es.configuration.overrides import override
+from failproof_es.configuration.overrides import Place, override, place_of_model, set_folder
 from failproof_es.configuration.recorded import LIMITS
 from failproof_es.configuration.rules import (
     check_price_tiers,
@@ -27,9 +27,10 @@ from failproof_es.configuration.variants import (
     with_matrix,
     with_selected_models,
 )
-from failproof_es.configuration.yaml_tree import YamlTree, located, read_yaml
+from failproof_es.configuration.yaml_tree import Location, YamlTree, located, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support import shipped
+from failproof_es.support.shipped import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class LoadedConfiguration:
 
     configuration: Configuration
     path: Path
+    folder: Path
+    """Where its relative paths start."""
     tree: YamlTree
     of_models: int
     """How many models the file names, variants of a matrix counted each; `selection.models` may
@@ -53,10 +56,10 @@ class LoadedConfiguration:
         return replace(problem, path=path, line=line)
 
     @property
-    def folders(self) -> tuple[Path, ...]:
-        """The folders that relative paths start from, in this order."""
-        beside = self.path.absolute().parent
-        return tuple(dict.fromkeys((Path.cwd(), beside, shipped.folder())))
+    def price_file(self) -> Path | None:
+        """The file of prices that it names."""
+        named = self.configuration.prices.file
+        return None if named is None else resolve(named, self.folder)
 
     def resolved(self) -> dict[str, Any]:
         """The whole configuration as JSON, with defaults. Holds no secret."""
@@ -67,11 +70,15 @@ class LoadedConfiguration:
         return digest_of(self.resolved())
 
 
+_OF_ONE_RUN = ("id", "timestamp", "folder")
+"""Keys of `test_run` that say which run it is and where, and not what is asked."""
+
+
 def digest_of(resolved: dict[str, Any]) -> str:
-    """SHA-256 of a resolved configuration: everything but `test_run.id` and `timestamp`."""
-    kept = {k: v for k, v in resolved["test_run"].items() if k not in ("id", "timestamp")}
-    told = orjson.dumps({**resolved, "test_run": kept}, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(told).hexdigest()
+    """SHA-256 of a resolved configuration, without `test_run.id`, `timestamp` and `folder`."""
+    test_run = {k: v for k, v in resolved["test_run"].items() if k not in _OF_ONE_RUN}
+    content = orjson.dumps({**resolved, "test_run": test_run}, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(content).hexdigest()
 
 
 def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
@@ -98,32 +105,48 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
             f"the recorded configuration is not supported by this installation: {wrong}",
             remedy="install the packages that it was started with; `failproof-es show` names them",
         ) from None
+    place = Place(configuration.test_run.folder)
+    configuration = _with_models(configuration, lambda model, location: model.placed(place))
     return _checked_by_name(configuration) if older else configuration
 
 
 def _checked_by_name(configuration: Configuration) -> Configuration:
-    def by_name(model: Model) -> Model:
+    def by_name(model: Model, location: Location) -> Model:
         return model.model_copy(update={"version_check": "name"})
 
-    changed: dict[str, Any] = {"models": [by_name(model) for model in configuration.models]}
+    return _with_models(configuration, by_name)
+
+
+def _with_models(
+    configuration: Configuration, change: Callable[[Model, Location], Model]
+) -> Configuration:
+    """The configuration with every model and judge changed; `change` gets the location, too."""
+    models = [change(model, ("models", at)) for at, model in enumerate(configuration.models)]
+    changed: dict[str, Any] = {"models": models}
     if configuration.judge is not None:
-        changed["judge"] = by_name(configuration.judge)
+        changed["judge"] = change(configuration.judge, ("judge",))
     if configuration.judges is not None:
-        changed["judges"] = [by_name(judge) for judge in configuration.judges]
+        judges = enumerate(configuration.judges)
+        changed["judges"] = [change(judge, ("judges", at)) for at, judge in judges]
     return configuration.model_copy(update=changed)
 
 
-def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfiguration:
+def load_configuration(
+    path: Path, settings: Sequence[str] = (), folder: Path | None = None
+) -> LoadedConfiguration:
     """Read and check a configuration file, with `key.path=value` settings applied.
 
-    A shipped configuration can be given by its name. Raises `InvalidInput` with all problems of
-    the file and the settings.
+    A shipped configuration can be given by its name. Relative paths in the file start from
+    `folder`: that of the file, unless given. A shipped configuration has none, so they start from
+    the current folder. Raises `InvalidInput` with all problems of the file and the settings.
     """
     problems = Problems()
-    path = shipped.configuration(path)
+    if (ships := shipped.configuration(path)) is not None:
+        path, folder = ships, folder or Path.cwd()
+    folder = (path.parent if folder is None else folder).resolve()
     if not path.exists():
         names = shipped.configuration_names()
-        close = get_close_matches(path.name, names, n=1)
+        close = get_close_matches(path.stem, names, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         remedy = f"{hint}check the path, or name one that ships: {', '.join(names)}"
         raise InvalidInput([Problem("does not exist", path=path, remedy=remedy)])
@@ -138,6 +161,7 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
         )
         problems.raise_errors()
     override(tree, settings, problems)
+    set_folder(tree, path, folder, problems)
     configuration, of_models, matrix = None, 0, None
     try:
         configuration = Configuration.model_validate(tree.value)
@@ -147,6 +171,11 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
     else:
         check_rules(path, tree, configuration, problems)
         configuration = _with_price_file(path, tree, configuration, problems)
+
+        def place(model: Model, location: Location) -> Model:
+            return model.placed(place_of_model(tree, path, folder, location))
+
+        configuration = _with_models(configuration, place)
         written = len(configuration.models)
         if configuration.matrix is not None and not problems.errors:
             configuration = with_matrix(path, tree, configuration, problems)
@@ -156,7 +185,7 @@ def load_configuration(path: Path, settings: Sequence[str] = ()) -> LoadedConfig
         configuration = with_selected_models(path, tree, configuration, problems)
     problems.raise_errors()
     assert configuration is not None
-    return LoadedConfiguration(configuration, path, tree, of_models, matrix)
+    return LoadedConfiguration(configuration, path, folder, tree, of_models, matrix)
 
 
 def _with_price_file(
@@ -166,14 +195,11 @@ def _with_price_file(
     prices = configuration.prices
     if prices.file is None:
         return configuration
-    named = Path(prices.file).expanduser()
-    folders = tuple(dict.fromkeys((Path.cwd(), path.absolute().parent)))
-    file = next((found for folder in folders if (found := folder / named).is_file()), None)
-    if file is None:
+    file = resolve(prices.file, configuration.test_run.folder)
+    if not file.is_file():
         found_in, line = tree.place_of(("prices", "file"), path)
-        looked_in = ", ".join(str(folder) for folder in folders)
         problems.error(
-            f"there is no file {prices.file} (looked in {looked_in})",
+            f"there is no file {file}",
             path=found_in, line=line, field="prices.file", remedy="check the path",
         )  # fmt: skip
         return configuration

@@ -23,6 +23,7 @@ from failproof_es.configuration.providers import (
     rules_of,
 )
 from failproof_es.configuration.schema import (
+    FILE_SUFFIX,
     Configuration,
     FileOutput,
     Model,
@@ -184,6 +185,12 @@ def _check_file(output: FileOutput, error: Report) -> None:
             ("output", "file", "path"),
             f"the file name has no {_TIMESTAMP}: every run would overwrite it",
             "write it like ./outputs/{timestamp}_{test_name}.jsonl (specification 001 § 5.3)",
+        )
+    if not output.path.endswith(FILE_SUFFIX):
+        error(
+            ("output", "file", "path"),
+            f"is not the name of a {FILE_SUFFIX} file, which is all that is written",
+            "write it like ./outputs/{timestamp}_{test_name}.jsonl",
         )
     for placeholder in _PLACEHOLDER.findall(output.path):
         if placeholder not in _PLACEHOLDERS:

@@ -6,6 +6,7 @@ It never holds secrets: `api_key_env` names an environment variable.
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -13,10 +14,12 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    PrivateAttr,
     TypeAdapter,
     ValidationError,
     model_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import CoreSchema, InitErrorDetails
 
 from failproof_es.configuration.choices import (
@@ -26,9 +29,11 @@ from failproof_es.configuration.choices import (
     RunReference,
     Selection,
 )
+from failproof_es.configuration.overrides import Place
 from failproof_es.configuration.providers import default_key_variable
 from failproof_es.configuration.section import Section as Section
 from failproof_es.declared_gates import DECLARED
+from failproof_es.support.shipped import resolve
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _LARGEST = 2**63 - 1
@@ -55,6 +60,8 @@ class TestRun(Section):
     ] = None
     """The time in the names of its files. The default is the time of its start, also for the
     placeholder `ISO-8601` of specification 001."""
+    folder: SkipJsonSchema[str | None] = None
+    """The folder that relative paths start from: that of the file. The program records it."""
 
 
 _Limit = Annotated[int | None, Field(ge=1, le=1_000_000_000)]
@@ -84,7 +91,7 @@ class Model(Section):
     machine. `python`: a class of your own. `openai-sdk`, `openai-responses-sdk`, `anthropic-sdk`:
     a class of your own that uses the vendor's package. An installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
-    """The exact model name sent; for `local`, `smollm2` or the path of a GGUF file."""
+    """The exact model name sent; for `local`, `smollm2` or the path of a `.gguf` file."""
     version: str | None = None
     """The exact version. The model name in each answer must show it."""
     version_check: Literal["version", "name"] = "version"
@@ -141,6 +148,28 @@ class Model(Section):
     """The most tokens in any minute, over all workers, read and written. A request counts with its
     bytes and the longest answer until it is answered."""
 
+    _place: Place = PrivateAttr(default_factory=Place)
+
+    @property
+    def place(self) -> Place:
+        """The folders that it belongs to."""
+        return self._place
+
+    def placed(self, place: Place) -> Self:
+        """The same entry of a configuration in that place."""
+        model = self.model_copy()
+        model._place = place
+        return model
+
+    def path_of(self, path: str) -> Path:
+        """The file that a path of this entry names."""
+        return resolve(path, self._place.folder)
+
+    @property
+    def certificates(self) -> str | None:
+        """The path of `ca_file`, from where relative paths start."""
+        return None if self.ca_file is None else str(self.path_of(self.ca_file))
+
     @model_validator(mode="before")
     @classmethod
     def _key_of_the_vendor(cls, written: Any) -> Any:
@@ -172,7 +201,7 @@ class Prompts(Section):
     source: Literal["file", "database"] = "file"
     """Files, or a collection in the log."""
     path: str | list[str] | None = None
-    """For `file`: a file, a folder, a glob, or a list of them."""
+    """For `file`: a file, a folder, a glob, `shipped:NAME`, or a list of them."""
     collection: Annotated[str | None, Field(min_length=1)] = None
     """For `database`: the name given to `failproof-es prompts import`."""
     filters: Filters = Filters()
@@ -232,10 +261,16 @@ class Execution(Section):
     run is paused; it can be resumed. 15 minutes unless given."""
     repetitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     """How often each model is asked each case."""
+    allow_unlisted: bool = False
+    """Whether a model is asked that its server does not list; else the run is refused."""
     max_spend_usd: Annotated[float | None, Field(gt=0.0, allow_inf_nan=False)] = None
     """The most that the run may spend, in US dollars, judges, retries and lost attempts included.
     A request that could exceed it is not sent, and the run is paused. No ceiling, unless given;
     with one, every model and judge needs a price."""
+
+
+FILE_SUFFIX = ".jsonl"
+"""The end of a results file's name. No other file is ever written: a shell would run it."""
 
 
 class FileOutput(Section):
@@ -246,7 +281,8 @@ class FileOutput(Section):
     format: Literal["jsonl"] = "jsonl"
     """One object a line."""
     path: str = "./outputs/{timestamp}_{test_name}.jsonl"
-    """The path; the file name must contain {timestamp}."""
+    """The path; the file name must contain {timestamp}, and end in .jsonl. A relative one starts
+    from the folder of the configuration, as every path in it, whichever process writes the file."""
     checkpoint_every: Annotated[int | None, Field(ge=1, le=_LARGEST)] = 100
     """The number of finished evaluations in each partial results file; null writes none."""
 

@@ -69,7 +69,8 @@ def with_matrix(
             if len(changes["key"]) > _LONGEST_KEY:
                 error(("matrix",), f"a key has more than {_LONGEST_KEY} characters")
                 return configuration
-            found.append(Model.model_validate({**model.model_dump(by_alias=True), **changes}))
+            variant = Model.model_validate({**model.model_dump(by_alias=True), **changes})
+            found.append(variant.placed(model.place))
     return configuration.model_copy(update={"models": found})
 
 

@@ -48,7 +48,9 @@ def create_app(settings: ConsoleSettings) -> ASGIApp:
         refuse_other_methods,
         refuse_odd_urls,
         refuse_other_hosts(settings.hosts),
-        refuse_without_token(settings.token, secure=not settings.is_loopback),
+        refuse_without_token(
+            settings.token, secure=not settings.is_loopback, ticket=settings.ticket
+        ),
     )
     for refuse in reversed(guards):
         app = Guard(app, refuse)

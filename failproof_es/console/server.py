@@ -5,6 +5,7 @@ from __future__ import annotations
 import uvicorn
 
 from failproof_es.console.app import create_app
+from failproof_es.console.security.connections import bounded_protocol
 from failproof_es.console.settings import ConsoleSettings
 
 _LONGEST_HEAD = 16_384
@@ -20,7 +21,7 @@ def make_server(settings: ConsoleSettings) -> uvicorn.Server:
             create_app(settings),
             host=settings.host,
             port=settings.port,
-            http="h11",
+            http=bounded_protocol(),
             ws="none",
             proxy_headers=False,
             server_header=False,

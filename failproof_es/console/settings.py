@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from failproof_es.problems import InvalidInput
@@ -10,6 +11,11 @@ from failproof_es.problems import InvalidInput
 LEAST_TOKEN = 16
 """The characters that a token has at least."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +28,11 @@ class ConsoleSettings:
     """Who brings the projections up; nobody where there is none."""
     host: str = "127.0.0.1"
     port: int = 8321
-    token: str | None = None
-    """What a request must show; needed wherever the console listens beyond loopback."""
+    token: str | None = field(default_factory=new_token)
+    """What a request must show; `None` demands nothing, on loopback alone: every user of this
+    machine could read all runs."""
+    ticket: str | None = None
+    """What lets in the first one who shows it in place of the token, and nobody after."""
     trusted_hosts: tuple[str, ...] = ()
     """Names, without a port, under which browsers reach it, besides those of loopback."""
     statement_timeout_s: float = 10.0
@@ -65,12 +74,7 @@ class ConsoleSettings:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host.strip("[]")).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def url_host(self) -> str:
@@ -87,6 +91,16 @@ class ConsoleSettings:
         return frozenset(
             name.lower() for name in (*own, *self.trusted_hosts, *((listening,) if own else ()))
         )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens on this host."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _is_token(token: str) -> bool:

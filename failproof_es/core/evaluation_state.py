@@ -13,7 +13,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.core.case import digest_number
-from failproof_es.core.transcript import JUDGE_FAILED, Classification, JudgeVerdict, Reply, Score
+from failproof_es.core.transcript import (
+    GRADING_STOPPED,
+    JUDGE_FAILED,
+    Classification,
+    JudgeVerdict,
+    Reply,
+    Score,
+)
 from failproof_es.events import (
     AnswerImported,
     CarriedOver,
@@ -138,11 +145,14 @@ class Evaluation(NamedTuple):
     def lost(self) -> bool:
         """Whether it ended because no usable answer came: of the model, or of judges it needed.
 
-        What was answered and has no score by a rule of its dialect is not lost, nor is what judges
-        that all answered could not agree about.
+        An answer whose grading was stopped is lost, too: else a model could take the cases that it
+        fails out of its score. What was answered and has no score by a rule of its dialect is not
+        lost, nor is what judges that all answered could not agree about.
         """
         if self.abandoned is None:
             return False
+        if self.abandoned.kind == GRADING_STOPPED:
+            return True
         if self.verdicts:
             silent = [each.verdict is None for each in self.verdicts]
             return all(silent) or (any(silent) and self.abandoned.kind == JUDGE_FAILED)

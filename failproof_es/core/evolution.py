@@ -13,7 +13,13 @@ from typing import Any, cast
 
 from failproof_es.core.evaluation_state import UNCOUNTED, Evaluation, stream_number
 from failproof_es.core.history_errors import ImpossibleHistory, differing, require
-from failproof_es.core.transcript import Classification, JudgeVerdict, Reply, Score
+from failproof_es.core.transcript import (
+    GRADING_STOPPED,
+    Classification,
+    JudgeVerdict,
+    Reply,
+    Score,
+)
 from failproof_es.events import (
     ONLY_JUDGE,
     VOIDS_ANSWER,
@@ -313,7 +319,8 @@ def _classified(state: Evaluation, event: Classified) -> Changes:
     require(state.classification is None, event, "what was answered is classified already")
     said = "it does not follow an answer of the model under test, nor an error that ends it"
     answered = _ends_question(state.last, "target") or type(state.last) is AnswerImported
-    require(answered, event, said)
+    stopped = event.details.get("rule") == GRADING_STOPPED and state.in_flight is None
+    require(answered or stopped, event, said)
     classification = Classification(
         event.primary, event.details, event.classifier, event.classifier_version
     )
@@ -376,6 +383,10 @@ def _scored(state: Evaluation, event: Scored) -> Changes:
 
 
 def _abandoned(state: Evaluation, event: EvaluationAbandoned) -> Changes:
+    if event.kind == GRADING_STOPPED:
+        require(state.classification is not None, event, "nothing is classified")
+        require(state.in_flight is None, event, "a request is in flight")
+        return {"abandoned": event, "finished_at": event.timestamp}
     _require_graded(state, event)
     error = state.last_error
     if state.import_error is not None:

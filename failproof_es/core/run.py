@@ -25,6 +25,7 @@ from failproof_es.events import (
     PricesRecorded,
     RunCompleted,
     RunFailed,
+    RunGivenUp,
     RunImported,
     RunPaused,
     RunResumed,
@@ -34,10 +35,11 @@ from failproof_es.events import (
     Selection,
     SpendCeilingChanged,
 )
+from failproof_es.events.base import ENDED
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
-RunStatus = Literal["absent", "running", "paused", "completed", "failed"]
+RunStatus = Literal["absent", "running", "paused", "completed", "failed", "given_up"]
 
 T = TypeVar("T")
 CHUNK = 1_000
@@ -98,7 +100,7 @@ class Run:
     @property
     def ended(self) -> bool:
         """Whether nothing is left to be driven."""
-        return self.status in ("completed", "failed")
+        return self.status in ENDED
 
     @property
     def gates_met(self) -> bool | None:
@@ -157,6 +159,8 @@ def evolve_run(run: Run, event: Event) -> Run:
             return replace(run, status="completed", counts=event.counts, gates=event.gates)
         case RunFailed():
             return replace(run, status="failed", reason=event.reason, counts=event.counts)
+        case RunGivenUp():
+            return replace(run, status="given_up", reason=event.reason, counts=event.counts)
         case RunSealed():
             return replace(run, sealed=True)
         case RunValidated():
@@ -186,7 +190,7 @@ def _planned(run: Run, event: CasesPlanned) -> int:
 _PLAN = (RunStarted, CasesPlanned, CaseSkipped, PricesRecorded, RunImported)
 """What is appended with the run's first event, in this order."""
 _ENDINGS = (RunCompleted, RunFailed)
-TELL_STATUS = (RunPaused, RunResumed, *_ENDINGS)
+TELL_STATUS = (RunPaused, RunResumed, *_ENDINGS, RunGivenUp)
 """What changes a run's status after its first event."""
 _IN_A_DRIVE = (RunPaused, LimitChanged, SpendCeilingChanged, *_ENDINGS)
 
@@ -216,18 +220,22 @@ def _require_place(run: Run, event: Event) -> None:
         require(not run.ended, event, "the run has ended")
     if kind in _IN_A_DRIVE:
         require(run.status == "running", event, "the run is paused")
-    if isinstance(event, RunPaused | RunCompleted | RunFailed):
+    if kind is RunGivenUp:
+        require(run.status == "paused", event, "the run is not paused")
+    if isinstance(event, RunPaused | RunCompleted | RunFailed | RunGivenUp):
         _require_counts(run.started, event)
 
 
-def _require_counts(started: RunStarted, event: RunPaused | RunCompleted | RunFailed) -> None:
+def _require_counts(
+    started: RunStarted, event: RunPaused | RunCompleted | RunFailed | RunGivenUp
+) -> None:
     """Raise `ImpossibleHistory` unless what it counts is of this run, and of this end."""
     counts, planned = event.counts, started.planned_evaluations
     said = f"it counts {counts.planned} planned evaluations, the run has {planned}"
     require(counts.planned == planned, event, said)
     whole = counts.finished == counts.scored + counts.abandoned
     require(whole and counts.finished <= planned, event, "its counts do not add up")
-    if not isinstance(event, RunPaused):
+    if not isinstance(event, RunPaused | RunGivenUp):
         require(counts.finished == planned, event, "not every evaluation is finished")
 
 

@@ -45,6 +45,9 @@ JUDGE_FAILED = "judge_failed"
 AWAITING_REVIEW = "awaiting_review"
 """The kind of failure of an evaluation that was answered, and that only people can judge."""
 
+GRADING_STOPPED = "grading_stopped"
+"""The kind of an evaluation whose grading needed more time, work or memory than it may use."""
+
 
 @dataclass(frozen=True, slots=True)
 class Transcript:

@@ -6,9 +6,12 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePath
 
-from failproof_es.problems import Problems
+from failproof_es.problems import InvalidInput, Problems
+from failproof_es.support import shipped
+from failproof_es.support.shipped import resolve
 
 _FIELD = "prompts.path"
 _NO_UTF_8 = re.compile("[\udc80-\udcff]")
@@ -16,28 +19,26 @@ _NO_UTF_8 = re.compile("[\udc80-\udcff]")
 
 
 def case_files(
-    paths: str | list[str], suffixes: Sequence[str], folders: Sequence[Path] = ()
+    paths: str | list[str], suffixes: Sequence[str], folder: Path | None = None
 ) -> list[Path]:
     """Every case file that `paths` name, in the order named, each file once.
 
     A path is a file (taken whatever its suffix), a folder (searched with its subfolders
-    for `suffixes`, in sorted order; hidden ones are left out), or a glob (`**` crosses
-    folders). A relative path is looked for in each of `folders` in turn - the current
-    directory when there are none - and the first one that has it wins.
+    for `suffixes`, in sorted order; hidden ones are left out), a glob (`**` crosses
+    folders), or `shipped:NAME`. A relative path starts from `folder`, that of the configuration
+    which names it; the command line has none, and its paths start from the current folder.
     Raises `InvalidInput` with every path that is missing, every match that is empty, every
-    file whose path is not UTF-8 and every pipe or device; its field is the configuration's, which
-    is where paths come from that have folders.
+    file whose path is not UTF-8 and every pipe or device; its field is the configuration's.
     """
     problems = Problems()
-    bases = list(dict.fromkeys(folders)) or [Path.cwd()]
     found: dict[str, Path] = {}
     named = [paths] if isinstance(paths, str) else paths
     if not named:
         problems.error("no path is named", field=_FIELD, remedy="name a file, a folder or a glob")
     for index, path in enumerate(named):
         place = _FIELD if isinstance(paths, str) else f"{_FIELD}[{index}]"
-        field = place if folders else None
-        for file in _files(path, suffixes, bases, field, problems):
+        field = place if folder else None
+        for file in _files(path, suffixes, folder, field, problems):
             if _NO_UTF_8.search(str(file)):
                 said = "the path is not UTF-8: so it cannot be recorded"
                 problems.error(said, path=file, field=field, remedy="rename it")
@@ -53,7 +54,7 @@ def case_files(
 def _files(
     named: str,
     suffixes: Sequence[str],
-    bases: Sequence[Path],
+    folder: Path | None,
     field: str | None,
     problems: Problems,
 ) -> list[Path]:
@@ -62,30 +63,50 @@ def _files(
     if not named.strip() or "\0" in named:
         problems.error("the path is empty or holds a NUL character", field=field)
         return []
-    path = Path(named).expanduser()
-    for base in bases:
-        candidate = base / path
-        if candidate.is_dir():
-            files = list(_in_folder(candidate, suffixes, problems))
-            if not files:
-                problems.error(f"the folder holds no {wanted} file", path=candidate, field=field)
-            return files
-        if candidate.exists():
-            return [candidate]
-    looked_in = ", ".join(str(base) for base in bases)
+    try:
+        path = shipped.suites(named) or resolve(named, folder)
+    except InvalidInput as error:
+        problems.found.extend(replace(problem, field=field) for problem in error.problems)
+        return []
+    if path.is_dir():
+        files = list(_in_folder(path, suffixes, problems))
+        if not files:
+            problems.error(f"the folder holds no {wanted} file", path=path, field=field)
+        return files
+    if path.exists():
+        return [path]
     if not glob.has_magic(named):
-        where = "" if path.is_absolute() else f" (looked in {looked_in})"
+        where = "" if Path(named).is_absolute() else f" (looked in {folder or Path.cwd()})"
         problems.error(
-            f"no such file or folder: {named}{where}", field=field, remedy="check the path"
+            f"no such file or folder: {named}{where}", field=field, remedy=_remedy(named)
         )
         return []
-    for base in bases:
-        if files := list(_matching(str(base / path), suffixes, problems)):
-            return files
+    if files := list(_matching(_pattern(named, folder), suffixes, problems)):
+        return files
     problems.error(
-        f"the pattern {named!r} matches no {wanted} file (looked in {looked_in})", field=field
+        f"the pattern {named!r} matches no {wanted} file (looked in {folder or Path.cwd()})",
+        field=field,
     )
     return []
+
+
+def _remedy(named: str) -> str:
+    """The remedy for a path without a file; a suite of that name may ship."""
+    path = PurePath(named)
+    words = {path.as_posix(), path.with_suffix("").as_posix(), path.stem}
+    words |= {word.removeprefix("suites/") for word in words}
+    ships = sorted(words & set(shipped.suite_names()), key=len)
+    return (
+        f"check the path, or name what ships: {shipped.PREFIX}{ships[-1]}"
+        if ships
+        else ("check the path")
+    )
+
+
+def _pattern(named: str, folder: Path | None) -> str:
+    """The glob from the folder on, whose own name is no glob."""
+    start = glob.escape(str(folder or Path.cwd()))
+    return os.path.join(start, os.path.expanduser(named))  # noqa: PTH111, PTH118 - not a path
 
 
 def _matching(pattern: str, suffixes: Sequence[str], problems: Problems) -> Iterator[Path]:

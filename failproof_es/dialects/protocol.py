@@ -158,19 +158,31 @@ def taken_by_default(dialect: Dialect, command: TakesADialect) -> bool:
     return command in getattr(dialect, "default_for", ())
 
 
-class BlockingClassifier(Protocol):
-    """A dialect whose `classify` blocks: it runs other programs, or computes for long.
+class WaitsForPrograms(Protocol):
+    """A dialect whose grading waits for other programs.
 
-    The engine calls it in a thread, so that no latency is measured longer than it was. Asked by
-    `classify_waits`: `isinstance` sees no value.
+    The engine then grades several replies at once in a child process, in threads, so that they
+    can share such a program. Asked by `waits_for_programs`: `isinstance` sees no value.
     """
 
-    classify_waits: Literal[True]
+    waits_for_programs: Literal[True]
 
 
-def classify_waits(dialect: Dialect) -> bool:
-    """Whether it is `BlockingClassifier`."""
-    return getattr(dialect, "classify_waits", False) is True
+def waits_for_programs(dialect: Dialect) -> bool:
+    """Whether it is `WaitsForPrograms`."""
+    return getattr(dialect, "waits_for_programs", False) is True
+
+
+@runtime_checkable
+class HasBoundedGrading(Protocol):
+    """A dialect whose grading of short texts is quick, whatever they say.
+
+    The engine grades them in its own process; all other gradings go to a child process
+    (`engine/drive/grading/grader.py`).
+    """
+
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        """Whether grading takes at most some 50 ms if case and replies are short. Quick itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,14 +84,12 @@ def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
     return dialect.with_options(options)
 
 
-def recognise(
-    paths: str | list[str], folders: Sequence[Path] = ()
-) -> tuple[Dialect, Sequence[Path]]:
+def recognise(paths: str | list[str], folder: Path | None = None) -> tuple[Dialect, Sequence[Path]]:
     """The one dialect that all the case files are written in, and the files.
 
     Raises `InvalidInput` like `recognise_each`, and when the files are of different dialects.
     """
-    found = recognise_each(paths, folders)
+    found = recognise_each(paths, folder)
     if len(found) > 1:
         reason = f"the files are of different dialects: {_listed(each.name for each, _ in found)}"
         remedy = "one run has one dialect: name the files of one, or prompts.dialect"
@@ -100,7 +98,7 @@ def recognise(
 
 
 def recognise_each(
-    paths: str | list[str], folders: Sequence[Path] = ()
+    paths: str | list[str], folder: Path | None = None
 ) -> list[tuple[Dialect, Sequence[Path]]]:
     """The dialects that the case files are written in, each with its files.
 
@@ -113,7 +111,7 @@ def recognise_each(
     suffixes = tuple(dict.fromkeys(suffix for each in dialects for suffix in each.suffixes))
     problems = Problems()
     chosen: dict[str, tuple[Dialect, list[Path]]] = {}
-    for file in case_files(paths, suffixes, folders):
+    for file in case_files(paths, suffixes, folder):
         candidates = _candidates(file, dialects, _is_named(file, paths))
         if candidates is None:
             continue

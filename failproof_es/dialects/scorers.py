@@ -35,8 +35,8 @@ class Scorer(Protocol):
 
     It is asked about every evaluation that its dialect scores, and about no other one. It may
     have `with_options` as a dialect may (`protocol.Configurable`), for `options` given beside
-    its name in a configuration. One whose `score` computes for long, or waits for another program,
-    has `score_waits = True`: it is then called in a thread.
+    its name in a configuration. It is called in a child process, within the limits of a grading
+    (`engine/drive/grading/grader.py`).
     """
 
     @property
@@ -112,11 +112,6 @@ def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
 def names_of_scorers(configuration: Mapping[str, Any]) -> list[str]:
     """The names of a configuration's scorers, installed or not."""
     return [_written(each, "grading.scorers")[0] for each in _chosen(configuration)]
-
-
-def scoring_waits(scorers: Sequence[Scorer]) -> bool:
-    """Whether one of them has to be called in a thread."""
-    return any(getattr(each, "score_waits", False) is True for each in scorers)
 
 
 def grade(

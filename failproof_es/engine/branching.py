@@ -71,6 +71,8 @@ from failproof_es.events import (
     PricesRecorded,
     RunStarted,
 )
+from failproof_es.models.trust.permissions import Permissions, with_own_servers
+from failproof_es.models.trust.remembered import remembered_permissions
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, find
@@ -91,12 +93,14 @@ async def branch(
     say: Say,
     on_text: OnText | None = None,
     on_carried_over: OnCarriedOver | None = None,
+    permissions: Permissions | None = None,
 ) -> Outcome:
     """Begin a run from the state of another run at `position`, and drive it.
 
     The other run may be running, paused or over. Without a position, its present state counts.
     `again` says which of its finished evaluations are not carried over, `settings` changes how
-    the models are reached, `on_carried_over` is called with each carried-over evaluation.
+    the models are reached, `permissions` are those of `resume`, `on_carried_over` is called with
+    each carried-over evaluation.
 
     Raises `InvalidInput` when the position lies outside of the other run, when there is nothing
     to ask again, when a setting changes what is asked, or when a check of the new run fails.
@@ -110,10 +114,12 @@ async def branch(
         first, last = _stands_at(connection, run_id)
     position = last if position is None else position
     _require_within(source, position, first, last)
-    written, changed = _configured(source, settings)
+    written, changed = configured_again(source, settings)
     require_plugins(source.started)
     configuration = configuration_from_resolved(written)
-    targets = Targets(configuration)
+    if permissions is None:
+        permissions = with_own_servers(remembered_permissions(), configuration, changed)
+    targets = Targets(configuration, permissions)
     try:
         announce(configuration, say)
         new_id = uuid4()
@@ -143,7 +149,7 @@ async def branch(
         await targets.close()
 
 
-def _configured(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def configured_again(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The other run's configuration for the new run, and what is changed in it."""
     resolved = source.started.configuration
     own = {**resolved, "test_run": {**resolved["test_run"], "id": None, "timestamp": None}}

@@ -21,7 +21,7 @@ from failproof_es.engine.drive.pending import OnBegun, OnCarriedOver
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
-from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.drive.targets import Targets, restore_answering
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.finish.final_pass import FinalScan
 from failproof_es.engine.finish.finalize import finalize, seal
@@ -151,6 +151,8 @@ class Driver:
         )
         changes: asyncio.Queue[LimitUpdate | None] = asyncio.Queue()
         self._targets.restore_limits(stream.run.limits, changes.put_nowait)
+        if resumed:
+            await self._reader.read(restore_answering, stream.run, self._targets)
         give_up = evaluations.give_up
         recording = asyncio.create_task(stream.record_limits(changes, give_up), name="limits")
         tally = Tally(stream.run.started.planned_evaluations)

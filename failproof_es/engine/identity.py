@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import platform
+import pwd
 import socket
 from importlib import metadata
 
@@ -54,11 +54,12 @@ def versions_of_ours() -> dict[str, str]:
 
 
 def current_user() -> str:
-    """The user this process runs as."""
+    """The account that this process runs as: the system's, whatever `LOGNAME` or `USER` say."""
+    uid = os.geteuid()
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
 
 
 def current_host() -> str:

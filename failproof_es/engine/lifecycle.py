@@ -66,10 +66,12 @@ from failproof_es.events import (
     Selection,
 )
 from failproof_es.models.catalog.prices import PriceBook
+from failproof_es.models.trust.permissions import OWN, Permissions, granted_for
+from failproof_es.models.trust.remembered import remember_own, remembered_permissions
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.archives import require_attached
-from failproof_es.store.reading.reader import Connection
-from failproof_es.store.store import Store
+from failproof_es.store.reading.reader import Connection, find
+from failproof_es.store.store import Store, run_exists
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.store.writing.lease import HeldLease, Lease
 
@@ -92,6 +94,7 @@ async def start(
     on_text: OnText | None = None,
     on_carried_over: OnCarriedOver | None = None,
     step: Step = nullcontext,
+    permissions: Permissions = OWN,
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
@@ -99,14 +102,16 @@ async def start(
     `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
     people; `on_text` gets the text of streamed answers as it comes; `on_carried_over` gets each
     evaluation that is reused; `step` tells of what is done before the first request.
+    `permissions` say where its secrets may go.
     """
     configuration = loaded.configuration
-    targets = Targets(configuration)
+    targets = _own_targets(loaded, permissions)
     try:
         run_id = _run_id(configuration)
-        dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
         with Lease(store.url, run_id, process_label()) as lease:
-            await asyncio.to_thread(lease.acquire)
+            await asyncio.to_thread(lease.acquire)  # before its checks go on record beside it
+            await asyncio.to_thread(_require_new, store, run_id)
+            dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
             await open_models(store, run_id, targets)
             with step("recording the plan"):
                 begun = await asyncio.to_thread(
@@ -124,15 +129,21 @@ async def start(
 
 
 async def create(
-    loaded: LoadedConfiguration, store: Store, *, say: Say, also: AlsoBegin | None = None
+    loaded: LoadedConfiguration,
+    store: Store,
+    *,
+    say: Say,
+    also: AlsoBegin | None = None,
+    permissions: Permissions = OWN,
 ) -> RunStarted:
     """Record a new run with its whole plan, for `resume` or for workers to drive. Nothing is sent.
 
     `also` does more in the transaction that records it. Raises `InvalidInput` like `start`.
     """
-    targets = Targets(loaded.configuration)
+    targets = _own_targets(loaded, permissions)
     try:
         run_id = _run_id(loaded.configuration)
+        await asyncio.to_thread(_require_new, store, run_id)
         dialect, plan = await _plan(loaded, store, run_id, targets, say)
         return await asyncio.to_thread(_begin, store, run_id, loaded, dialect, targets, plan, also)
     finally:
@@ -152,13 +163,16 @@ async def resume(
     phases: Sequence[Phase] | None = None,
     leased: Callable[[HeldLease], None] = lambda lease: None,
     max_spend_usd: Decimal | None = None,
+    permissions: Permissions | None = None,
 ) -> Outcome:
     """Resume a run. A run that has ended is not changed.
 
     `phases` are by default those of its configuration. `leased` is called with the lease
     under which it is driven, `on_carried_over` with each evaluation that a branch carries
     over from now on, `on_begun` with each that was begun before and is continued.
-    `max_spend_usd` is its spend ceiling from now on.
+    `max_spend_usd` is its spend ceiling from now on. `permissions` say where its secrets may go
+    and which classes run: whoever could write to the log has planned it. By default that is what
+    this user has permitted.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
     cannot be reached, or a spend ceiling cannot be kept.
@@ -178,7 +192,10 @@ async def resume(
         say(f"remark: {line}")
     if max_spend_usd is not None:
         require_priced(configuration, run.started, run.prices or {})
-    targets = Targets(configuration)
+    if permissions is None:
+        permissions = remembered_permissions()
+    # A run that has ended asks nothing more.
+    targets = Targets(configuration, granted_for(configuration) if run.ended else permissions)
     try:
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
@@ -196,6 +213,14 @@ async def resume(
             return await driver.drive(resumed=shared or _driven_before(run.started, lease))
     finally:
         await targets.close()
+
+
+def _own_targets(loaded: LoadedConfiguration, permissions: Permissions) -> Targets:
+    """The models of a configuration of the user's own."""
+    try:
+        return Targets(loaded.configuration, permissions)
+    except InvalidInput as error:
+        raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
 
 
 def _take_from_workers(store: Store, run_id: UUID) -> bool:
@@ -246,8 +271,10 @@ async def _plan(
 ) -> tuple[Dialect, Plan]:
     """Check everything, then store the prompts, and record both. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
+    if (unwritten := remember_own(loaded.configuration)) is not None:
+        say(f"warning: {unwritten}")
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
-    checked = partial(_checked, loaded, store, targets, step)
+    checked = partial(_checked, loaded, store, targets, step, say)
     dialect, plan = (await recorded_preflight(store, run_id, resolved, targets, checked, say)).found
     for warning in plan.warnings:
         say(warning.describe())
@@ -257,11 +284,13 @@ async def _plan(
 
 
 async def _checked(
-    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step
+    loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step, say: Say
 ) -> PreflightResult[tuple[Dialect, Plan]]:
     cases = CollectedCases()
     with step("reading and checking the suites and the models"):
         checked = await check(loaded, store, targets, take=cases.add)
+    for line in checked.files:
+        say(line)
     dialect, estimates = checked.source.dialect, checked.estimates
     reading = replace(checked.reading, found=checked.found)
     with step("storing the cases"):
@@ -275,6 +304,13 @@ def _run_id(configuration: Configuration) -> UUID:
     """The run's stream id: its UUID, one derived from its text id, or a new one."""
     named = configuration.test_run.id
     return uuid4() if named is None else run_id_of(named)
+
+
+def _require_new(store: Store, run_id: UUID) -> None:
+    """Raise `InvalidInput` if a run has this id: the checks of a start would stand beside it."""
+    with store.connect() as connection:
+        if any(find(connection, stream_id=run_id, limit=1)):
+            raise run_exists(run_id)
 
 
 def _begin(

@@ -11,6 +11,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Send, Transcript
 from failproof_es.dialects.protocol import Dialect, HasJudgeSchema, OffersTools
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
+from failproof_es.events import VOIDS_ANSWER, ErrorRecorded
 from failproof_es.models.prompt_template import apply_template
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
@@ -18,6 +19,23 @@ from failproof_es.models.protocol import (
     Provider,
     ResponseOptions,
 )
+from failproof_es.models.replies.model_name_check import require_model
+
+
+@dataclass(slots=True)
+class AnsweringModel:
+    """Whether a model has answered under its own name in this run, as far as is known here."""
+
+    has_matched: bool = False
+
+    def require(self, asked: Model, answered: str | None) -> None:
+        """Raise `ModelError` (`model_mismatch`) when another model answered than was asked."""
+        require_model(asked.model, asked.version, answered, asked.version_check)
+        self.has_matched = True
+
+    def is_mistaken(self, error: ErrorRecorded) -> bool:
+        """Whether this error shows that every answer would come from another model."""
+        return error.kind == VOIDS_ANSWER and not self.has_matched
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +47,7 @@ class Target:
     limiter: ConcurrencyLimiter
     stuck_after_s: float = math.inf
     """How long one attempt may take before its provider is taken to be stuck."""
+    answering: AnsweringModel = field(default_factory=AnsweringModel)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,10 @@ Stream = Literal["prompt", "collection", "ledger", "operations", "review", "run"
 """The kinds of streams. `docs/architecture.md` says how each one's id is made."""
 
 
-RunStatus = Literal["running", "paused", "completed", "failed"]
+RunStatus = Literal["running", "paused", "completed", "failed", "given_up"]
+
+ENDED: tuple[RunStatus, ...] = ("completed", "failed", "given_up")
+"""Of a run of which nothing is asked any more."""
 
 LONG = frozenset({"body", "body_encoding", "headers", "stack_trace", "parameters"})
 """Fields that can be very long: the audit trail leaves them to the log."""

@@ -245,7 +245,11 @@ class Scored(EvaluationEvent):
 
 
 class EvaluationAbandoned(EvaluationEvent):
-    """The evaluation ends without a score; nothing follows."""
+    """The evaluation ends without a score; nothing follows.
+
+    `kind` is that of the error, or says what the dialect or the judges did not decide.
+    `grading_stopped`: the grading needed more time, work or memory than it may use.
+    """
 
     ends_stream: ClassVar[bool] = True
     audited: ClassVar[bool] = True

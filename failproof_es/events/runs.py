@@ -286,6 +286,20 @@ class RunFailed(Event):
     counts: Counts
 
 
+class RunGivenUp(Event):
+    """Somebody gave the paused run up for good: what is left of it will never be asked."""
+
+    stream: ClassVar[Stream] = "run"
+    run_status: ClassVar[RunStatus | None] = "given_up"
+    audited: ClassVar[bool] = True
+    says: ClassVar[str] = "{reason}"
+
+    reason: str
+    counts: Counts
+    who: str
+    where: str
+
+
 class RunSealed(Event):
     """The run has ended and this is all of it: how many streams and events, and their seal.
 

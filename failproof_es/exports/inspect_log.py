@@ -31,7 +31,13 @@ from failproof_es.reading.recorded_run import RecordedRun
 
 VERSION = 2
 """Of Inspect's format."""
-_STATUS = {"completed": "success", "failed": "error", "paused": "cancelled", "running": "started"}
+_STATUS = {
+    "completed": "success",
+    "failed": "error",
+    "paused": "cancelled",
+    "given_up": "cancelled",
+    "running": "started",
+}
 _STOPS = {
     "stop": "stop", "length": "max_tokens", "tool_calls": "tool_calls",
     "content_filter": "content_filter",
@@ -113,7 +119,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
     started, summary = run.started, run.summary
     group = summary.group(model=model.key)
     spent = summary.counts.spending
-    ended = run.run.status in ("completed", "failed")
+    ended = run.run.ended
     status = _STATUS.get(run.run.status, "started")
     last = run.run.validation.timestamp.isoformat() if ended and run.run.validation else ""
     settings = {

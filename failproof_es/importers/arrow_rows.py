@@ -1,129 +1,109 @@
 """Reads rows of columns: Parquet files and Arrow streams, those of Hugging Face data sets included.
 
 Only the columns that are wanted are read. A date or a time becomes its text, as exact as it is
-kept, and the number of a class (`ClassLabel` of `datasets`) becomes the name of the class.
+kept, and the number of a class (`ClassLabel` of `datasets`) becomes the name of the class. The file
+is read by a process of its own (`arrow_program`) whose memory is limited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from failproof_es.importers import arrow_program
 from failproof_es.importers.protocol import Place
 from failproof_es.importers.rows import MAX_COLUMNS, Row, Rows, bad
 from failproof_es.importers.source import Source
+from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
+from failproof_es.support.machine.json_lines_child import (
+    ChildFailed,
+    UnreadableLine,
+    read_json_lines,
+)
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-MAX_GROUP_BYTES = 2 * 1024**3
-_BATCH = 64
-_HUGGING_FACE = b"huggingface"
-"""Where `datasets` says in a schema what its columns are."""
-
-Batches = Callable[[Sequence[str]], "Iterator[pa.RecordBatch]"]
-"""The batches of a file, with these columns."""
+MEMORY = 2 * 2**30
+"""Bytes of address space of the process that reads a file."""
+MAX_GROUP_BYTES = MEMORY
+_MOST_ROW_BYTES = 2**26
+_KINDS = {"parquet": "is not Parquet", "arrow": "is no Arrow stream"}
 
 
 def read_parquet(source: Source, path: Path) -> Rows:
     """A Parquet file. Raises `InvalidInput`, also while it is read."""
-    extras.require("data", "reading Parquet")
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    source.check(path)
-    shown = source.shown(path)
-    try:
-        file = parquet.ParquetFile(path)
-        schema = file.schema_arrow
-        names = schema.names
-        groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise bad(shown, f"is not Parquet: {_said(error)}") from None
-    if any(group.total_byte_size > MAX_GROUP_BYTES for group in groups):
-        raise bad(shown, f"has a row group of more than {MAX_GROUP_BYTES:,} bytes")
-
-    def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        found: Iterator[pa.RecordBatch] = file.iter_batches(_BATCH, columns=list(wanted))
-        return found
-
-    return _rows(shown, schema, names, batches)
+    return _rows(source, path, "parquet")
 
 
 def read_arrow(source: Source, path: Path) -> Rows:
     """An Arrow stream, as `save_to_disk` writes it. Raises `InvalidInput`, also while read."""
-    extras.require("data", "reading Arrow")
-    import pyarrow as pa
+    return _rows(source, path, "arrow")
 
+
+def _rows(source: Source, path: Path, kind: str) -> Rows:
+    extras.require("data", f"reading {kind.title()}")
     source.check(path)
     shown = source.shown(path)
     try:
-        reader = pa.ipc.open_stream(pa.memory_map(str(path)))
-        names = reader.schema.names
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise bad(shown, f"is no Arrow stream: {_said(error)}") from None
-
-    def batches(wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for batch in reader:
-            whole = batch.select(list(wanted))
-            for begin in range(0, whole.num_rows, _BATCH):
-                yield whole.slice(begin, _BATCH)
-
-    return _rows(shown, reader.schema, names, batches)
-
-
-def _rows(shown: str, schema: pa.Schema, names: Sequence[str], batches: Batches) -> Rows:
+        heading, _ = _lines(path, kind)
+    except (ChildFailed, UnreadableLine) as error:
+        raise _unreadable(shown, _KINDS[kind], error) from None
+    names: list[str] = heading["names"]
+    if heading["group_bytes"] > MAX_GROUP_BYTES:
+        raise bad(shown, f"has a row group of more than {MAX_GROUP_BYTES:,} bytes")
     if len(names) > MAX_COLUMNS:
         raise bad(shown, f"has more than {MAX_COLUMNS:,} columns")
     if len(set(names)) < len(names):
         raise bad(shown, "has a column twice")
-    classes = _classes(schema)
+    classes = _classes(heading["kept"])
 
     def read(wanted: Collection[str]) -> Iterator[Row]:
-        import pyarrow as pa
-
         chosen = [name for name in names if name in wanted]
         number = 0
         try:
-            for batch in batches(chosen):
-                batch.validate(full=True)  # of a hostile file, offsets may lead anywhere
-                columns = [_values(batch[name], classes.get(name)) for name in chosen]
-                for values in zip(*columns, strict=True):
+            for line in islice(_lines(path, kind, chosen), 1, None):  # the first is the heading
+                if isinstance(line, list):
                     number += 1
+                    values = map(_value, line, map(classes.get, chosen))
                     yield Row(Place(shown, number), dict(zip(chosen, values, strict=True)))
-        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-            raise bad(shown, f"is damaged: {_said(error)}", number + 1) from None
+        except (ChildFailed, UnreadableLine) as error:
+            raise _unreadable(shown, "is damaged", error, number + 1) from None
 
     return Rows(names, read)
 
 
-def _values(column: pa.Array, classes: Sequence[str] | None) -> list[Any]:
-    import pyarrow as pa
+def _lines(path: Path, kind: str, wanted: Sequence[str] | None = None) -> Iterator[Any]:
+    names = [] if wanted is None else [orjson.dumps(list(wanted)).decode()]
+    return read_json_lines(
+        Path(arrow_program.__file__), [kind, str(path.absolute()), *names],
+        memory=MEMORY, most_line_bytes=_MOST_ROW_BYTES,
+    )  # fmt: skip
 
-    if pa.types.is_temporal(column.type) and not pa.types.is_duration(column.type):
-        column = column.cast(pa.string())
-    values: list[Any] = column.to_pylist()
+
+def _unreadable(
+    shown: str, said: str, error: ChildFailed | UnreadableLine, line: int | None = None
+) -> InvalidInput:
+    if isinstance(error, ChildFailed) and error.is_out_of_memory:
+        return bad(shown, f"needs more than {MEMORY / 2**30:g} GiB of memory to be read", line)
+    return bad(shown, f"{said}: {error}", line)
+
+
+def _value(value: Any, classes: Sequence[str] | None) -> Any:
+    """The value; of a class its name. -1 is how `datasets` writes that there is none."""
     if classes is None:
-        return values
-    return [_class(value, classes) for value in values]
-
-
-def _class(value: Any, classes: Sequence[str]) -> Any:
-    """The class's name; -1 is how `datasets` writes that there is none."""
+        return value
     if value == -1:
         return None
     return classes[value] if type(value) is int and 0 <= value < len(classes) else value
 
 
-def _classes(schema: pa.Schema) -> Mapping[str, Sequence[str]]:
+def _classes(kept: str) -> Mapping[str, Sequence[str]]:
     """The names of the classes, by column, as `datasets` keeps them with a table."""
     try:
-        said = orjson.loads((schema.metadata or {}).get(_HUGGING_FACE, b"{}"))
-        features = said["info"]["features"].items()
+        features = orjson.loads(kept)["info"]["features"].items()
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
     return {
@@ -134,7 +114,3 @@ def _classes(schema: pa.Schema) -> Mapping[str, Sequence[str]]:
         and isinstance(feature.get("names"), list)
         and all(isinstance(name, str) for name in feature["names"])
     }
-
-
-def _said(error: Exception) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__

@@ -26,11 +26,12 @@ from failproof_es.ledger.seal import Seal, seal_of_records, stream_record
 RUN_TOPICS = frozenset(
     {
         *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted", "RunFailed"),
+        *("RunGivenUp",),
         *("RunSealed", "RunValidated", "LimitChanged", "CaseSkipped", "PricesRecorded"),
         *("SpendCeilingChanged", "RunImported"),
     }
 )
-_ENDINGS = ("RunCompleted", "RunFailed")
+_ENDINGS = ("RunCompleted", "RunFailed", "RunGivenUp")
 
 
 @dataclass(frozen=True, slots=True)

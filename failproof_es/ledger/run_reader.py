@@ -32,7 +32,10 @@ REVIEW = "Reviewed"
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What a payload that is not as a writer leaves it raises where it is read."""
 _TOLD = frozenset(
-    {"RunStarted", "CasesPlanned", "RunPaused", "RunCompleted", "RunFailed", "RunSealed"}
+    {
+        *("RunStarted", "CasesPlanned", "RunPaused", "RunCompleted", "RunFailed", "RunGivenUp"),
+        "RunSealed",
+    }
 )
 """The events of a run's own stream whose payload is kept."""
 _PROMPT = "PromptStored"

@@ -22,6 +22,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.assurance.signing.opened_store import open_store
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.run_end import write_files
 from failproof_es.cli.rendering.partial_results import PartialResultsWriter
@@ -30,6 +31,7 @@ from failproof_es.core.case import Case
 from failproof_es.engine import Outcome, resume, start
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.events import Event, RunStarted
+from failproof_es.models.trust.remembered import permissions_here
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import resolve_run
@@ -53,7 +55,7 @@ class FilesNotWritten(Exception):
 def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfiguration:
     """The checked configuration. Raises `InvalidInput` with all its problems.
 
-    Relative paths of a mapping start from the current folder, as those of a file may.
+    Relative paths of a mapping start from the current folder.
     """
     __tracebackhide__ = True  # of pytest: what a test did wrong stands in the test
     if not isinstance(configuration, Mapping):
@@ -68,7 +70,7 @@ def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfigurat
                 remedy="use mappings, lists, strings, numbers, true, false and None",
             ) from None
         try:
-            loaded = load_configuration(file, settings)
+            loaded = load_configuration(file, settings, Path.cwd())
         except InvalidInput as error:
             raise InvalidInput([_of_mapping(each, file) for each in error.problems]) from None
     return replace(loaded, path=Path.cwd() / "configuration")
@@ -90,20 +92,32 @@ def evaluate(
     *,
     database_url: str | None = None,
     begun: Begun = lambda started: None,
+    allow: Sequence[str] = (),
 ) -> Outcome:
     """Start a run and drive it to its end. Interrupted, it is paused and can be resumed.
+
+    A vendor's key goes to the vendor's own host; `allow` lets it go elsewhere: `VARIABLE=HOST`.
 
     Everything is checked before anything is sent: raises `InvalidInput`. Raises `LedgerBroken` or
     `Forked` where the log was changed meanwhile, and `FilesNotWritten`.
     """
-    with Store.open(database_url) as store:
-        return _carry_out(store, partial(start, loaded, store), begun)
+    with open_store(database_url, logger.warning) as store:
+        permissions = permissions_here(allow, own=True)
+        return _carry_out(store, partial(start, loaded, store, permissions=permissions), begun)
 
 
 def go_on(
-    run: str, *, database_url: str | None = None, begun: Begun = lambda started: None
+    run: str,
+    *,
+    database_url: str | None = None,
+    begun: Begun = lambda started: None,
+    allow: Sequence[str] = (),
+    allow_class: Sequence[str] = (),
 ) -> Outcome:
     """Resume a run, named as for the commands. One that has ended stays as it is.
+
+    It may do what this user started before, and what `allow` (`VARIABLE=HOST`) and `allow_class`
+    (`module:Name`) permit: whoever could write to the log may have planned it.
 
     Raises as `evaluate` does, and `RunBusy` while another process drives it.
     """
@@ -114,7 +128,9 @@ def go_on(
         begun(recorded.started)
         if recorded.run.imported is not None and recorded.run.ended:
             return Outcome.of(recorded.run, interrupted=False)  # nothing of it is asked here, ever
-        return _carry_out(store, partial(resume, run_id, store), lambda started: None)
+        permissions = permissions_here(allow, allow_class, own=False)
+        drive = partial(resume, run_id, store, permissions=permissions)
+        return _carry_out(store, drive, lambda started: None)
 
 
 def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
@@ -122,34 +138,44 @@ def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
     with (
         CheckpointSigner(store) as signer,
         Follower(store.projections_url) as follower,
-        PartialResultsWriter(store) as partial_results,
     ):
+        partial_results = PartialResultsWriter(store)
 
         def observe(event: Event) -> None:
             partial_results.observe(event)
             if isinstance(event, RunStarted):
                 begun(event)
 
-        outcome = _driven(partial(drive, observe=observe, say=logger.info))
+        with partial_results:
+            outcome = _driven(partial(drive, observe=observe, say=logger.info))
+        unreadable: Exception | None = None
+        try:  # on record before the last checkpoint
+            files_written = _write_files(store, outcome.run_id)
+        except Exception as error:
+            unreadable = error  # that the log was changed says more
     if not follower.kept_up:
         logger.warning("the projections stopped following: `failproof-es projections rebuild`")
     if signer.changed is not None:
         raise signer.changed
     if signer.trouble is not None:
         logger.warning("the log could not be signed: %s", signer.trouble)
-    _write_files(store, outcome.run_id)
+    if not signer.has_key:
+        logger.warning("nothing was signed: this host has no key of the log")
+    if unreadable is not None:
+        raise unreadable
+    if not files_written:
+        number = outcome.run_number
+        raise FilesNotWritten(
+            f"run {number} is on record, but its results file could not be written: "
+            f"`failproof-es results {number} --format jsonl` prints them"
+        )
     return outcome
 
 
-def _write_files(store: Store, run_id: UUID) -> None:
+def _write_files(store: Store, run_id: UUID) -> bool:
     with store.connect() as connection:
         run = RecordedRun.read(connection, run_id)
-        if not write_files(store, run, junit=None, quiet=True):
-            number = run.started.run_number
-            raise FilesNotWritten(
-                f"run {number} is on record, but its results file could not be written: "
-                f"`failproof-es results {number} --format jsonl` prints them"
-            )
+        return write_files(store, run, junit=None, quiet=True)
 
 
 def _driven(drive: Drive) -> Outcome:

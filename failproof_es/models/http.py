@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -28,6 +29,7 @@ from failproof_es.models.protocol import (
     OnText,
     PreparedRequest,
     ResponseOptions,
+    UnlistedModel,
     require_short,
 )
 from failproof_es.models.tokens import Tokens, require_token
@@ -334,16 +336,26 @@ class HttpProvider(ABC):
         return f"{self.base_url}{self.listing_path}"
 
     def remark(self, listing: bytes) -> str | None:
-        """What is worth saying about this model and the server's list of models."""
+        """What is worth saying about this model and the server's list of models.
+
+        Raises `UnlistedModel`.
+        """
         name = self.model.model
         try:
             listed = self.model_names(listing)
         except ValueError:
             return f"{self.base_url} does not list its models: {name} was not looked up"
+        if not listed:
+            return f"{self.base_url} lists no model: {name} was not looked up"
         if is_listed(name, listed):
             return None
         shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
-        return f"{self.base_url} does not list {name}; it lists: {shown or 'none'}"
+        close = get_close_matches(name, listed, n=1)
+        hint = f"did you mean {_shown(close[0])}? " if close else ""
+        raise UnlistedModel.because(
+            f"{self.base_url} does not list {name}; it lists: {shown}",
+            remedy=f"{hint}--allow-unlisted asks it all the same",
+        )
 
     async def look_at(self, where: str) -> Fetched:
         """What the server has there. Raises one of `UNUSABLE`, or `InvalidInput`."""
@@ -357,7 +369,7 @@ class HttpProvider(ABC):
     # -- inside ----------------------------------------------------------------------------
 
     def _new_transport(self) -> Transport:
-        return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.ca_file)
+        return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.certificates)
 
     async def _look(self, looks: CheckCache) -> Fetched:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
@@ -368,7 +380,7 @@ class HttpProvider(ABC):
 
         key = self.model.api_key_env or self._given_key
         model = self.model
-        ways = (model.options, model.headers, model.proxy, model.ca_file)
+        ways = (model.options, model.headers, model.proxy, model.certificates)
         return await looks.get((type(self), where, key, repr(ways)), look)
 
     def _signed(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
@@ -418,12 +430,12 @@ class HttpProvider(ABC):
         self._key()
         for name, variable in self.model.headers.items():
             self._value(variable, f"the value of the header {name}")
-        if self.model.ca_file is not None:
+        if self.model.certificates is not None:
             try:
-                certificates(self.model.ca_file)
+                certificates(self.model.certificates)
             except OSError as error:  # ssl.SSLError is one
                 raise InvalidInput.because(
-                    f"model {self.model.model}: `ca_file` {self.model.ca_file} can't be read: "
+                    f"model {self.model.model}: `ca_file` {self.model.certificates} can't be read: "
                     f"{error.strerror or error}",
                     remedy="name a file of certificates in PEM",
                 ) from None

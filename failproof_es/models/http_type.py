@@ -10,6 +10,7 @@ from failproof_es.core.reply_body import raw_body
 from failproof_es.events import ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
 from failproof_es.models.provider_type import BaseProviderType
+from failproof_es.models.trust.vendors import Vendor
 from failproof_es.problems import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,16 +20,22 @@ if TYPE_CHECKING:
 class HttpProviderType(BaseProviderType):
     """A provider whose models stand behind a base URL.
 
-    A subclass gives `name`, `capabilities` and `implementation`; `default_base_url` where the
-    vendor has one.
+    A subclass gives `name`, `capabilities` and `implementation`; `vendor` where it is of the table
+    of vendors, and `default_base_url` where the vendor has one.
     """
 
     takes = frozenset({"base_url", "api_key_env", "headers", "proxy", "ca_file"})
     default_base_url: str | None = None
+    vendor: Vendor | None = None
 
     @abstractmethod
     def implementation(self) -> type[HttpProvider]:
         """The provider class. Import it here, because only it needs the HTTP client."""
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """The vendor's variable at the vendor's own URL, and at no other."""
+        own = self.vendor is not None and self.vendor.owns(base_url or self.default_base_url)
+        return self.vendor.variable if self.vendor is not None and own else None
 
     def base_url(self, model: Model) -> str | None:
         """See `ProviderType`."""

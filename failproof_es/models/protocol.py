@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from failproof_es.core.case import Turn
 from failproof_es.events import Disposition, ToolCall, Usage
+from failproof_es.problems import InvalidInput
 
 if TYPE_CHECKING:
     from failproof_es.models.catalog.listing import CheckCache
@@ -66,6 +67,10 @@ class Answer:
     provider_request_id: str | None = None
     usage: Usage = field(default_factory=Usage)
     first_token_ms: float | None = None
+
+
+class UnlistedModel(InvalidInput):
+    """The server lists its models, and the one that is asked for is not among them."""
 
 
 class ModelError(Exception):
@@ -135,6 +140,7 @@ class Provider(Protocol):
         Returns a remark worth showing or `None`. Raises `InvalidInput` when it cannot be
         used: unreachable, the key is wrong or missing, weights are absent. `offline`: opens no
         connection and runs nobody's code; whether a key is there is looked at all the same.
+        Raises `UnlistedModel` where the server lists its models and this one is not among them.
         `looks` are shared by all models that are checked together: a look at a server that
         several of them stand behind can be made once (`looks.get`).
         """

@@ -58,6 +58,8 @@ class Store:
         self._log: EventLog | None = None
         self._making_log = Lock()
         self._idle: list[psycopg.Connection[Any]] = []
+        self.is_new = False
+        """Whether `open` gave the database its schema."""
 
     @classmethod
     def reach(cls, database_url: str | None = None) -> Store:
@@ -85,7 +87,8 @@ class Store:
         with _told(store.url):
             state = store.state()
             if state is SchemaState.ABSENT or (state is SchemaState.OUTDATED and store.embedded):
-                store.install()
+                done = store.install()
+                store.is_new = any(migration.number == 1 for migration in done.migrations)
             elif state is SchemaState.OUTDATED:
                 raise InvalidInput.because(
                     "the database's schema was made by an older version of failproof-es",
@@ -259,10 +262,7 @@ class Store:
     def _number(connection: psycopg.Connection[Any], run_id: UUID) -> int:
         row = connection.execute(_NUMBER, (run_id,)).fetchone()
         if row is None or row[0] is None:
-            raise InvalidInput.because(
-                f"run {run_id} exists already",
-                remedy="leave `test_run.id` out to have one generated, or resume that run",
-            )
+            raise run_exists(run_id)
         number: int = row[0]
         return number
 
@@ -307,3 +307,11 @@ def _remedy(error: psycopg.Error) -> str:
 def _without_password(message: str, url: str) -> str:
     password = parameters_of(url).get("password")
     return message.replace(password, "***") if password else message
+
+
+def run_exists(run_id: UUID) -> InvalidInput:
+    """The error for a new run whose id another run has."""
+    return InvalidInput.because(
+        f"run {run_id} exists already",
+        remedy="leave `test_run.id` out to have one generated, or resume that run",
+    )

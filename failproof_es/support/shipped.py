@@ -1,8 +1,31 @@
-"""Finds the suites and configurations that ship with the package."""
+"""Finds files by their paths, and what ships with the package by its names.
+
+A relative path in a file means beside that file. A relative path on the command line starts from
+the current folder. Suites and configurations that ship have names, and no path:
+`shipped:injection` is a suite, `shipped:redteam` a folder of suites, `shipped:redteam/grounding`
+one of them. On the command line `quickstart` or `shipped:quickstart` is a configuration.
+"""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
+
+from failproof_es.problems import InvalidInput
+
+PREFIX = "shipped:"
+
+
+def resolve(path: str, folder: str | Path | None) -> Path:
+    """The path, from `folder` if it is relative; `None` means the current folder. `~` is a home."""
+    return Path(folder or Path.cwd()).absolute() / Path(path).expanduser()
+
+
+def shorten(path: str | Path) -> str:
+    """The path for people: from the current folder if it is below it, else as it is."""
+    path = Path(path)
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def folder() -> Path:
@@ -12,23 +35,61 @@ def folder() -> Path:
     return installed if installed.is_dir() else package.parent
 
 
-def configuration(path: Path) -> Path:
-    """The file itself where there is one, else the configuration of that name that ships.
-
-    `quickstart` and `configs/quickstart.yaml` both name a configuration that ships.
-    """
-    if path.is_absolute() or path.exists():
-        return path
-    candidates = (folder() / path, folder() / "configs" / path.with_suffix(".yaml"))
-    return next((found for found in candidates if found.is_file()), path)
-
-
 def configuration_names() -> list[str]:
     """The names of the configurations that ship."""
-    return sorted(file.stem for file in (folder() / "configs").glob("*.yaml"))
+    return sorted(_configurations())
 
 
-def suites(path: str) -> str:
-    """The path itself where something matches it, else the suites of that name that ship."""
-    ships = folder() / path
-    return str(ships) if not Path(path).exists() and ships.exists() else path
+def suite_names() -> list[str]:
+    """The names of the suites that ship, folders of suites among them."""
+    return sorted(_suites())
+
+
+def configuration(argument: Path) -> Path | None:
+    """The shipped configuration that an argument of the command line names; `None` for a file.
+
+    A bare word names one unless a file has that name. Raises `InvalidInput` if both exist, or if
+    there is no configuration of a name after `shipped:`.
+    """
+    name = str(argument)
+    if name.startswith(PREFIX):
+        return _named(name, _configurations())
+    shipped = _configurations().get(name)
+    if shipped is not None and argument.exists():
+        raise InvalidInput.because(
+            f"{name} is a file here and a configuration that ships",
+            remedy=f"rename the file, or write {PREFIX}{name}",
+        )
+    return shipped
+
+
+def suites(path: str) -> Path | None:
+    """The file or folder of the suites that `shipped:NAME` names; `None` for any other path.
+
+    Raises `InvalidInput` if nothing of that name ships.
+    """
+    return _named(path, _suites()) if path.startswith(PREFIX) else None
+
+
+def describe(path: Path) -> str | None:
+    """`shipped:NAME` for the path of a suite that ships; `None` for any other path."""
+    return next((f"{PREFIX}{name}" for name, file in _suites().items() if file == path), None)
+
+
+def _configurations() -> dict[str, Path]:
+    return {file.stem: file for file in (folder() / "configs").glob("*.yaml")}
+
+
+def _suites() -> dict[str, Path]:
+    home = folder() / "suites"
+    return {path.relative_to(home).with_suffix("").as_posix(): path for path in home.rglob("*")}
+
+
+def _named(path: str, shipped: dict[str, Path]) -> Path:
+    name = path.removeprefix(PREFIX).strip("/")
+    if name in shipped:
+        return shipped[name]
+    close = get_close_matches(name, shipped, n=1)
+    hint = f"did you mean {PREFIX}{close[0]}? " if close else ""
+    names = ", ".join(sorted(shipped))
+    raise InvalidInput.because(f"nothing ships as {path}", remedy=f"{hint}there are: {names}")

@@ -20,7 +20,7 @@ from failproof_es.core.evaluation import (
     next_action,
 )
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.local_actions import derive_event
+from failproof_es.engine.drive.grading.local_actions import derive_event
 from failproof_es.events import ErrorRecorded, EvaluationEvent, RequestSent, ResponseReceived
 
 KEY = EvaluationKey(UUID(int=1), UUID(int=2), "model", 1)

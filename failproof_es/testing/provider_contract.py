@@ -25,7 +25,7 @@ from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.core.case import Turn
 from failproof_es.models import snapshot
 from failproof_es.models.catalog.listing import CheckCache
-from failproof_es.models.protocol import ModelError, Provider, ResponseOptions
+from failproof_es.models.protocol import ModelError, Provider, ResponseOptions, UnlistedModel
 from failproof_es.models.replies.model_name_check import require_model
 from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
@@ -306,8 +306,12 @@ class ProviderContract(ProviderUnderTest):
             assert not side.asked, "a check asks for no completion"
             if self.lists_models:
                 side.offered = ["something-else"]
-                remark = await provider.check()
-                assert remark is not None and self.model(side).model in remark
+                try:
+                    await provider.check()
+                except UnlistedModel as refused:
+                    assert self.model(side).model in str(refused)
+                else:
+                    raise AssertionError("a model that is not listed must be refused")
 
         self._with(work)
 

@@ -12,7 +12,7 @@ import pytest
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER
-from tests.conftest import create_database, database_url_as
+from tests.conftest import create_database, database_url_as, give_log_key
 
 Record = Callable[[str, Path], None]
 """Records, in the database of this URL and in this folder."""
@@ -44,5 +44,6 @@ def recorded_once(
     home, folder = folders.mktemp("recording-home"), folders.mktemp("recording")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("FAILPROOF_ES_HOME", str(home))
+        give_log_key()
         record(database_url_as(server, name, WRITER), folder)
     return Recording(name, home, folder)

@@ -30,7 +30,6 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
-from failproof_es.engine.drive.interpreter import _WAITING
 from failproof_es.shell_analysis import (
     Verdict,
     check_posix,
@@ -43,6 +42,7 @@ from failproof_es.shell_analysis import (
 from failproof_es.shell_analysis.equivalence.comparison import normal_form
 from failproof_es.shell_analysis.parse import batching, programs, shell, shfmt
 from failproof_es.shell_analysis.posix import shellcheck
+from failproof_es.support.bounded_child import THREADS
 
 Baseline = Callable[[], AbstractContextManager[None]]
 Case = dict[str, Any]
@@ -174,7 +174,7 @@ def as_in_a_run(commands: Sequence[str]) -> None:
         judge_safety(commands[at])
         check_posix(commands[at])
 
-    with ThreadPoolExecutor(_WAITING._max_workers) as pool:
+    with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(judge, range(len(commands))))
 
 

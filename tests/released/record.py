@@ -42,9 +42,10 @@ _MODEL = (
 
 
 _NOBODY = (
-    "import getpass, os, socket\n"
+    "import getpass, os, pwd, socket\n"
     "os.environ.setdefault('USER', 'someone')\n"
     "getpass.getuser = lambda: 'someone'\n"
+    "pwd.getpwuid = lambda uid: type('Account', (), {'pw_name': 'someone'})\n"
     "socket.gethostname = lambda: 'host'\n"
 )
 """Who recorded it, and where, is nobody's business: a module that Python imports as it begins."""

@@ -10,7 +10,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import ImpossibleHistory, Judging, fold
 from failproof_es.core.reply_body import raw_body
 from failproof_es.core.run import fold_run
-from failproof_es.engine.replays.replay import rederive
+from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.events import (
     AttemptLost,
     ErrorRecorded,

@@ -156,7 +156,7 @@ class WorkersHistory(History):
         assert process is not None
         return SimulatedShardLeases(self.database, process, self.loop)
 
-    def _targets(self, configuration: Configuration) -> SimulatedTargets:
+    def _targets(self, configuration: Configuration, _: object) -> SimulatedTargets:
         return SimulatedTargets(configuration, self.servers)
 
     async def _main(self, drive: Drive) -> None:

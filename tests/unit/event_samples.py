@@ -49,6 +49,7 @@ from failproof_es.events import (
     RunAttached,
     RunCompleted,
     RunFailed,
+    RunGivenUp,
     RunImported,
     RunPaused,
     RunResumed,
@@ -212,6 +213,9 @@ SAMPLES: tuple[Event, ...] = (
     RunResumed(**OF_RUN, who="someone", where="host", code_version="0.1.0", packages={}),
     RunCompleted(**OF_RUN, counts=COUNTS, gates={"min_accuracy": {"met": True}}),
     RunFailed(**OF_RUN, reason="nothing was answered", counts=COUNTS),
+    RunGivenUp(
+        **OF_RUN, reason="the model is not there", counts=COUNTS, who="someone", where="host"
+    ),
     RunSealed(**OF_RUN, streams=3, events=20, root="ab" * 32),
     LimitChanged(
         **OF_RUN, server="http://127.0.0.1/v1", models=("m",), limit_before=100, limit_after=50,

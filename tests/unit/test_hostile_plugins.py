@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ from projections.installed import OFFERED
 from tests.plugin_packages import install, look_again
 from tests.unit.engine.test_evaluating_at_a_limit import (
     Recorded,
-    TwoTurns,
     Wire,
     at_a_gate,
     evaluating,
@@ -222,25 +220,3 @@ def test_a_model_on_this_machine_may_take_as_long_as_it_makes_progress() -> None
     there = Model(provider="openai", model="m", base_url="http://127.0.0.1:9/v1")
     assert stuck_after_s(here, 3.0) == float("inf")
     assert stuck_after_s(there, 3.0) == 6.0
-
-
-# -- dialects ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("waits", [True, False])
-def test_a_dialect_is_called_in_a_thread_where_it_says_that_it_waits(waits: bool) -> None:
-    """`classify_waits = False` says the same as nothing."""
-    threads: list[bool] = []
-
-    class Dialect(TwoTurns):
-        classify_waits = waits
-
-        def classify(self, case: Case, transcript: Transcript) -> Classification:
-            threads.append(threading.current_thread() is threading.main_thread())
-            return super().classify(case, transcript)
-
-    async def work(gate: ConcurrencyLimiter) -> None:
-        await evaluating(gate, Recorded(), Wire(), asyncio.Event(), Dialect())
-
-    at_a_gate(work)
-    assert threads == [not waits]

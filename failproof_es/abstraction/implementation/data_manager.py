@@ -26,11 +26,11 @@ from failproof_es.abstraction.implementation.recorded_benchmark import (
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine import create
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.reviews.program_verdict import record_external_verdict
 from failproof_es.models import provider_type
+from failproof_es.models.trust.permissions import OWN, Permissions
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import HeldLease
@@ -55,7 +55,9 @@ class DataManager:
         models: LLMManager,
         loop: EngineLoop,
         beside: Beside = lambda run_id, evaluation_id: nullcontext(),
+        permissions: Permissions = OWN,
     ) -> None:
+        self._permissions = permissions
         self._store = store
         self._loaded = loaded
         self._models = models
@@ -78,7 +80,9 @@ class DataManager:
         a model can't be reached; then there is no run.
         """
         loaded = replace(self._loaded, configuration=self._configured(model_names))
-        started = self._loop.run(create(loaded, self._store, say=logger.info))
+        started = self._loop.run(
+            create(loaded, self._store, say=logger.info, permissions=self._permissions)
+        )
         return started.run_number
 
     def save_tasks(self, run_id: int, tasks: list[BenchmarkTask]) -> None:
@@ -145,7 +149,7 @@ class DataManager:
                 record_external_verdict(
                     self._store, key, DIALECT, rule=judging.rule, judge=OUTSIDE,
                     verdict=verdict, problem=problem, lease=lease,
-                    scorers=scorers_of(started.configuration),
+                    configuration=started.configuration,
                 )
             )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from failproof_es.abstraction.implementation.dispatcher import logger
@@ -22,22 +21,22 @@ class DataSetLoader:
         self,
         *,
         skip_invalid: bool = False,
-        folders: Sequence[Path] = (),
+        folder: Path | None = None,
         options: Options | None = None,
     ) -> None:
         self._skip_invalid = skip_invalid
-        self._folders = folders
+        self._folder = folder
         self._dialect = Benchmark(options)
 
     def load_tasks(self, folder_path: str) -> list[BenchmarkTask]:
-        """Every task of a folder and its sub-folders. A relative path is looked for in each of
-        `folders`, the current one if none are given. A question holds its input, too.
+        """Every task of a folder and its sub-folders. A relative path starts from `folder`, the
+        current one unless given. A question holds its input, too.
 
         Raises `InvalidInput` with every defect of every file. With `skip_invalid` defective
         tasks are left out and logged, unless none is left.
         """
         problems = Problems()
-        files = case_files(folder_path, self._dialect.suffixes, self._folders)
+        files = case_files(folder_path, self._dialect.suffixes, self._folder)
         tasks = [task_of(case) for case in self._dialect.load(files, problems)]
         if not tasks or not self._skip_invalid:
             problems.raise_errors()

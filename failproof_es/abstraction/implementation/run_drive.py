@@ -14,6 +14,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine import Outcome, resume
 from failproof_es.engine.drive.passes import ANSWERS, JUDGEMENTS, Phase, Submissions
 from failproof_es.events import Event, RequestSent
+from failproof_es.events.base import ENDED
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import HeldLease
 
@@ -94,7 +95,7 @@ class RunDrive:
 
 
 def _trouble(outcome: Outcome) -> str | None:
-    if outcome.status in ("completed", "failed"):
+    if outcome.status in ENDED:
         return None
     return f"run {outcome.run_number} is {outcome.status}: {outcome.reason}"
 

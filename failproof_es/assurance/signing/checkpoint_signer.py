@@ -2,13 +2,14 @@
 
 It works in a thread of its own, every few seconds and once more at the end. It never disturbs
 the run: events that it could not sign now it signs later, and `trouble` gives the reason.
-A changed log is not signed, and `changed` says so when the run has ended.
+A changed log is not signed, and `changed` says so when the run has ended. A host that has no key of
+the log signs nothing, and makes no key: `make_key` does that once, for `failproof-es db init`.
 """
 
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -17,6 +18,7 @@ from failproof_es.assurance.signing.kept_checkpoints import Forked, check_and_ke
 from failproof_es.assurance.signing.signing_key import has_key, key_path, log_key
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import SigningKey
+from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
 from failproof_es.store.store import Store
@@ -27,19 +29,17 @@ CHECKPOINT_EVERY_S = 10.0
 class CheckpointSigner:
     """Signs the log of a store for as long as the context lasts."""
 
-    def __init__(
-        self, store: Store, every_s: float = CHECKPOINT_EVERY_S, *, only_with_key: bool = False
-    ) -> None:
-        """`only_with_key`: on a host that has no key of the log sign nothing, and make no key."""
+    def __init__(self, store: Store, every_s: float = CHECKPOINT_EVERY_S) -> None:
         self._store = store
         self._every_s = every_s
-        self._only_with_key = only_with_key
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="ledger", daemon=True)
         self.trouble: Exception | None = None
         """Why the last attempt to sign or to keep failed; `None` when it succeeded."""
         self.changed: LedgerBroken | Forked | None = None
         """The first sign that the log was changed or replaced; `None` when there is none."""
+        self.has_key = True
+        """Whether this host has a key of the log, as the last attempt saw it."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -60,7 +60,8 @@ class CheckpointSigner:
             ended = self._ending.wait(self._every_s)
             try:
                 with self._store.connect() as connection:
-                    if not self._only_with_key or has_own_key(connection):
+                    self.has_key = has_own_key(connection)
+                    if self.has_key:
                         sign_and_keep_checkpoint(connection)
                 self.trouble = None
             except Exception as error:  # the run goes on whatever it is, and reports it
@@ -75,22 +76,38 @@ def sign_and_keep_checkpoint(connection: Connection) -> Checkpoint:
     Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`; then nothing was signed,
     unless it is the keeping that failed.
     """
-    first = ledger.newest_checkpoint(connection) is None
-    with connection.transaction() if first else nullcontext():
-        if first:  # of two hosts that would make a key at once, one does
-            ledger.lock(connection)
-        key = own_key(connection)
-        place = str(default_place(key.name))
-        sign_checkpoint(connection, key, place)
+    key = own_key(connection)
+    place = str(default_place(key.name))
+    sign_checkpoint(connection, key, place)
     newest, _ = check_and_keep(connection, place, key.public)
     return newest
 
 
 def own_key(connection: Connection) -> SigningKey:
-    """This user's key of the log; made if the log was never signed. Raises `InvalidInput`."""
+    """This user's key of the log. Raises `InvalidInput` where there is none on this host."""
     origin = ledger.origin(connection)
-    unsigned = ledger.newest_checkpoint(connection) is None
-    return log_key(origin, create=unsigned and not default_place(origin).exists())
+    if ledger.newest_checkpoint(connection) is None and not has_key(key_path(origin)):
+        raise InvalidInput.because(
+            f"there is no key for {origin} on this host, and nobody has signed it yet",
+            remedy="`failproof-es db init` makes one, on the host that shall sign the log",
+        )
+    return log_key(origin)
+
+
+def make_key(connection: Connection) -> Path | None:
+    """Make the key of a log that nobody has signed; the key's file.
+
+    `None` where there is nothing to make: this host has the key, or another one has signed the log.
+    Raises `InvalidInput` where the file cannot be made.
+    """
+    with connection.transaction():
+        ledger.lock(connection)  # of two that make one at once on this host, one does
+        origin = ledger.origin(connection)
+        signed = ledger.newest_checkpoint(connection) is not None
+        if signed or default_place(origin).exists() or has_key(key_path(origin)):
+            return None
+        log_key(origin, create=True)
+    return key_path(origin)
 
 
 def has_own_key(connection: Connection) -> bool:

@@ -1,7 +1,7 @@
 """The log's signing key: a file outside the database that only its owner can read.
 
 `FAILPROOF_ES_LEDGER_KEY` names the file; otherwise it is in the user's configuration
-folder, named after the log. It is made when the log is signed for the first time.
+folder, named after the log. `failproof-es db init` makes it, once.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ import os
 import stat
 from pathlib import Path
 
-import platformdirs
-
 from failproof_es.ledger.note import COSIGNATURE, ED25519, Kind, NoteError, PublicKey, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import atomic_create, atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
+from failproof_es.support.machine.user_folder import HOME as HOME
+from failproof_es.support.machine.user_folder import user_folder
 from failproof_es.support.regular_file import open_regular, read_regular
 
 KEY_FILE = "FAILPROOF_ES_LEDGER_KEY"
-HOME = "FAILPROOF_ES_HOME"
 
 _MOST_BYTES = 1 << 16
 _KINDS = {ED25519: "a log's own key", COSIGNATURE: "a cosigner's key"}
@@ -28,9 +27,7 @@ _KINDS = {ED25519: "a log's own key", COSIGNATURE: "a cosigner's key"}
 
 def folder() -> Path:
     """The folder of this user's keys and trusted checkpoints: never the database's folder."""
-    home = os.environ.get(HOME)
-    base = Path(home) if home else platformdirs.user_config_path("failproof-es", appauthor=False)
-    return base / "ledger"
+    return user_folder() / "ledger"
 
 
 def own_file(origin: str, suffix: str) -> Path:

@@ -46,6 +46,14 @@ COMMANDS = {
         "failproof_es.cli.commands.start_resume:resume",
         "Resume RUN.",
     ),
+    "wait": CommandEntry(
+        "failproof_es.cli.watching.wait:wait",
+        "Wait until RUN is over or paused, wherever it is driven.",
+    ),
+    "give-up": CommandEntry(
+        "failproof_es.cli.commands.manage.give_up:give_up",
+        "Give a paused RUN up for good.",
+    ),
     "watch": CommandEntry(
         "failproof_es.cli.watching.watch:watch",
         "Run a small sample of CONFIG now, and at every change of it or its suites.",
@@ -161,7 +169,7 @@ COMMANDS = {
 }
 
 GROUPS = {
-    "Run": ("start", "resume", "watch", "worker"),
+    "Run": ("start", "resume", "wait", "give-up", "watch", "worker"),
     "Look": ("runs", "workers", "show", "results", "report", "console", "diff", "log"),
     "Check": ("validate", "replay"),
     "Judge": ("review",),

@@ -44,9 +44,11 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class BesideRun:
     """The console beside a run."""
 
-    def __init__(self, console: ConsoleBeside, *, needs_token: bool) -> None:
+    def __init__(self, console: ConsoleBeside, *, new_token: str | None) -> None:
+        """`new_token` is shown with each URL; one that its user chose is not."""
         self._console = console
-        self._needs_token = needs_token
+        self._needs_token = new_token is None
+        self._query = "" if new_token is None else f"?token={new_token}"
         self._told = False
 
     def show(self, run_number: int) -> None:
@@ -54,7 +56,7 @@ class BesideRun:
         if not self._told:
             self._told = True
             self._console.begin()
-            say(f"the console shows this run at {self._console.url}/runs/{run_number}")
+            say(f"the console shows this run at {self._console.url}/runs/{run_number}{self._query}")
             if self._needs_token:
                 say(HOW_TO_SHOW_IT)
 
@@ -62,7 +64,7 @@ class BesideRun:
         """Serve it until a signal."""
         if not self._told:
             return
-        say(f"the console stays open at {self._console.url}/runs; Ctrl-C ends it")
+        say(f"the console stays open at {self._console.url}/runs{self._query}; Ctrl-C ends it")
         heard = [signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
             heard.append(signal.SIGHUP)
@@ -95,16 +97,17 @@ def console_beside(store: Store, console: bool, port: int | None) -> Iterator[Be
         yield None
         return
     from failproof_es.console.beside.process import ConsoleBeside
-    from failproof_es.console.settings import ConsoleSettings
+    from failproof_es.console.settings import ConsoleSettings, new_token
 
+    known = os.environ.get(TOKEN)
     settings = ConsoleSettings(
         database_url=store.auditor_url,
         follower_url=store.url,
         port=port or 0,
-        token=os.environ.get(TOKEN) or None,
+        token=known or new_token(),
     )
     with ConsoleBeside(settings, _PORT_OPTION, say) as beside:
-        yield BesideRun(beside, needs_token=settings.token is not None)
+        yield BesideRun(beside, new_token=None if known else settings.token)
 
 
 def at_a_terminal() -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 
-import click
 import psycopg
 
 from failproof_es.assurance.signing.integrator import LedgerBroken
 from failproof_es.assurance.signing.kept_checkpoints import Forked
+from failproof_es.cli.entry import INTERRUPTED
 from failproof_es.cli.rendering.database_url import mask_message
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import lines, one_line
@@ -36,7 +36,7 @@ class ExitCode(IntEnum):
     GATE_NOT_MET = 3
     NOT_PROVEN_YET = 3
     """Exit code: nothing failed, but the result is not (yet) what was asked for."""
-    INTERRUPTED = 130
+    INTERRUPTED = INTERRUPTED
 
 
 def exit_code_of(outcome: Outcome) -> ExitCode:
@@ -99,9 +99,6 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
                 f"then {_take_up(error)}."
             )
             return ExitCode.FAILED
-        case KeyboardInterrupt() | click.Abort():
-            say("interrupted")
-            return ExitCode.INTERRUPTED
         case _ if _is_refused(error) or _is_refused(error.__cause__):
             why = _refusal(error)
             say(f"error: this database user may not do that: {why}. {_who_may(why)}")

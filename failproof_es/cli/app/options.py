@@ -26,6 +26,25 @@ connections_option = click.option(
     "reached (base_url, api_key_env, time-outs, workers, retries), or its spend ceiling. May be "
     "repeated.",
 )
+allow_option = click.option(
+    "--allow",
+    "allow",
+    multiple=True,
+    metavar="VARIABLE=HOST",
+    envvar="FAILPROOF_ES_ALLOW",
+    show_envvar=True,
+    help="Let this variable's value go to HOST. A vendor's key may go to the vendor's own host "
+    "without it. May be repeated.",
+)
+allow_class_option = click.option(
+    "--allow-class",
+    "allow_class",
+    multiple=True,
+    metavar="MODULE:NAME",
+    envvar="FAILPROOF_ES_ALLOW_CLASS",
+    show_envvar=True,
+    help="Let this class of your own run, which a recorded run names. May be repeated.",
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")
 
 workers_option = click.option(

@@ -76,6 +76,17 @@ class _Unbreakable:
         return getattr(self._stream, name)
 
 
+def replace_unencodable() -> None:
+    """From now on a character that a terminal's encoding lacks is printed as its escape: `\\xe9`.
+
+    A table never breaks off in the middle.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
+            with contextlib.suppress(OSError, ValueError):  # closed, or full already
+                reconfigure(errors="backslashreplace")
+
+
 def _to_nowhere(stream: TextIO) -> None:
     """Discard what the stream still buffers: Python would fail at exit when flushing it."""
     with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:

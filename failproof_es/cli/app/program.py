@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from failproof_es.cli.app.process import unbreakable_stderr
+from failproof_es.cli.app.process import replace_unencodable, unbreakable_stderr
+from failproof_es.cli.entry import interrupts_raise, report_interrupt
 from failproof_es.store.environment import DATABASE_URL
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ class Session:
         """The store that the options, the environment or the default name."""
         # What the driver remarks, as of a cancellation that is cut off, is not for people.
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)
-        from failproof_es.store.store import Store
+        from failproof_es.assurance.signing.opened_store import open_store
+        from failproof_es.cli.rendering.output import say
 
-        return Store.open(self.database_url)
+        return open_store(self.database_url, say)
 
 
 def session() -> Session:
@@ -132,6 +134,11 @@ class Group(click.Group):
 class Program(Group):
     """The whole program. Every error that a command raises becomes a message and an exit code."""
 
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        """See `click.Group.main`. Nothing that is printed ends the program."""
+        replace_unencodable()
+        return super().main(*arguments, **settings)
+
     def invoke(self, context: click.Context) -> Any:
         """Run the command; map what it raises to an exit code."""
         for name in ("stdout", "stderr"):
@@ -139,10 +146,13 @@ class Program(Group):
                 setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
         with unbreakable_stderr():
             try:
-                return super().invoke(context)
+                with interrupts_raise():
+                    return super().invoke(context)
             except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
                 raise
-            except (Exception, KeyboardInterrupt) as error:
+            except (KeyboardInterrupt, click.Abort):  # whatever was being imported is half there
+                context.exit(report_interrupt())
+            except Exception as error:
                 from failproof_es.cli.app.errors import report
 
                 debug = context.ensure_object(Session).debug

@@ -18,6 +18,7 @@ from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.core.run import describe_selection
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine import Outcome
+from failproof_es.events import VOIDS_ANSWER
 from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
@@ -25,6 +26,10 @@ from failproof_es.reading.summary_rows import describe_messages
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
+
+_KEPT = "a run keeps its configuration: after a change of the file, start a new one"
+_ABSENT = frozenset({"not_found", VOIDS_ANSWER})
+"""Kinds of errors that stay as long as the configuration does."""
 
 
 def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
@@ -94,6 +99,12 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
             click.echo(line)
 
 
+def _absent_models(counted_up: RunSummary) -> list[str]:
+    """The models that their servers do not have, or that answered under another name."""
+    errors = counted_up.counts.errors
+    return sorted({error.asked for error in errors if error.kind in _ABSENT})
+
+
 def say_what_next(counted_up: RunSummary, status: str) -> None:
     """Say which commands go on from here."""
     number, total = counted_up.run.started.run_number, counted_up.total
@@ -104,9 +115,15 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
         )
         return
     if status == "paused":
+        if total.finished == 0 and (absent := _absent_models(counted_up)):
+            say(
+                f"no answer came from {', '.join(absent)}; {_KEPT}. "
+                f"`failproof-es give-up {number}` ends this one"
+            )
+            return
         say(f"resume it with `failproof-es resume {number}`")
         if not total.finished:
-            say("a run keeps its configuration: after a change of the file, start a new one")
+            say(_KEPT)
         return
     if awaiting := total.awaiting:
         await_ = "awaits" if awaiting == 1 else "await"

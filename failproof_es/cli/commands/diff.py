@@ -30,7 +30,7 @@ from failproof_es.engine.related_runs.differences import (
     CaseDifferences,
     Value,
     case_differences,
-    differing,
+    configuration_differences,
     model_differences,
 )
 from failproof_es.engine.related_runs.paired_results import Scores, scores_of_both
@@ -118,9 +118,7 @@ class _Found:
         }
         self.remarks = {"left": remarks_on(left), "right": remarks_on(right)}
         self.same_experiment = str(right.run_id) in {each.run_id for each in attempts}
-        self.configuration = list(
-            differing(left.started.configuration, right.started.configuration)
-        )
+        self.configuration = configuration_differences(left.started, right.started)
         self.models = model_differences(left.run, right.run)
         self.cases: CaseDifferences = case_differences(left.connection, left.run, right.run)
         self.results = list(_results(left, right))

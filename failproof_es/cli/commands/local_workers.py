@@ -26,6 +26,8 @@ from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.presence import dead_shards, list_workers
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.events import EVENTS, Event, RunStarted, topics
+from failproof_es.models.trust.permissions import Permissions, options_of
+from failproof_es.models.user_code.loading import folders_for_workers
 from failproof_es.reading.workers import workers_of
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.reading.reader import (
@@ -52,6 +54,8 @@ class LocalWorkers:
     store: Store
     count: int
     begin: Begin
+    granted: Permissions
+    """What the run's configuration may do in these processes."""
     shown: bool
     """Whether somebody looks at the progress: then every event that affects it is told."""
     after: int = 0
@@ -157,7 +161,7 @@ class LocalWorkers:
         # What this process imports from the current directory, its workers do, too.
         safe = [] if sys.path and sys.path[0] in here else ["-P"]
         arguments = [*safe, "-m", "failproof_es.cli", "worker", "--run", str(run_id), "--drain"]
-        variables = dict(os.environ)
+        variables = {**os.environ, **folders_for_workers()}
         if (url := session().database_url) is not None:
             # Not as an argument: every user can read arguments, and it may hold a password.
             variables[DATABASE_URL] = url
@@ -166,6 +170,7 @@ class LocalWorkers:
             *arguments,
             "--quiet",
             "--attached",
+            *options_of(self.granted),
             *(() if folder is None else ("--shared-checks", folder)),
             env=variables,
             stdin=asyncio.subprocess.PIPE,  # it ends with this process, which the worker notices

@@ -15,6 +15,7 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine import Outcome
+from failproof_es.models.trust.permissions import Permissions
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
 
@@ -22,7 +23,7 @@ Begin = Callable[[Callable[[str], None]], Awaitable[UUID]]
 """Begins or resumes a run for workers, and tells remarks; returns its id."""
 
 
-def begin_new(store: Store, loaded: LoadedConfiguration) -> Begin:
+def begin_new(store: Store, loaded: LoadedConfiguration, permissions: Permissions) -> Begin:
     """Plan a new run, with a job for each of its shards."""
 
     async def begin(say: Callable[[str], None]) -> UUID:
@@ -32,7 +33,8 @@ def begin_new(store: Store, loaded: LoadedConfiguration) -> Begin:
 
         written = loaded.configuration.execution.max_spend_usd
         also = partial(begin_run, ceiling=None if written is None else written_usd(written))
-        return (await create(loaded, store, say=say, also=also)).originator_id
+        started = await create(loaded, store, say=say, also=also, permissions=permissions)
+        return started.originator_id
 
     return begin
 
@@ -65,15 +67,19 @@ def drive_locally(
     store: Store,
     begin: Begin,
     workers: int,
+    granted: Permissions,
     *,
     quiet: bool,
     after: int = 0,
     **how: Any,
 ) -> Coroutine[Any, Any, Outcome]:
-    """Drive the run with worker processes of this host; `after`: what was told of it before."""
+    """Drive the run with worker processes of this host.
+
+    `granted` is what its configuration may do there; `after`: what was told of it before.
+    """
     from failproof_es.cli.commands.local_workers import LocalWorkers
 
-    return LocalWorkers(store, workers, begin, not quiet, after).drive(**how)
+    return LocalWorkers(store, workers, begin, granted, not quiet, after).drive(**how)
 
 
 def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
+from uuid import UUID
 
 import click
 
@@ -23,6 +24,8 @@ from failproof_es.cli.app.console_beside import (
 )
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
 from failproof_es.cli.app.options import (
+    allow_class_option,
+    allow_option,
     connections_option,
     detach_option,
     quiet_option,
@@ -51,6 +54,7 @@ from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.cli.rendering.protection import print_differences
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.starting.missing_models import install_missing
+from failproof_es.cli.starting.permitting import permitted, permitted_again
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.starting.telemetry_beside import (
     require_telemetry,
@@ -58,12 +62,14 @@ from failproof_es.cli.starting.telemetry_beside import (
     telemetry_options,
 )
 from failproof_es.configuration.loading import load_configuration
+from failproof_es.core.summary import RunSummary
 from failproof_es.engine import Outcome
 from failproof_es.engine import branch as branch_run
 from failproof_es.engine import resume as resume_run
 from failproof_es.engine import start as start_run
 from failproof_es.engine.history import read_run
 from failproof_es.events import Again, Event, PricesRecorded, RunStarted
+from failproof_es.models.trust.permissions import demands_of, granted_for
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import (
@@ -88,8 +94,9 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Only check, as `validate` does. No case is asked and nothing is stored.",
+    help="Only check, as `validate` does. No case is asked, no class runs, nothing is stored.",
 )
+@allow_option
 @workers_option
 @detach_option
 @console_options
@@ -107,6 +114,7 @@ def start(
     config: Path,
     settings: tuple[str, ...],
     dry_run: bool,
+    allow: tuple[str, ...],
     workers: int,
     detach: bool,
     console: bool,
@@ -138,22 +146,28 @@ def start(
         telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
         if dry_run:
-            print_preflight(loaded, store, output_format)
+            print_preflight(loaded, store, output_format, allow)
             return
+        permissions = permitted(
+            demands_of(loaded.configuration), allow, own=True, placed=loaded.placed
+        )
         install_missing(loaded.configuration)
 
         if detach:
-            leave_to_workers(store, begin_new(store, loaded), output_format)
+            leave_to_workers(store, begin_new(store, loaded, permissions), output_format)
             return
 
         state = ProgressState()
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if workers > 1:
-                return drive_locally(store, begin_new(store, loaded), workers, quiet=quiet, **how)
+                begin = begin_new(store, loaded, permissions)
+                granted = granted_for(loaded.configuration)
+                return drive_locally(store, begin, workers, granted, quiet=quiet, **how)
             if not quiet:
                 how["on_carried_over"] = state.carry_over
-            return start_run(loaded, store, step=partial(slow_step, quiet=quiet), **how)
+            how |= {"step": partial(slow_step, quiet=quiet), "permissions": permissions}
+            return start_run(loaded, store, **how)
 
         _carry_out(
             store, drive, state, junit, quiet, output_format, beside, telemetry,
@@ -189,6 +203,8 @@ def start(
     "--set execution.max_spend_usd=USD, which is that of the new run.",
 )
 @connections_option
+@allow_option
+@allow_class_option
 @workers_option
 @detach_option
 @console_options
@@ -203,6 +219,8 @@ def resume(
     again: Again | None,
     max_spend: Decimal | None,
     settings: tuple[str, ...],
+    allow: tuple[str, ...],
+    allow_class: tuple[str, ...],
     workers: int,
     detach: bool,
     console: bool,
@@ -234,6 +252,10 @@ def resume(
     run is too high, and its report says so.
 
     --max-spend goes on with a run that its spend ceiling paused. It is recorded who set it.
+
+    Whoever could write to the log may have planned RUN. What this user started before, or said yes
+    to, is done again. Another class is run, and another variable sent, only after a yes: at a
+    terminal you are asked, elsewhere give --allow-class and --allow.
     """
     if retry_abandoned and again not in (None, "abandoned"):
         raise click.UsageError(f"--retry-abandoned is --again abandoned, not --again {again}")
@@ -263,19 +285,27 @@ def resume(
             if detach:
                 leave_to_workers(store, begin_again(store, run_id, max_spend), output_format)
                 return
+            recorded = read_run(connection, run_id)
             after = max_position(connection)
             if beside is not None and not branching:
-                beside.show(read_run(connection, run_id).started.run_number)
+                beside.show(recorded.started.run_number)
             if telemetry is not None and not branching:
                 telemetry.follow(run_id)
             if not quiet and not branching:
                 with slow_step("counting what is recorded"):
                     catch_up_with(state, connection, run_id)
 
+        permissions, granted = permitted_again(
+            recorded, settings, allow, allow_class, branching=branching
+        )
+
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if workers > 1:
                 begin = begin_again(store, run_id, max_spend)
-                return drive_locally(store, begin, workers, quiet=quiet, after=after, **how)
+                return drive_locally(
+                    store, begin, workers, granted, quiet=quiet, after=after, **how
+                )
+            how["permissions"] = permissions
             if not quiet:
                 how["on_carried_over"] = state.carry_over
             if not quiet and not branching:
@@ -301,17 +331,22 @@ def _carry_out(
     *,
     open_it: bool = False,
 ) -> None:
-    """Drive the run, keep the projections current, then print the results."""
+    """Drive the run, write its files, then print the results.
+
+    The files are on record before the follower and the signer end: nothing is appended after the
+    last catch-up of the projections and the last checkpoint.
+    """
     raise_descriptor_limit()
     with store.connect() as connection:
         print_differences(each.what for each in differences(connection))
     progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
     with (
+        ExitStack() as after_signing,
         ExitStack() as ending,
         CheckpointSigner(store) as keeper,
         Follower(store.projections_url) as follower,
-        PartialResultsWriter(store) as partial_results,
     ):
+        partial_results = PartialResultsWriter(store)
 
         def observe(event: Event) -> None:
             state.observe(event)
@@ -328,35 +363,26 @@ def _carry_out(
             return resumed if state.run_number is None else str(state.run_number)
 
         try:
-            outcome = event_loop.run(until_stopped(drive, observe, progress, run_told))
+            with partial_results:
+                outcome = event_loop.run(until_stopped(drive, observe, progress, run_told))
         except Exception as error:
             if (told := run_told()) is not None:
                 note_run(error, told)
             raise
+        after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
+        counted_up, written = _write(store, outcome.run_id, junit, quiet, open_it=open_it)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     if not follower.kept_up:
         say(
             "warning: the projections stopped following. The log is whole: "
             "`failproof-es projections rebuild` rebuilds them."
         )
-    report_signing_error(keeper)
-    exit_code = exit_code_of(outcome) if keeper.changed is None else ExitCode.FAILED
-    with store.connect() as connection:
-        with slow_step("counting the results", quiet=quiet):
-            run = with_warning(RecordedRun.read(connection, outcome.run_id))
-            counted_up = run.summary
-        with slow_step("writing the results", quiet=quiet):
-            written = write_files(store, run, junit, quiet)
-        if open_it and run.run.ended:
-            from failproof_es.cli.rendering.opened_report import open_report
-
-            with slow_step("writing the report", quiet=quiet):
-                written = open_report(store, run) and written
-        if not written:
-            exit_code = ExitCode.FAILED
-        if output_format is Format.TABLE:
-            with ignore_broken_pipe():
-                print_outcome(outcome, counted_up)
+    exit_code = exit_code_of(outcome)
+    if keeper.changed is not None or not written:
+        exit_code = ExitCode.FAILED
+    if output_format is Format.TABLE:
+        with ignore_broken_pipe():
+            print_outcome(outcome, counted_up)
     if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
@@ -368,6 +394,24 @@ def _carry_out(
     if beside is not None and shown and not outcome.interrupted:
         beside.stay()
     click.get_current_context().exit(exit_code)
+
+
+def _write(
+    store: Store, run_id: UUID, junit: Path | None, quiet: bool, *, open_it: bool
+) -> tuple[RunSummary, bool]:
+    """Count the results and write the files of the run; its summary, and whether all is written."""
+    with store.connect() as connection:
+        with slow_step("counting the results", quiet=quiet):
+            run = with_warning(RecordedRun.read(connection, run_id))
+            counted_up = run.summary
+        with slow_step("writing the results", quiet=quiet):
+            written = write_files(store, run, junit, quiet)
+        if open_it and run.run.ended:
+            from failproof_es.cli.rendering.opened_report import open_report
+
+            with slow_step("writing the report", quiet=quiet):
+                written = open_report(store, run) and written
+    return counted_up, written
 
 
 def _prices(store: Store, started: RunStarted) -> Iterator[Event]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
-from failproof_es.cli.app.options import settings_option
+from failproof_es.cli.app.options import allow_option, settings_option
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import (
     Column,
@@ -18,13 +20,20 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.starting.permitting import permitted
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.planning.planner import skipped_lines
 from failproof_es.engine.preflight.checks import Preflight, check
-from failproof_es.engine.preflight.destinations import announce, describe_checks
+from failproof_es.engine.preflight.destinations import announce, describe_checks, is_looked_at
 from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.models.trust.permissions import (
+    Permissions,
+    demands_of_model,
+    granted_for,
+    models_of,
+)
 from failproof_es.store.store import Store
 from failproof_es.support.plurals import plural
 
@@ -42,38 +51,74 @@ _COLUMNS = (
 @click.option(
     "--offline",
     is_flag=True,
-    help="Connect to no model's server and construct no class. Everything else is checked, also "
-    "whether each key is set.",
+    help="Connect to no model's server. Everything else is checked, also whether each key is set.",
 )
+@click.option(
+    "--run-classes",
+    is_flag=True,
+    help="Also import and construct the classes of your own that CONFIG names: their code runs.",
+)
+@allow_option
 @settings_option
 @selection_options
 @format_option()
-def validate(config: Path, offline: bool, settings: tuple[str, ...], output_format: Format) -> None:
+def validate(
+    config: Path,
+    offline: bool,
+    run_classes: bool,
+    allow: tuple[str, ...],
+    settings: tuple[str, ...],
+    output_format: Format,
+) -> None:
     """Check the configuration CONFIG, its suites, its models and the database.
 
     No case is asked and nothing is stored.
 
     To check the models, it sends GET BASE_URL/models to each server, with the key that
-    `api_key_env` names. It also constructs the class of each `python` model, with its key: your
-    code runs. With --offline it does neither. First it says which variable's value goes to
-    which host. At the end it says what it sent and constructed.
+    `api_key_env` names. With --offline it sends nothing. It runs no code that CONFIG names: a
+    class of your own is only found. With --run-classes it constructs the class, with its key.
+    First it says which variable's value goes to which host, and which classes run. At the end it
+    says what it did.
+
+    A vendor's key goes to the vendor's own host. Before it goes elsewhere, or another secret such
+    as GITHUB_TOKEN goes anywhere, you are asked once. Without a terminal that is an error: --allow.
 
     Prints what a run would ask: the requests of each model, and the least and the most they may
     cost. Exits 2 and lists all errors if there are any.
     """
+    if offline and run_classes:
+        raise click.UsageError("--offline runs no class: leave out --run-classes")
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
-        print_preflight(loaded, store, output_format, offline=offline)
+        print_preflight(
+            loaded, store, output_format, allow, offline=offline, run_classes=run_classes
+        )
 
 
 def print_preflight(
-    loaded: LoadedConfiguration, store: Store, output_format: Format, *, offline: bool = False
+    loaded: LoadedConfiguration,
+    store: Store,
+    output_format: Format,
+    allow: Sequence[str],
+    *,
+    offline: bool = False,
+    run_classes: bool = False,
 ) -> None:
     """Run all checks, and print the result. Raises `InvalidInput` with every error."""
-    announce(loaded.configuration, say, loaded.placed)
-    preflight, estimates = asyncio.run(_look(loaded, store, offline))
-    for step in describe_checks(loaded.configuration, offline=offline):
+    configuration = loaded.configuration
+    announce(configuration, say, loaded.placed, run_classes=run_classes)
+    demands = chain.from_iterable(
+        demands_of_model(field, model)
+        for field, model in models_of(configuration)
+        if is_looked_at(model, offline=offline, run_classes=run_classes)
+    )
+    permitted(demands, allow, own=True, placed=loaded.placed)
+    permissions = granted_for(configuration)  # nothing else is sent, and no class runs
+    preflight, estimates = asyncio.run(_look(loaded, store, permissions, offline, run_classes))
+    for step in describe_checks(configuration, offline=offline, run_classes=run_classes):
         say(step)
+    for line in preflight.files:
+        say(line)
     for remark in preflight.remarks:
         say(remark)
     for problem in preflight.found:
@@ -97,11 +142,15 @@ def print_preflight(
 
 
 async def _look(
-    loaded: LoadedConfiguration, store: Store, offline: bool
+    loaded: LoadedConfiguration,
+    store: Store,
+    permissions: Permissions,
+    offline: bool,
+    run_classes: bool,
 ) -> tuple[Preflight, Estimates]:
-    targets = Targets(loaded.configuration)
+    targets = Targets(loaded.configuration, permissions)
     try:
-        preflight = await check(loaded, store, targets, offline=offline)
+        preflight = await check(loaded, store, targets, offline=offline, run_classes=run_classes)
         return preflight, preflight.estimates
     finally:
         await targets.close()

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,18 +18,22 @@ import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.alive import told_alive
-from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.errors import ExitCode, exit_code_of
+from failproof_es.cli.app.options import allow_class_option, allow_option
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
 from failproof_es.configuration.providers import rules_of
+from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import Choice
+from failproof_es.engine import Outcome
 from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.ending import describe_end
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOptions
+from failproof_es.models.trust.permissions import permissions_of
 from failproof_es.problems import InvalidInput
 from failproof_es.store.outage import Outage
 from failproof_es.store.reading.reader import resolve_run
@@ -66,6 +70,8 @@ _LINE_EVERY_S = 10.0
     metavar="FILE",
     help="Touch FILE every 5 seconds, for a probe that looks whether this process works.",
 )
+@allow_option
+@allow_class_option
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @click.option("--attached", is_flag=True, hidden=True)
 @click.option(
@@ -82,6 +88,8 @@ def worker(
     max_shards: int,
     drain: bool,
     alive_file: Path | None,
+    allow: tuple[str, ...],
+    allow_class: tuple[str, ...],
     quiet: bool,
     attached: bool,
     shared_checks: Path | None,
@@ -96,7 +104,18 @@ def worker(
 
     Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at
     once. The keys of the models must be in this process's environment.
+
+    Exits 3 if a run that it worked on has ended and a gate is not met, and 1 if such a run failed
+    or is paused.
+
+    Whoever can write to the log can plan a run. So this host decides: a worker sends a vendor's
+    key to the vendor's own host, and runs no class. --allow lets another variable go to another
+    host, --allow-class lets a class run. A run that wants more is left to other workers.
     """
+    permissions = permissions_of(allow, allow_class)
+    if not attached:
+        for line in permissions.describe():
+            say(line)
     for name in providers:
         rules_of(name)  # raises where no such provider is installed
     raise_descriptor_limit()
@@ -107,35 +126,52 @@ def worker(
             return
         choice = Choice(run_id, frozenset(providers))
         shared = None if shared_checks is None else SharedChecks(shared_checks)
-        options = WorkerOptions(choice, max_shards, drain, lease_seconds, shared)
+        options = WorkerOptions(
+            choice, max_shards, drain, lease_seconds, shared, permissions, announces=not attached
+        )
         with ExitStack() as beside:
             keeper = None
             if not attached:  # whoever it is attached to does it
                 report_missing_key(store)
-                keeper = beside.enter_context(CheckpointSigner(store, only_with_key=True))
+                keeper = beside.enter_context(CheckpointSigner(store))
                 beside.enter_context(Follower(store.projections_url))
             working = _work(store, options, alive_file, quiet=quiet, attached=attached)
             done = event_loop.run(working)
-        over, paused = (None, None) if run_id is None or attached else _stands(store, run_id)
-    if keeper is not None:
+        ended = [] if attached else _ended(store, done.joined if run_id is None else {run_id})
+    if keeper is not None and keeper.has_key:  # else that was said at the begin
         report_signing_error(keeper)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
     if run_id is not None and (refused := done.refusals.why.get(run_id)) is not None:
         raise refused
-    if (told := paused or over) is not None:
-        say(told)
-    if paused is not None or (keeper is not None and keeper.changed is not None):
-        click.get_current_context().exit(ExitCode.FAILED)
+    code = ExitCode.DONE
+    for state in ended:
+        if run_id is not None:
+            say(_describe(state))
+        code = _worse(code, exit_code_of(Outcome.of(state, interrupted=False)))
+    if keeper is not None and keeper.changed is not None:
+        code = ExitCode.FAILED
+    if code is not ExitCode.DONE:
+        click.get_current_context().exit(code)
 
 
-def _stands(store: Store, run_id: UUID) -> tuple[str | None, str | None]:
-    """What is said of the run that this worker was for, if it is over now, or paused."""
+def _worse(one: ExitCode, other: ExitCode) -> ExitCode:
+    """Of two runs, the exit code that says more: a failure, then a gate that is not met."""
+    return max((one, other), key=(ExitCode.DONE, ExitCode.GATE_NOT_MET, ExitCode.FAILED).index)
+
+
+def _ended(store: Store, runs: Collection[UUID]) -> list[Run]:
+    """Those of the runs that are over now, or paused, by number."""
     with store.connect() as connection:
-        run = read_run(connection, run_id)
-    number = run.started.run_number
-    paused = f"run {number} paused: {run.reason}" if run.status == "paused" else None
-    return describe_end(run) if run.sealed else None, paused
+        states = [read_run(connection, run_id) for run_id in runs]
+    over = [state for state in states if state.sealed or state.status == "paused"]
+    return sorted(over, key=lambda state: state.started.run_number)
+
+
+def _describe(state: Run) -> str:
+    if state.status == "paused":
+        return f"run {state.started.run_number} paused: {state.reason}"
+    return describe_end(state)
 
 
 def _open(run: str | None) -> tuple[Store, UUID | None]:

@@ -6,11 +6,27 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+import psycopg
 
 from failproof_es.cli.app.program import Command, session
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, print_table
-from failproof_es.engine.workers.presence import KnownWorker, list_shares, list_workers
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    format_option,
+    print_rows,
+    print_table,
+    say,
+)
+from failproof_es.engine.workers.presence import (
+    KnownWorker,
+    clear_limits,
+    list_shares,
+    list_workers,
+)
+from failproof_es.problems import InvalidInput
+from failproof_es.store.reading.reader import Connection
 from failproof_es.store.schema.queue_schema import has_queue
+from failproof_es.support.plurals import plural
 
 _COLUMNS = (
     Column("worker", "worker_shown"),
@@ -38,8 +54,14 @@ _LIMITS = (
 
 
 @click.command(cls=Command)
+@click.option(
+    "--clear",
+    metavar="KEY",
+    help="End all shares of this key's limits, and ask its server at once. Workers that live state "
+    "their shares again within a second.",
+)
 @format_option()
-def workers(output_format: Format) -> None:
+def workers(clear: str | None, output_format: Format) -> None:
     """List the workers, and what each works on.
 
     \b
@@ -48,13 +70,19 @@ def workers(output_format: Format) -> None:
     rate/s    of them, lately
     heard of  how long ago it last said that it works; one that was killed is listed for a day
 
-    Below stand the limits that they share, where there are any: how many requests each may have in
+    Below stand the runs that a worker refuses, each with its reason, such as the option that its
+    host would have to be given.
+
+    Then come the limits that they share, where there are any: how many requests each may have in
     flight at once, and how many it wants. Its requests and tokens of the minute are those that it
     has in hand.
 
     A run that one process drives alone has no worker: `runs` says who drives it.
     """
     with session().open_store() as store, store.connect() as connection:
+        if clear is not None:
+            _clear(connection, clear)
+            return
         rows = list(map(_row, list_workers(connection))) if has_queue(connection) else []
         shares = [asdict(share) for share in list_shares(connection)]
     for row in rows:
@@ -63,10 +91,27 @@ def workers(output_format: Format) -> None:
     if output_format is Format.TABLE:
         nothing = "no workers; start one: `failproof-es worker`"
         print_table(map(_for_people, rows), _COLUMNS, when_empty=nothing)
+        for row in rows:
+            for refusal in row["refuses"]:
+                click.echo(f"worker {row['worker_id'][:8]} refuses {refusal}")
         if shares:
             print_table([{**share, "now": _now(share)} for share in shares], _LIMITS)
     else:
         print_rows(rows, _COLUMNS, output_format)
+
+
+def _clear(connection: Connection, key: str) -> None:
+    """Raises `InvalidInput` where there is no such key."""
+    remedy = "`failproof-es workers` lists the keys whose limits are shared"
+    try:
+        cleared = clear_limits(connection, key.lower())
+    except psycopg.errors.InvalidParameterValue:
+        message = f"--clear {key} is not the begin of a key: 8 hexadecimal digits or more"
+        raise InvalidInput.because(message, remedy=remedy) from None
+    if not cleared:
+        raise InvalidInput.because(f"no key begins with {key}", remedy=remedy)
+    for server, shares in cleared:
+        say(f"{server}: {plural(shares, 'share')} ended; it may be asked at once")
 
 
 def _row(worker: KnownWorker) -> dict[str, Any]:
@@ -82,6 +127,7 @@ def _row(worker: KnownWorker) -> dict[str, Any]:
         "gone": worker.gone,
         "silent_s": round(worker.silent_s, 1),
         "shards": list(worker.shards),
+        "refuses": list(worker.refuses),
         "finished": worker.finished,
         "per_second": None if worker.per_second is None else round(worker.per_second, 2),
     }

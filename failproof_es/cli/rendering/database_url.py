@@ -23,8 +23,8 @@ _HIDDEN = "***"
 _IN_AUTHORITY = ("user", "password", "host", "port", "dbname")
 _URL = re.compile(r"\bpostgres(?:ql)?://\S+")
 _OTHER_AUTHORITY = re.compile(r"(\w+://[^\s/@:]*):[^\s@]*@")
-_AS_PARAMETER = re.compile(
-    r"(?i)\b(\w*(?:password|passfile|secret|sslkey))\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]*)"
+_AS_PARAMETER = re.compile(  # after `--allow` stands a variable's name, and the host that gets it
+    r"(?i)(?<!--allow )\b(\w*(?:password|passfile|secret|sslkey))\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]*)"
 )
 
 

@@ -6,6 +6,7 @@ goes to stderr, so that a pipe never has to filter.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import sys
@@ -15,7 +16,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TextIO, TypeVar
 
 import click
 import orjson
@@ -233,10 +234,18 @@ class _Console(Console):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
+def data_stream() -> TextIO:
+    """Standard output for data: UTF-8, whatever encoding the terminal or the locale has."""
+    encoding = getattr(sys.stdout, "encoding", None)
+    if encoding is not None and codecs.lookup(encoding).name != "utf-8":
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    return sys.stdout
+
+
 def print_json(value: Any, *, indent: bool = False) -> None:
     """Print a value as JSON, on one line or indented. Unsafe characters are escaped."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0).decode()
-    sys.stdout.write(json_text(text) + "\n")
+    data_stream().write(json_text(text) + "\n")
 
 
 def say(text: str) -> None:
@@ -267,11 +276,11 @@ def moment(value: datetime) -> str:
 
 def print_json_list(values: Iterable[Any]) -> None:
     """Print a JSON array of any length, one element a line, in flat memory."""
-    separator = "[\n"
+    separator, out = "[\n", data_stream()
     for value in values:
-        sys.stdout.write(separator + json_text(orjson.dumps(value).decode()))
+        out.write(separator + json_text(orjson.dumps(value).decode()))
         separator = ",\n"
-    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
+    out.write("[]\n" if separator == "[\n" else "\n]\n")
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> WrittenFile:

@@ -5,6 +5,7 @@ Its content depends on the log only: written again after a crash, it is the same
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from datetime import UTC
 from itertools import chain
@@ -16,10 +17,11 @@ import orjson
 from failproof_es.cli.rendering.result_rows import result_rows
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.configuration.schema import FileOutput
+from failproof_es.configuration.schema import FILE_SUFFIX, FileOutput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import WrittenFile, atomic_write
+from failproof_es.support.shipped import resolve
 
 TIMESTAMP = "{timestamp}"
 _LONGEST_HEADER = 1_000_000
@@ -56,7 +58,7 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     moment = configured or run.started.timestamp
     timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
     named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
-    path = Path(named).expanduser()
+    path = resolve(named, recorded_configuration(run.started).test_run.folder)
     holders = {run_id_in(path), run_id_in(partial_results_path(path, 1))}
     if TIMESTAMP in pattern and holders - {None, str(run.run_id)}:
         path = path.with_name(f"{path.stem}_run-{run.started.run_number}{path.suffix}")
@@ -69,7 +71,10 @@ def partial_results_path(path: Path, number: int) -> Path:
 
 
 def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> WrittenFile:
-    """Write JSON lines, the header first, whole or not at all. Raises `OSError`."""
+    """Write JSON lines, the header first, whole or not at all. Raises `OSError`, also for a path
+    of another kind of file: whoever could write to the log may have recorded it."""
+    if path.suffix != FILE_SUFFIX:
+        raise OSError(errno.EINVAL, f"not a {FILE_SUFFIX} file", str(path))
     return atomic_write(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
 
 

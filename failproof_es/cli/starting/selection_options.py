@@ -53,7 +53,14 @@ _REUSE = click.option(
     metavar="RUN",
     help="Carry over from RUN what it scored with the very same requests, byte for byte.",
 )
+_UNLISTED = click.option(
+    "--allow-unlisted",
+    is_flag=True,
+    default=None,
+    help="Ask a model also if its server lists its models and this one is not among them.",
+)
 _PATHS = {
+    "allow_unlisted": "execution.allow_unlisted",
     "reuse": "reuse.from_run",
     **{
         name: f"selection.{name}"
@@ -72,7 +79,7 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*arguments, settings=(*settings, *as_settings(chosen)), **given)
 
     decorated: Callable[..., Any] = with_settings
-    for option in (_REUSE, *reversed(_OPTIONS)):
+    for option in (_UNLISTED, _REUSE, *reversed(_OPTIONS)):
         decorated = option(decorated)
     return decorated
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -14,6 +16,9 @@ from failproof_es.support import extras
 if TYPE_CHECKING:
     from failproof_es.exports.otel.beside import TelemetryBeside
     from failproof_es.store.store import Store
+
+OTLP_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
+"""The variable with the collector's headers: the standard's own."""
 
 
 def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,5 +64,7 @@ def telemetry_beside(
         return
     from failproof_es.exports.otel.beside import TelemetryBeside
 
+    if os.environ.get(OTLP_HEADERS):
+        say(f"{OTLP_HEADERS} -> {urlsplit(otlp).netloc}")
     with TelemetryBeside(store.auditor_url, otlp, say, content=otel_content) as beside:
         yield beside

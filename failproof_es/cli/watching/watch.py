@@ -8,14 +8,16 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from failproof_es.cli.app.errors import ExitCode, report
-from failproof_es.cli.app.options import settings_option
+from failproof_es.cli.app.options import allow_option, settings_option
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import say
+from failproof_es.cli.starting.permitting import permitted
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.watching.watched_files import (
     Stamp,
@@ -25,6 +27,7 @@ from failproof_es.cli.watching.watched_files import (
     stamps,
 )
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
+from failproof_es.models.trust.permissions import Permissions, demands_of, options_of
 from failproof_es.problems import InvalidInput
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.support.plurals import plural
@@ -39,9 +42,10 @@ _OF_THE_RUN = ("test_run.name=", "test_run.id=")
 
 @click.command(cls=Command)
 @click.argument("config", type=click.Path(path_type=Path))
+@allow_option
 @settings_option
 @selection_options
-def watch(config: Path, settings: tuple[str, ...]) -> None:
+def watch(config: Path, allow: tuple[str, ...], settings: tuple[str, ...]) -> None:
     """Run a small sample of CONFIG now, and at every change of it or its suites.
 
     Each run is recorded like any other. Its name begins with `watch-`. It asks a sample of 5
@@ -52,14 +56,15 @@ def watch(config: Path, settings: tuple[str, ...]) -> None:
     One that is saved with the same content does not, if the run has asked all of it.
     Ctrl-C ends it: a run that goes on is paused first.
     """
-    _Watch(config, settings).go_on()
+    _Watch(config, settings, allow).go_on()
 
 
 class _Watch:
     """Runs again and again until a signal."""
 
-    def __init__(self, config: Path, settings: tuple[str, ...]) -> None:
+    def __init__(self, config: Path, settings: tuple[str, ...], allow: tuple[str, ...]) -> None:
         self._config = config
+        self._allow = allow
         self._settings = settings
         self._stop = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
@@ -67,6 +72,8 @@ class _Watch:
         """The files as they were before the last round."""
         self._loaded: LoadedConfiguration | None = None
         """The last configuration without an error."""
+        self._permissions = Permissions()
+        """What it may do."""
         self._asked: dict[Path, str | None] | None = None
         """What the files held that the last run asked to its end; `None` where none did."""
 
@@ -98,12 +105,15 @@ class _Watch:
         self._known = stamps(before)
         try:
             loaded = load_configuration(self._config, self._settings)
+            permissions = permitted(
+                demands_of(loaded.configuration), self._allow, own=True, placed=loaded.placed
+            )
         except InvalidInput as error:
             if first and not self._config.exists():
                 raise
             report(error, debug=False, command="watch")
             return None
-        self._loaded = loaded
+        self._loaded, self._permissions = loaded, permissions
         self._known = stamps(list(named_files(loaded)))
         return loaded
 
@@ -126,6 +136,7 @@ class _Watch:
         if chosen.limit is None and chosen.sample is None:
             settings.append(f"selection.sample={SAMPLE}")
         arguments = [word for each in settings for word in ("--set", each)]
+        arguments += options_of(replace(self._permissions, classes=frozenset()))
         variables = dict(os.environ)
         if (url := session().database_url) is not None:
             # Not as an argument: every user can read arguments, and it may hold a password.

@@ -20,15 +20,14 @@ Stamp = tuple[int, int, int]
 def named_files(loaded: LoadedConfiguration) -> Iterator[Path]:
     """The configuration, its case files and its price file, as far as they are there now."""
     yield loaded.path
-    prompts, prices = loaded.configuration.prompts, loaded.configuration.prices
+    prompts = loaded.configuration.prompts
     for path in [prompts.path] if isinstance(prompts.path, str) else prompts.path or []:
         try:
-            yield from case_files(path, _suffixes(prompts.dialect), loaded.folders)
+            yield from case_files(path, _suffixes(prompts.dialect), loaded.folder)
         except InvalidInput:  # the run that is begun says what is wrong
             continue
-    if prices.file is not None:
-        named = Path(prices.file).expanduser()
-        yield from (folder / named for folder in loaded.folders[:2])
+    if loaded.price_file is not None:
+        yield loaded.price_file
 
 
 def _suffixes(dialect: str | None) -> list[str]:

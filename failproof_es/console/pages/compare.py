@@ -27,7 +27,7 @@ from failproof_es.engine.related_runs.attempts import attempt_before
 from failproof_es.engine.related_runs.differences import (
     CaseDifferences,
     case_differences,
-    differing,
+    configuration_differences,
     model_differences,
 )
 from failproof_es.reading.overviews.compared_runs import (
@@ -126,7 +126,7 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
     listed, following = _listed(asked, compared, told.pairs)
     chosen = models[0] if models else None
     settings, model_settings = (
-        tuple(map(value_shown, differing(one.started.configuration, two.started.configuration))),
+        tuple(map(value_shown, configuration_differences(one.started, two.started))),
         tuple(map(value_shown, model_differences(one, two))),
     )
     shown = {"discordant", "worse", "better"} & {asked.query.show}

@@ -135,7 +135,9 @@ def shape_of(summary: RunSummary) -> str:
 
 def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
     run, started = recorded.run, recorded.started
-    ends = [each.at for each in history if each.topic in ("RunCompleted", "RunFailed")]
+    ends = [
+        each.at for each in history if each.topic in ("RunCompleted", "RunFailed", "RunGivenUp")
+    ]
     branch = started.branched_from
     return RunFacts(
         run_id=recorded.run_id,

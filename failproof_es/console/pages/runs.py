@@ -21,7 +21,7 @@ class RunsQuery(PagedQuery):
 
     after: Annotated[str | None, Field(pattern=r"^[0-9]{0,18}$", description=CURSOR_SAYS)] = None
     status: Annotated[
-        Literal["", "running", "paused", "completed", "failed"] | None,
+        Literal["", "running", "paused", "completed", "failed", "given_up"] | None,
         Field(description="Only runs of this status."),
     ] = None
     model: Annotated[
@@ -108,7 +108,7 @@ def read_runs(asked: Asked[RunsQuery]) -> RunsPage:
         if numbers is None
         else tuple(
             StatusCount(status=status, runs=numbers.by_status.get(status, 0))
-            for status in ("running", "paused", "completed", "failed")
+            for status in ("running", "paused", "completed", "failed", "given_up")
         ),
         models=()
         if numbers is None

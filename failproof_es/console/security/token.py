@@ -17,12 +17,15 @@ WITHOUT = "/static/"
 """What is below this needs no token: it is the same for everybody."""
 
 
-def refuse_without_token(token: str | None, *, secure: bool) -> Refusal:
+def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None = None) -> Refusal:
     """401 unless the request shows the token. `None` demands nothing.
 
     `?token=` is answered with a cookie and a redirect to the URL without it, so that it stands in
     no history and no link. The cookie does not hold the token. `secure` sends it over TLS only.
+    `ticket` does the same in its place, once: a browser gets it as an argument, which every user of
+    a machine can read.
     """
+    tickets = [] if ticket is None else [ticket]
 
     def refuse(request: Request) -> Response | None:
         if token is None or request.url.path.startswith(WITHOUT):
@@ -30,7 +33,9 @@ def refuse_without_token(token: str | None, *, secure: bool) -> Refusal:
         query = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         shown = [value for name, value in query if name == "token"]
         if shown:
-            if len(shown) == 1 and _same(shown[0], token):
+            by_ticket = [known for known in tickets if _same(shown[0], known)]
+            if len(shown) == 1 and (_same(shown[0], token) or by_ticket):
+                tickets[:] = [known for known in tickets if known not in by_ticket]
                 rest = [(name, value) for name, value in query if name != "token"]
                 return _let_in(request, rest, token, secure=secure)
         elif _same(_bearer(request), token) or _same(

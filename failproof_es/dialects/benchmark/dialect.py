@@ -53,6 +53,10 @@ class Benchmark:
         """See `grading.classify`."""
         return grading.classify(transcript)
 
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        """Always: no expression comes from a case, and its readers are quick with short texts."""
+        return True
+
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """See `grading.judge_messages`."""
         return grading.judge_messages(case, transcript)

@@ -51,6 +51,10 @@ class Checks:
         """See `grading.classify`."""
         return grading.classify(case, transcript)
 
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        """See `grading.is_bounded`."""
+        return grading.is_bounded(case, transcript)
+
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """Never anything: the checks decide, or people."""
         return None

@@ -2,7 +2,7 @@
 
 The first rule that applies decides the class:
 
-1. `error`      nothing usable came back, or a regular expression ran out of time.
+1. `error`      nothing usable came back.
 2. `truncated`  the reply was cut off (`dialects.kit.cut_off`).
 3. `answered`   the case has no check: no verdict of ours.
 4. `pass`/`fail`  every check is met, or one is not.
@@ -23,7 +23,8 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects.kit import cut_off
-from failproof_es.dialects.reply_checks import Check, PatternTimeout, met
+from failproof_es.dialects.reply_checks import Check, met
+from failproof_es.dialects.reply_checks import is_bounded as is_check_bounded
 
 NAME = "checks.classifier"
 SCORER = "checks.accuracy"
@@ -31,7 +32,7 @@ VERSION = "1"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
-    """The class of what came back. Deterministic but for an expression near its time limit."""
+    """The class of what came back. Deterministic."""
     primary, details = _decide(case, transcript)
     return Classification(primary, details, NAME, VERSION)
 
@@ -73,8 +74,12 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
     checks = [Check.model_validate(each) for each in case.expectation.get("checks", [])]
     if not checks:
         return "answered", {"rule": "no_check", **seen}
-    try:
-        results = [met(check, reply.text) for check in checks]
-    except PatternTimeout as error:
-        return "error", {"rule": "pattern_timeout", "message": str(error), **seen}
+    results = [met(check, reply.text) for check in checks]
     return "pass" if all(results) else "fail", {"rule": "checks", "met": results, **seen}
+
+
+def is_bounded(case: Case, transcript: Transcript) -> bool:
+    """Whether each check is, whatever the reply says."""
+    checks = [Check.model_construct(**check) for check in case.expectation.get("checks", [])]
+    texts = [reply.text for reply in transcript.replies[-1:]]
+    return all(is_check_bounded(check, text) for check in checks for text in texts)

@@ -41,7 +41,7 @@ class Command:
         "evaluation-result": RunShape(evaluation_results, console_lines)
     }
 
-    classify_waits: Literal[True] = True
+    waits_for_programs: Literal[True] = True
 
     def __init__(self, options: Options | None = None) -> None:
         self._options = options or Options()

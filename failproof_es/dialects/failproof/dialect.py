@@ -15,7 +15,7 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.failproof.classifier import classify
+from failproof_es.dialects.failproof.classifier import classify, is_bounded
 from failproof_es.dialects.failproof.loader import load
 from failproof_es.dialects.failproof.run_result import run_result
 from failproof_es.dialects.failproof.scorer import fixed_outcome, score
@@ -51,6 +51,10 @@ class FailProof:
     def classify(self, case: Case, transcript: Transcript) -> Classification:
         """See `classifier.classify`."""
         return classify(case, transcript)
+
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        """See `classifier.is_bounded`."""
+        return is_bounded(case, transcript)
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """Never anything: specification 000 has no judge."""

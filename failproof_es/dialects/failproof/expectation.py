@@ -9,9 +9,7 @@ What holds one of `\\ . ^ $ * + ? { } [ ] | ( )` and is no valid expression is n
 either, nor is what nothing but the empty text could match: `defect` says so, and a case with it
 is not loaded. A text longer than an expression may be is only looked for literally.
 
-Patterns come from untrusted files. Finding is bounded in time, so the result is the same
-on every machine except for a pattern that runs near the bound: there a faster machine may
-find what a slower one gives up on. No pattern of sane cost comes within a thousandth of it.
+Patterns come from untrusted files: `support/bounded/untrusted_patterns.py` checks and matches them.
 """
 
 from __future__ import annotations
@@ -25,13 +23,10 @@ from typing import Literal
 import regex
 
 from failproof_es.dialects.failproof.pattern_width import matches_only_nothing
+from failproof_es.support.bounded import untrusted_patterns
 
-TIMEOUT_S = 1.0
-MAX_PATTERN_CHARACTERS = 10_000
-"""A longer expectation is a text to be contained; compiling has no time-out."""
-MAX_REPEATS = 1_000_000
-"""Compiling unrolls `{n}`, nested ones multiply: `((a{1000}){1000}){1000}` never ends."""
-_REPEAT = regex.compile(r"\{(\d+)")
+MAX_PATTERN_CHARACTERS = untrusted_patterns.MOST_CHARACTERS
+"""A longer expectation is a text to be contained."""
 
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 
@@ -39,10 +34,6 @@ Kind = Literal["literal", "regex"]
 
 
 _LONGEST_REMEDY = 200
-
-
-class PatternTimeout(Exception):
-    """The expression costs more than the bounds allow; the text says which one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +68,10 @@ def defect(expected: str) -> Defect | None:
         )
     if _is_literal(expected):
         return None
-    try:
-        _compiled(expected)
-    except PatternTimeout as error:
-        return Defect(str(error).removeprefix("expected_response "), "write a cheaper expression")
-    except _NO_EXPRESSION as error:
-        return Defect(f"is not a valid regular expression: {error}", _as_text(expected))
+    if (fault := untrusted_patterns.fault_of(expected)) is not None:
+        if fault.is_costly:
+            return Defect(f"costs too much: {fault.message}", "write a cheaper expression")
+        return Defect(f"is {fault.message}", _as_text(expected))
     if matches_only_nothing(expected):
         return Defect(
             "matches only the empty text, which never counts as a match",
@@ -94,7 +83,7 @@ def defect(expected: str) -> Defect | None:
 def matches(expected: str, text: str) -> Iterator[Match]:
     """Every place where `text` meets an expectation without `defect`: literal ones first.
 
-    Raises `PatternTimeout` while iterating.
+    Raises `untrusted_patterns.PatternStopped` outside of a grading that has limits.
     """
     start = text.find(expected)
     while expected and start >= 0:
@@ -102,32 +91,18 @@ def matches(expected: str, text: str) -> Iterator[Match]:
         start = text.find(expected, start + len(expected))
     if _is_literal(expected):
         return
-    try:
-        for found in _compiled(expected).finditer(text, timeout=TIMEOUT_S):
-            if found.end() > found.start():
-                yield Match("regex", found.start(), found.end())
-    except TimeoutError:
-        raise PatternTimeout(f"expected_response did not finish within {TIMEOUT_S:g} s") from None
+    for start, end in untrusted_patterns.spans(expected, text):
+        yield Match("regex", start, end)
 
 
-_NO_EXPRESSION = (regex.error, RecursionError, OverflowError, MemoryError, ValueError)
-"""What compiling raises for a text that is no expression."""
+def is_bounded(expected: str, text: str) -> bool:
+    """Whether looking for it is bounded by construction."""
+    return _is_literal(expected) or untrusted_patterns.is_bounded(expected, text)
 
 
 def _is_literal(expected: str) -> bool:
     """Whether it is only looked for as it stands: as an expression it would match itself."""
     return not _SPECIAL.intersection(expected) or len(expected) > MAX_PATTERN_CHARACTERS
-
-
-@lru_cache(maxsize=512)
-def _compiled(expected: str) -> regex.Pattern[str]:
-    """The expression. Raises `PatternTimeout`, and `_NO_EXPRESSION` for what is none."""
-    repeats = 1
-    for count in _REPEAT.findall(expected):
-        repeats *= max(1, int(count[:10]))
-    if repeats > MAX_REPEATS:
-        raise PatternTimeout(f"expected_response repeats more than {MAX_REPEATS:,} times")
-    return regex.compile(expected)
 
 
 def _as_text(expected: str) -> str:

@@ -68,6 +68,10 @@ class PromptGuard:
         """See `classifier.classify`."""
         return classify(case, transcript)
 
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        """Always: no expression comes from a case, and its readers are quick with short texts."""
+        return True
+
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         """Never anything: the model under test is the judge."""
         return None

@@ -37,8 +37,6 @@ class RedTeam:
     suffixes: tuple[str, ...] = SUFFIXES
     run_shapes: Mapping[str, RunShape] = {"summary": SUMMARY}
     default_for: frozenset[TakesADialect] = frozenset({"suites new"})
-    classify_waits: Literal[True] = True
-    """Finding the language loads a model once, which would hold up every request."""
     judged_by_people: Literal[True] = True
     """A checklist is for models and for people alike."""
 

@@ -16,8 +16,8 @@ from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.tally import Tally
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.appender import Appender
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.interpreter import DeferredTooLong, Halted, Interpreter, OnText
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.passes import Phase
@@ -148,19 +148,21 @@ class EvaluationDrive:
         manifest = self.run.started
         execution = self.configuration.execution
         return Interpreter(
-            dialect=dialect_named(manifest.dialect),
+            grader=Grader(
+                dialect_named(manifest.dialect),
+                judging_of(manifest),
+                execution.retry_attempts,
+                manifest.configuration,
+            ),
             targets=self.targets.models,
             judges=self.targets.judges,
-            judging=judging_of(manifest),
             journal=self.journal,
             redactor=self.targets.redactor(),
             observe=self.hooks.observe,
             on_text=self.hooks.on_text,
             stop=self.stop,
-            retry_attempts=execution.retry_attempts,
             retry_delay_ms=execution.retry_delay_ms,
             purposes=phase.purposes,
-            scorers=scorers_of(manifest.configuration),
             may_send=self.may_send,
             spending=self.spending,
         )

@@ -9,35 +9,27 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
-    Classify,
     Defer,
     Done,
     Evaluation,
     EvaluationKey,
-    Judging,
-    ScoreReply,
     Send,
     WaitBudget,
     evolve,
     fold,
-    next_action,
 )
-from failproof_es.dialects.protocol import Dialect, classify_waits
-from failproof_es.dialects.scorers import Scorer, scoring_waits
 from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.drive.attempt_events import (
     attempt_lost,
     error_recorded,
     response_received,
 )
-from failproof_es.engine.drive.local_actions import LocalAction, derive_event
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.key_share import tokens_used
@@ -57,7 +49,6 @@ from failproof_es.models.protocol import (
     ModelError,
     PreparedRequest,
 )
-from failproof_es.models.replies.model_name_check import require_model
 from failproof_es.models.single_attempt import send_once
 from failproof_es.problems import InvalidInput
 from failproof_es.store.writing.event_header import EventHeader
@@ -66,10 +57,6 @@ from failproof_es.support import clock
 OnText = Callable[[EvaluationKey, RequestSent, str], None]
 """Called with each piece of a streamed answer as it arrives, before it is recorded, with secrets
 replaced. Must not raise."""
-
-_WAITING = ThreadPoolExecutor(16, thread_name_prefix="classify")
-"""Where classifiers and scorers run that wait for a program: those that wait together share its
-processes (`shell_analysis/parse/batching.py`), so they are more than there are cores."""
 
 
 class Halted(Exception):
@@ -104,19 +91,16 @@ class _Waited:
 class Interpreter:
     """Runs evaluations of one run to their end."""
 
-    dialect: Dialect
+    grader: Grader
     targets: Mapping[str, Target]
     judges: Mapping[str, Target]
-    judging: Judging
     journal: Appender
     redactor: Redactor
     observe: Callable[[Event], None]
     on_text: OnText | None
     stop: asyncio.Event
-    retry_attempts: int
     retry_delay_ms: int
     purposes: frozenset[Purpose]
-    scorers: Sequence[Scorer] = ()
     may_send: Callable[[], bool] = lambda: True
     """Whether a request may be sent now: not, once the lease may be another's."""
     spending: SpendLimiter | None = None
@@ -124,7 +108,8 @@ class Interpreter:
     _requests: Requests = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_requests", Requests(self.dialect, self.targets, self.judges))
+        requests = Requests(self.grader.dialect, self.targets, self.judges)
+        object.__setattr__(self, "_requests", requests)
 
     async def evaluate(
         self, key: EvaluationKey, case: Case, history: Sequence[Event]
@@ -149,92 +134,69 @@ class Interpreter:
         """Begins with the first request of this drive. Earlier drives do not count."""
         state = fold(history)
         decided: list[EvaluationEvent] = []
-        """Derived events: recorded with the next append."""
-        while not isinstance(
-            action := next_action(
-                state,
-                case,
-                self.dialect,
-                retry_attempts=self.retry_attempts,
-                judging=self.judging,
-                wait_budget=patience,
-            ),
-            Done,
-        ):
+        """What follows from the record: appended with the next request, or at the end."""
+        while True:
+            steps = await self.grader.advance(key, case, state, wait_budget=patience)
+            decided.extend(steps.events)
+            state = fold(steps.events, state)
+            action = steps.action
+            if isinstance(action, Done):
+                break
             if isinstance(action, Defer):
                 await self._record(decided)
                 raise DeferredTooLong(self._defer_message(action.error))
-            if isinstance(action, Send):
-                if action.purpose not in self.purposes:
-                    break
-                if action.failures:
-                    await self._record(decided)
-                    decided = []
-                    await self._wait(action)
-                if self.stop.is_set():
-                    break
-                target = self._target(key, action)
-                if not target.limiter.is_open:  # nobody knows for how long
-                    await self._record(decided)
-                    decided = []
-                if not await target.limiter.acquire():
-                    if (refused := target.limiter.refused_elsewhere) is not None:
-                        await self._record(decided)
-                        raise Halted(f"{action.judge or key.model_key}: {refused}")
-                    break
-                sent_at = permit = used = None
-                try:
-                    if not self.may_send():
-                        break
-                    request = self._request(header, state, case, action, target)
-                    permit = target.limiter.reserve_tokens(request)
-                    affordable = permit is not None and self._reserve(request)
-                    if permit is not None and affordable:
-                        await self._record([*decided, request])
-                        state = evolve(state, request)
-                        decided = []
-                        patience = patience or WaitBudget(
-                            target.limiter.max_wait_s, request.timestamp
-                        )
-                        sent_at = await target.limiter.wait_to_send(permit)
-                        events = await self._exchange(key, header, state, request, target, sent_at)
-                        used = tokens_used(events[0])
-                finally:
-                    was_sent = sent_at is not None
-                    target.limiter.release(was_sent=was_sent, permit=permit, used=used)
-                if not affordable:  # what it waits for may need the slot and the tokens it had
-                    await self._record(decided)
-                    decided = []
-                    waited.gate, waited.request = target.limiter, request
-                    if permit is None:
-                        await target.limiter.wait_for_tokens(request, self.stop)
-                    else:
-                        await self._wait_for_room(request)
-                    continue
-            else:
-                events = [await self._derive(header, state, case, action)]
-            decided.extend(events)
-            state = fold(events, state)
-            trouble = self._halting_error(events[-1]) or self._broken_ceiling(events[0])
-            if trouble is not None:
+            if action.purpose not in self.purposes:
+                break
+            if action.failures:
                 await self._record(decided)
+                decided = []
+                await self._wait(action)
+            if self.stop.is_set():
+                break
+            target = self._target(key, action)
+            if not target.limiter.is_open:  # nobody knows for how long
+                await self._record(decided)
+                decided = []
+            if not await target.limiter.acquire():
+                if (refused := target.limiter.refused_elsewhere) is not None:
+                    await self._record(decided)
+                    raise Halted(f"{action.judge or key.model_key}: {refused}")
+                break
+            sent_at = permit = used = None
+            try:
+                if not self.may_send():
+                    break
+                request = self._request(header, state, case, action, target)
+                permit = target.limiter.reserve_tokens(request)
+                affordable = permit is not None and self._reserve(request)
+                if permit is not None and affordable:
+                    await self._record([*decided, request])
+                    state = evolve(state, request)
+                    decided = []
+                    patience = patience or WaitBudget(target.limiter.max_wait_s, request.timestamp)
+                    sent_at = await target.limiter.wait_to_send(permit)
+                    events = await self._exchange(key, header, state, request, target, sent_at)
+                    used = tokens_used(events[0])
+            finally:
+                was_sent = sent_at is not None
+                target.limiter.release(was_sent=was_sent, permit=permit, used=used)
+            if not affordable:  # what it waits for may need the slot and the tokens it had
+                await self._record(decided)
+                decided = []
+                waited.gate, waited.request = target.limiter, request
+                if permit is None:
+                    await target.limiter.wait_for_tokens(request, self.stop)
+                else:
+                    await self._wait_for_room(request)
+                continue
+            trouble = self._halting_error(events[-1]) or self._broken_ceiling(events[0])
+            # Durable before anything reads it: whatever happens then, it is not asked again.
+            await self._record(events)
+            state = fold(events, state)
+            if trouble is not None:
                 raise Halted(trouble)
         await self._record(decided)
         return state
-
-    async def _derive(
-        self, header: EventHeader, state: Evaluation, case: Case, action: LocalAction
-    ) -> EvaluationEvent:
-        """The event of a local action. A slow action runs in a thread."""
-        follows = partial(
-            derive_event, self.dialect, header, state, case, action, scorers=self.scorers
-        )
-        if (isinstance(action, Classify) and classify_waits(self.dialect)) or (
-            isinstance(action, ScoreReply) and scoring_waits(self.scorers)
-        ):
-            inside = partial(copy_context().run, follows)
-            return await asyncio.get_running_loop().run_in_executor(_WAITING, inside)
-        return follows()
 
     # -- stopping --------------------------------------------------------------------------
 
@@ -243,7 +205,7 @@ class Interpreter:
         if not isinstance(event, ErrorRecorded):
             return None
         who = event.judge or event.model_key
-        if event.disposition == "halting":
+        if event.disposition == "halting" or self._target_of(event).answering.is_mistaken(event):
             return f"{who}: {event.message}"
         complaint = self._target_of(event).limiter.wait_exceeded
         return None if complaint is None else f"{who}: {complaint}: {event.message}"
@@ -283,7 +245,8 @@ class Interpreter:
         target = self._requests.target(key.model_key, action)
         if target is None:
             raise Halted(
-                f"dialect {self.dialect.name!r} asks for a judge and the configuration names none"
+                f"dialect {self.grader.dialect.name!r} asks for a judge and the configuration "
+                "names none"
             )
         return target
 
@@ -357,8 +320,7 @@ class Interpreter:
             streaming.end()
         response = response_received(header, state, request, answer, self.redactor)
         try:
-            asked = target.model
-            require_model(asked.model, asked.version, answer.model, asked.version_check)
+            target.answering.require(target.model, answer.model)
         except ModelError as error:
             after = evolve(state, response)
             return [response, error_recorded(header, after, request, error, self.redactor)]

@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.limits import Limits, ProviderKey, lowest_of
+from failproof_es.core.run import Run
 from failproof_es.engine.drive.redaction import Redactor
+from failproof_es.engine.history import Connection
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import KeyShare, KeyShares
 from failproof_es.engine.requests import Target
-from failproof_es.events import LimitChanged, ModelSnapshot
+from failproof_es.events import LimitChanged, ModelSnapshot, ResponseReceived
 from failproof_es.models import (
     create_provider,
     max_concurrency,
@@ -26,7 +28,11 @@ from failproof_es.models import (
 )
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.credentials import SHORTEST_KEY
+from failproof_es.models.protocol import UnlistedModel
+from failproof_es.models.trust.permissions import Permissions
+from failproof_es.models.replies.model_name_check import is_asked_model
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.store.reading.reader import find
 
 _JUDGE = "judge:"
 
@@ -41,7 +47,9 @@ class Account(NamedTuple):
 class Targets:
     """Every model that the configuration names, the judges among them."""
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, permissions: Permissions) -> None:
+        """Raises `InvalidInput` where the configuration demands what is not permitted."""
+        permissions.require(configuration)
         self._configuration = configuration
         judges = configuration.asked_judges
         models = dict(zip(model_keys(configuration.models), configuration.models, strict=True))
@@ -153,23 +161,32 @@ class Targets:
             for variable in self.redactor().too_short
         )
 
-    async def check(self, *, offline: bool = False) -> list[str]:
+    async def check(self, *, offline: bool = False, run_classes: bool = True) -> list[str]:
         """Check whether every model can be reached; return the remarks.
 
-        `offline`: without a connection, and without running the user's code.
+        `offline`: without a connection, and without running a class of the user's. Without
+        `run_classes` a class is found, and neither imported nor constructed.
 
         Raises `InvalidInput` with the errors of all models at once. Its messages hold no key.
         """
         looks = CheckCache()
         results = await asyncio.gather(
-            *(target.provider.check(offline=offline, looks=looks) for target in self._all()),
+            *(
+                target.provider.check(
+                    offline=offline or not (run_classes or target.model.class_ is None),
+                    looks=looks,
+                )
+                for target in self._all()
+            ),
             return_exceptions=True,
         )
         redactor = self.redactor()
         problems: list[Problem] = []
         remarks = []
         for result in results:
-            if isinstance(result, InvalidInput):
+            if isinstance(result, UnlistedModel) and self._configuration.execution.allow_unlisted:
+                remarks.append(redactor.scrubbed(result.problems[0].message))
+            elif isinstance(result, InvalidInput):
                 problems.extend(redactor.cleaned(result).problems)
             elif isinstance(result, BaseException):
                 raise result
@@ -226,3 +243,27 @@ def _by_account(models: Mapping[str, Model]) -> dict[Account, list[str]]:
     for key, model in models.items():
         grouped.setdefault(account_of(model), []).append(key)
     return grouped
+
+
+_LOOKED_AT = 500
+"""Answers that are looked at. A model that does not answer as asked pauses the run at its first
+answer, so a run with more of them has one that does."""
+
+
+def restore_answering(connection: Connection, run: Run, targets: Targets) -> None:
+    """Note at each target whether a recorded answer shows the name that was asked for."""
+    topics = [ResponseReceived.__name__]
+    for row in find(connection, run_id=run.started.run_id, topics=topics, limit=_LOOKED_AT):
+        event = row.event()
+        if not isinstance(event, ResponseReceived):
+            continue
+        target = (
+            targets.models.get(event.model_key)
+            if event.judge is None
+            else targets.judges.get(event.judge)
+        )
+        if target is not None and not target.answering.has_matched:
+            asked = target.model
+            target.answering.has_matched = is_asked_model(
+                asked.model, asked.version, event.model, asked.version_check
+            )

@@ -16,13 +16,12 @@ from uuid import UUID, uuid4
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.core.case import run_id as run_id_of
-from failproof_es.core.evaluation import Done, Evaluation, next_action
+from failproof_es.core.evaluation import NO_JUDGES, Evaluation, fold
 from failproof_es.core.evolution import evolve
 from failproof_es.core.run import Run, chunked, fold_run
 from failproof_es.core.tally import Tally
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.drive.local_actions import derive_event
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive_outcome import Outcome
@@ -294,7 +293,7 @@ class _Importing:
     async def _record_all(
         self, run: Run, reader: RetryingReader, journal: Journal, checks: LiveChecks
     ) -> Tally:
-        dialect = dialect_named(run.started.dialect)
+        grader = Grader(dialect_named(run.started.dialect), NO_JUDGES, retry_attempts=0)
         tally = Tally(run.started.planned_evaluations)
         models = [each.key for each in run.started.models]
         chunk = 0
@@ -306,7 +305,7 @@ class _Importing:
             for first in range(0, len(left.keys), _AT_ONCE):
                 keys = left.keys[first : first + _AT_ONCE]
                 window = await reader.read(_evaluations, keys)
-                record = partial(self._record, journal, dialect, checks)
+                record = partial(self._record, journal, grader, checks)
                 for evaluation in await asyncio.gather(*map(record, window)):
                     tally.add(evaluation)
         return tally
@@ -314,7 +313,7 @@ class _Importing:
     async def _record(
         self,
         journal: Journal,
-        dialect: Dialect,
+        grader: Grader,
         checks: LiveChecks,
         recorded: RecordedEvaluation,
     ) -> Evaluation:
@@ -330,13 +329,9 @@ class _Importing:
             assert isinstance(imported, AnswerImported)
             events.append(imported)
             state = evolve(state, imported)
-        while True:
-            action = next_action(state, recorded.case, dialect, retry_attempts=0)
-            if isinstance(action, Done):
-                break
-            event = derive_event(dialect, header, state, recorded.case, action)  # type: ignore[arg-type]
-            events.append(event)
-            state = evolve(state, event)
+        steps = await grader.advance(recorded.key, recorded.case, state)
+        events.extend(steps.events)
+        state = fold(steps.events, state)
         await journal.append(*events)
         checks.end(recorded, finished=True)
         for each in events:

@@ -251,6 +251,12 @@ class KeyShare:
             self._refused_at = None
             self._heard = self._heard._replace(was_answered=True)
 
+    def is_starving(self) -> bool:
+        """Whether requests wait here, none is in flight, and the share lets none begin."""
+        waiting = sum(gate.waiting + gate.begun for gate in self.gates) + len(self._waiting)
+        idle = waiting > 0 and not self._local.in_flight
+        return idle and not self._local.may_send(self._clock())
+
     # -- the task ----------------------------------------------------------------------------
 
     async def _keep_on(self) -> None:
@@ -367,6 +373,10 @@ class KeyShares:
         elif not found.gates:
             await found.refresh()
         return found
+
+    def starving(self) -> list[ProviderKey]:
+        """The keys whose shares let no request begin now."""
+        return [share.key for share in self._shares.values() if share.is_starving()]
 
     async def close(self) -> None:
         """Give all of them back."""

@@ -26,7 +26,9 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.mapper import prompt_entry
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_first
+from failproof_es.support import shipped
 from failproof_es.support.plurals import plural
+from failproof_es.support.shipped import shorten
 from failproof_es.support.temporary_room import room_said
 
 _BATCH_CASES = 2_000
@@ -44,6 +46,14 @@ class Part:
     sha256: str
     cases: int
     """So many of them are to be asked."""
+    held: int
+    """So many it holds."""
+
+    def describe(self) -> str:
+        """Which file this is, and how many of its cases are asked."""
+        named = shipped.describe(Path(self.path)) or shorten(self.path)
+        asked = "" if self.cases == self.held else f"asking {self.cases:,} of "
+        return f"cases: {named} ({asked}{plural(self.held, 'case')})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,9 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
         paths = prompts.path or []
         if prompts.dialect is not None:
             dialect = dialect_named(prompts.dialect)
-            files: Sequence[Path] = case_files(paths, dialect.suffixes, loaded.folders)
+            files: Sequence[Path] = case_files(paths, dialect.suffixes, loaded.folder)
         else:
-            dialect, files = recognise(paths, loaded.folders)
+            dialect, files = recognise(paths, loaded.folder)
         before = [sha256_of(file) for file in files]
         skip = prompts.on_invalid == "skip"
         return _Files(configured(dialect, prompts.options), choice, files, before, skip)
@@ -83,7 +83,7 @@ class _Files:
     def read(self, take: Take) -> Reading:
         """See `Source.read`."""
         chosen = _Chosen(self.choice)
-        asked = dict.fromkeys(self.files, 0)
+        asked, held = dict.fromkeys(self.files, 0), dict.fromkeys(self.files, 0)
         if chosen.draws:
 
             def rank(_: Path, case: Case) -> None:
@@ -92,6 +92,7 @@ class _Files:
             check_files(self.dialect, self.files, rank, skip_invalid=self.skip_invalid)
 
         def choose(path: Path, case: Case) -> None:
+            held[path] += 1
             if chosen.add(case):
                 asked[path] += 1
                 take(case)
@@ -103,7 +104,7 @@ class _Files:
             for path, case in self._file_by_file():
                 choose(path, case)
         parts = [
-            Part(str(file), sha256, asked[file])
+            Part(str(file), sha256, asked[file], held[file])
             for file, sha256 in zip(self.files, self.before, strict=True)
         ]
         return Reading(tuple(parts), (*found, *chosen.remarks()), chosen.selected)
@@ -150,16 +151,17 @@ class _Collection:
     def read(self, take: Take) -> Reading:
         """See `Source.read`."""
         chosen = _Chosen(self.choice)
-        asked = 0
+        asked = held = 0
         if chosen.draws:
             for case in self._cases():
                 chosen.rank(case)
         for case in self._cases():
+            held += 1
             if chosen.add(case):
                 asked += 1
                 take(case)
         sha256 = hashlib.sha256("\n".join(self.digests).encode()).hexdigest()
-        part = Part(f"collection {self.name}", sha256, asked)
+        part = Part(f"collection {self.name}", sha256, asked, held)
         return Reading((part,), chosen.remarks(), chosen.selected)
 
     def require_unchanged(self) -> None:

@@ -25,9 +25,12 @@ from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.engine.preflight.looking import Looking
 from failproof_es.engine.related_runs.baseline_gates import check_gates
 from failproof_es.events import Branch
+from failproof_es.models.trust.permissions import models_of
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require_for
+from failproof_es.support.plurals import plural
+from failproof_es.support.shipped import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,14 @@ class Preflight:
     """What the models' servers said."""
     reuse: Branch | None = None
     """Whose recorded answers are reused, up to where."""
+    price_file: str | None = None
+    """The file of prices, with the number of its models."""
+
+    @property
+    def files(self) -> list[str]:
+        """Each file and collection that was read, with the number of its cases or prices."""
+        parts = [part.describe() for part in self.reading.parts]
+        return parts if self.price_file is None else [*parts, self.price_file]
 
 
 async def check(
@@ -52,25 +63,36 @@ async def check(
     targets: Targets,
     *,
     offline: bool = False,
+    run_classes: bool = True,
     take: Take = lambda case: None,
 ) -> Preflight:
     """Check everything that `start` needs. Raises `InvalidInput` with every error.
 
-    Asks each server for its models, with its key, and constructs each class of a `python` model.
-    An `offline` check does neither. `take` gets every case that is to be asked, in order, from
-    another thread. Nothing is stored.
+    Asks each server for its models, with its key, and constructs each class of a user's own. An
+    `offline` check does neither; without `run_classes` no class is run. `take` gets every case that
+    is to be asked, in order, from another thread. Nothing is stored.
     """
+    has_class = any(model.class_ for _, model in models_of(loaded.configuration))
+    counts_reuse = not has_class or (run_classes and not offline)
     gates = asyncio.to_thread(require_gates, store, loaded.configuration)
-    cases = asyncio.to_thread(_check_cases, loaded, store, targets, take)
+    cases = asyncio.to_thread(_check_cases, loaded, store, targets, take, counts_reuse=counts_reuse)
     try:
         _, (source, reading, estimates, found, reuse), remarks = await all_of(
-            gates, cases, targets.check(offline=offline)
+            gates, cases, targets.check(offline=offline, run_classes=run_classes)
         )
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
     matrix = () if loaded.matrix is None else (Problem(loaded.matrix, severity="remark"),)
     found = (*targets.short_key_warnings(), *matrix, *found)
-    return Preflight(source, reading, estimates, found, tuple(remarks), reuse)
+    prices = _describe_prices(loaded)
+    return Preflight(source, reading, estimates, found, tuple(remarks), reuse, prices)
+
+
+def _describe_prices(loaded: LoadedConfiguration) -> str | None:
+    if loaded.price_file is None:
+        return None
+    count = len(loaded.configuration.prices.models)
+    return f"prices: {shorten(loaded.price_file)} ({plural(count, 'model')})"
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:
@@ -94,9 +116,12 @@ def require_gates(store: Store, configuration: Configuration) -> None:
 
 
 def _check_cases(
-    loaded: LoadedConfiguration, store: Store, targets: Targets, take: Take
+    loaded: LoadedConfiguration, store: Store, targets: Targets, take: Take, *, counts_reuse: bool
 ) -> tuple[Source, Reading, Estimates, tuple[Problem, ...], Branch | None]:
-    """Read every case, and check that its judges and scorers exist."""
+    """Read every case, and check that its judges and scorers exist.
+
+    What is reused is counted by its requests, which some classes make: only with `counts_reuse`.
+    """
     source = source_of(loaded, store)
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")
     judges = tuple(map(loaded.placed, judge_problems(source.dialect, loaded.configuration)))
@@ -108,7 +133,7 @@ def _check_cases(
     estimates = Estimates(source.dialect, loaded.configuration, targets)
     problems.extend(map(loaded.placed, estimates.ceiling_problems()))
 
-    reuses = loaded.configuration.reuse.from_run is not None
+    reuses = counts_reuse and loaded.configuration.reuse.from_run is not None
     reading_it: AbstractContextManager[Connection | None]
     reading_it = store.connect() if reuses else nullcontext()
     with reading_it as connection:

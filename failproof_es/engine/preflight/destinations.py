@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
+from itertools import chain, starmap
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.models import base_url_of, provider_type, secret_variables
+from failproof_es.models.catalog.packages import describe_class
+from failproof_es.models.trust.permissions import Demand, demands_of_model, models_of
 from failproof_es.problems import Problem
 
 
@@ -15,9 +19,15 @@ def announce(
     configuration: Configuration,
     say: Callable[[str], None],
     placed: Callable[[Problem], Problem] = lambda problem: problem,
+    *,
+    run_classes: bool = True,
 ) -> None:
-    """Say which variable's value is sent where, and warn of unencrypted connections."""
-    for line in dict.fromkeys(_destinations(configuration)):
+    """Say which variable's value is sent where and which classes run, where files are
+    written, and warn of unencrypted
+    connections."""
+    destinations = chain.from_iterable(starmap(destinations_of, models_of(configuration)))
+    classes = _classes(configuration) if run_classes else ()
+    for line in dict.fromkeys([*destinations, *classes, *_files(configuration)]):
         say(line)
     for warning in unencrypted(configuration):
         say(f"warning: {placed(warning)}")
@@ -27,22 +37,32 @@ def unencrypted(configuration: Configuration) -> list[Problem]:
     """A warning for each model that is asked over plain HTTP on another machine."""
     return [
         Problem(
-            f"{'what is asked' if model.api_key_env is None else _key(model)} goes unencrypted to "
-            f"{urlsplit(base_url).netloc}",
+            f"{_what_goes(model)} goes unencrypted to {urlsplit(base_url).netloc}",
             field=f"{field}.base_url",
             remedy="use https, or a tunnel",
             severity="warning",
         )
-        for field, model in _models(configuration)
+        for field, model in models_of(configuration)
         if (base_url := base_url_of(model)) is not None
         and urlsplit(base_url).scheme == "http"
         and not is_this_machine(urlsplit(base_url).hostname or "")
     ]
 
 
-def describe_checks(configuration: Configuration, *, offline: bool) -> list[str]:
-    """What the check of the models did, step by step, and what an `offline` one left out."""
-    return list(dict.fromkeys(_step(model, offline) for _, model in _models(configuration)))
+def describe_checks(configuration: Configuration, *, offline: bool, run_classes: bool) -> list[str]:
+    """What the check of the models did, step by step, and what it left out."""
+    steps = (
+        provider_type(model.provider).describe_check(
+            model, offline=not is_looked_at(model, offline=offline, run_classes=run_classes)
+        )
+        for _, model in models_of(configuration)
+    )
+    return list(dict.fromkeys(steps))
+
+
+def is_looked_at(model: Model, *, offline: bool, run_classes: bool) -> bool:
+    """Whether a check asks the model's server, or runs its class."""
+    return not offline and (run_classes or model.class_ is None)
 
 
 def is_this_machine(host: str) -> bool:
@@ -55,25 +75,36 @@ def is_this_machine(host: str) -> bool:
         return False
 
 
-def _destinations(configuration: Configuration) -> Iterator[str]:
-    for _, model in _models(configuration):
-        for variable in secret_variables(model):
-            yield f"{variable} -> {provider_type(model.provider).destination(model)}"
+def destinations_of(field: str, model: Model) -> list[str]:
+    """Which variable's value one entry of `models:` sends where, a line each."""
+    where = provider_type(model.provider).destination(model)
+    lines = [
+        f"{demand.pair.variable} -> {where}"
+        for demand in demands_of_model(field, model)
+        if isinstance(demand, Demand)
+    ]
+    return list(dict.fromkeys(lines))
 
 
-def _step(model: Model, offline: bool) -> str:
-    return provider_type(model.provider).describe_check(model, offline=offline)
+def _classes(configuration: Configuration) -> Iterator[str]:
+    for _, model in models_of(configuration):
+        if model.class_ is not None:
+            yield f"runs the class {describe_class(model.class_)}, for the model {model.model}"
 
 
-def _key(model: Model) -> str:
-    return f"the key in {model.api_key_env}"
+def _files(configuration: Configuration) -> Iterator[str]:
+    """The results file, where it is written outside of the working folder."""
+    output = configuration.output.file
+    if output is None or not output.enabled:
+        return
+    here, path = Path.cwd(), Path(output.path).expanduser()
+    if not (here / path).resolve().is_relative_to(here.resolve()):
+        yield f"writes results to {output.path}, outside of the working folder {here}"
 
 
-def _models(configuration: Configuration) -> Iterator[tuple[str, Model]]:
-    """Every model and judge, with its place in the configuration."""
-    for number, model in enumerate(configuration.models):
-        yield f"models[{number}]", model
-    if configuration.judge is not None:
-        yield "judge", configuration.judge
-    for number, judge in enumerate(configuration.judges or ()):
-        yield f"judges[{number}]", judge
+def _what_goes(model: Model) -> str:
+    """What somebody on the way could read, by the name of its variable where it is a secret."""
+    if model.api_key_env is not None:
+        return f"the key in {model.api_key_env}"
+    variables = secret_variables(model)
+    return f"what {', '.join(variables)} holds" if variables else "what is asked"

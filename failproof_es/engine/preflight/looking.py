@@ -9,7 +9,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import EvaluationKey, Judging
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.dialects.scorers import scorers_of
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.history import Connection, read_run
 from failproof_es.engine.preflight.estimates import Estimates
@@ -59,8 +59,12 @@ class Looking:
             self._connection,
             self.branch,
             Requests(self._dialect, targets.models, targets.judges),
-            Judging(tuple(targets.judges), judging.rule, judging.attempts),
-            scorers_of(self._configuration.model_dump(include={"grading"})),
+            Grader(
+                self._dialect,
+                Judging(tuple(targets.judges), judging.rule, judging.attempts),
+                self._configuration.execution.retry_attempts,
+                self._configuration.model_dump(include={"grading"}),
+            ),
             (*targets.snapshots(), *targets.judge_snapshots()),
         )
         self._count = ReuseCount(self.branch, reuse)

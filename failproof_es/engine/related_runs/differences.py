@@ -12,6 +12,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.run import Run
 from failproof_es.engine.history import read_chunk
 from failproof_es.engine.planning.prompt_collections import read_cases
+from failproof_es.events import RunStarted
 from failproof_es.store.reading.reader import Connection
 
 Path = tuple[str | int, ...]
@@ -75,6 +76,15 @@ def differing(left: Any, right: Any, path: Path = ()) -> Iterator[Value]:
             yield from differing(one, other, (*path, at))
     elif experiment.canonical(_written(left)) != experiment.canonical(_written(right)):
         yield Value(dotted(path), left, right)
+
+
+def configuration_differences(left: RunStarted, right: RunStarted) -> list[Value]:
+    """Every setting of two runs that differs. The folder of the file is a place, not a setting."""
+    return [
+        value
+        for value in differing(left.configuration, right.configuration)
+        if value.path != "test_run.folder"
+    ]
 
 
 def _written(value: Any) -> Any:

@@ -6,9 +6,10 @@ from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import Case
-from failproof_es.dialects.scorers import scorers_of
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.judging import judging_of
-from failproof_es.engine.replays.replay import rederive, retries_made
+from failproof_es.engine.replays.rederiving import retries_made
+from failproof_es.engine.replays.regrading import rederive_within_limits
 from failproof_es.engine.required_plugins import require_grading
 from failproof_es.events import CarriedOver, EvaluationEvent, Event, PromptStored, RunStarted
 from failproof_es.ledger.bundle import Bundle
@@ -36,17 +37,14 @@ def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
     assert started is not None
     dialect = require_grading(started)
     retry_attempts = recorded_configuration(started).execution.retry_attempts
-    judging = judging_of(started)
-    scorers = scorers_of(started.configuration)
+    grader = Grader(dialect, judging_of(started), retry_attempts, started.configuration)
     agree, differing = 0, []
     for history in histories.values():
         first = history[0]
         assert isinstance(first, EvaluationEvent)
         case = cases[first.prompt_id]
         bound = retry_attempts if first.run_id == run_id else retries_made(history)
-        _, found = rederive(
-            case, history, dialect, retry_attempts=bound, judging=judging, scorers=scorers
-        )
+        _, found = rederive_within_limits(grader, case, history, retry_attempts=bound)
         if found:
             what = ", ".join(each.what for each in found)
             differing.append(f"{case.suite_id}/{case.case_id} {first.model_key}: {what}")

@@ -12,24 +12,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
     Evaluation,
     EvaluationKey,
-    Judging,
     Send,
     evolve,
     next_action,
 )
 from failproof_es.core.run import Run
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.scorers import Scorer, scorers_of
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.history import UNREADABLE, Connection, read_run, stored_case
 from failproof_es.engine.related_runs.carried_over import Ending, endings, last_position
-from failproof_es.engine.replays.replay import rederive, retries_made
+from failproof_es.engine.replays.rederiving import retries_made
+from failproof_es.engine.replays.regrading import rederive_within_limits
 from failproof_es.engine.requests import Requests
 from failproof_es.events import Branch, Event, Judged, ModelSnapshot, RequestSent
 from failproof_es.models import sent_parameters
@@ -68,8 +69,7 @@ class Reuse:
     """Decides which evaluations of another run are this run's, too. Writes and sends nothing."""
 
     requests: Requests
-    judging: Judging
-    scorers: Sequence[Scorer]
+    grader: Grader
     models: Mapping[str, ModelSnapshot]
     """This run's models and judges, by key."""
     recorded: Mapping[str, ModelSnapshot]
@@ -81,14 +81,13 @@ class Reuse:
         connection: Connection,
         branch: Branch,
         requests: Requests,
-        judging: Judging,
-        scorers: Sequence[Scorer],
+        grader: Grader,
         models: Sequence[ModelSnapshot],
     ) -> Reuse:
         """For a run with these models and judges."""
         started = read_run(connection, branch.run_id).started
         recorded = {each.key: each for each in (*started.models, *started.judges)}
-        return cls(requests, judging, scorers, {each.key: each for each in models}, recorded)
+        return cls(requests, grader, {each.key: each for each in models}, recorded)
 
     def choose(
         self, connection: Connection, found: Mapping[EvaluationKey, Ending]
@@ -120,24 +119,21 @@ class Reuse:
             return False
         bound, state = retries_made(history), Evaluation()
         for event in history:
-            if isinstance(event, Judged) and event.judge not in self.judging.judges:
+            if isinstance(event, Judged) and event.judge not in self.grader.judging.judges:
                 return False  # a verdict from outside was given for that run
             if isinstance(event, RequestSent) and not self._sends(key, case, state, bound, event):
                 return False
             state = evolve(state, event)
         if state.score is None:
             return False
-        dialect = self.requests.dialect
-        _, disagreements = rederive(
-            case, history, dialect, retry_attempts=bound, judging=self.judging, scorers=self.scorers
-        )
+        _, disagreements = rederive_within_limits(self.grader, case, history, retry_attempts=bound)
         return not disagreements
 
     def _sends(
         self, key: EvaluationKey, case: Case, state: Evaluation, bound: int, sent: RequestSent
     ) -> bool:
         action = next_action(
-            state, case, self.requests.dialect, retry_attempts=bound, judging=self.judging
+            state, case, self.requests.dialect, retry_attempts=bound, judging=self.grader.judging
         )
         if not isinstance(action, Send) or (action.purpose, action.judge) != (
             sent.purpose, sent.judge,
@@ -175,12 +171,13 @@ async def reuse_in(run: Run, targets: Targets, reader: RetryingReader) -> Reuse 
     branch = manifest.branched_from
     if branch is None or not branch.reuse:
         return None
+    dialect = dialect_named(manifest.dialect)
+    bound = recorded_configuration(manifest).execution.retry_attempts
     return await reader.read(
         Reuse.of,
         branch,
-        Requests(dialect_named(manifest.dialect), targets.models, targets.judges),
-        judging_of(manifest),
-        scorers_of(manifest.configuration),
+        Requests(dialect, targets.models, targets.judges),
+        Grader(dialect, judging_of(manifest), bound, manifest.configuration),
         (*manifest.models, *manifest.judges),
     )
 

@@ -7,11 +7,12 @@ verdict as given and does not derive it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from failproof_es.core.evaluation import (
     JUDGE_FAILED,
+    NO_JUDGES,
     Abandon,
     EvaluationKey,
     Failure,
@@ -22,9 +23,8 @@ from failproof_es.core.evaluation import (
     evolve,
 )
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.attempt_events import attempt_lost
-from failproof_es.engine.drive.local_actions import derive_event
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.history import RecordedEvaluation, read_evaluations
 from failproof_es.engine.identity import process_label
 from failproof_es.events import EvaluationEvent, Judged
@@ -47,21 +47,21 @@ async def record_external_verdict(
     verdict: dict[str, Any] | None,
     problem: str | None,
     lease: HeldLease | None = None,
-    scorers: Sequence[Scorer] = (),
+    configuration: Mapping[str, Any],
 ) -> None:
     """Judge an evaluation that waits for its judge: with a verdict, or the reason for none.
 
     `lease` is the one under which this process drives the run. This process must not
-    be asking judges. `scorers` are the run's. Raises `RunBusy` while another process drives it,
-    `InvalidInput` when the evaluation does not wait for a judge.
+    be asking judges. `configuration` is the run's. Raises `RunBusy` while another process drives
+    it, `InvalidInput` when the evaluation does not wait for a judge.
     """
     given = JudgeVerdict(judge, verdict, problem)
     if lease is not None:
-        await _record(store, key, lease, dialect, scorers, Judgement(rule, (given,)))
+        await _record(store, key, lease, dialect, configuration, Judgement(rule, (given,)))
         return
     with Lease(store.url, key.run_id, process_label()) as own:
         await asyncio.to_thread(own.acquire)
-        await _record(store, key, own, dialect, scorers, Judgement(rule, (given,)))
+        await _record(store, key, own, dialect, configuration, Judgement(rule, (given,)))
 
 
 async def _record(
@@ -69,12 +69,13 @@ async def _record(
     key: EvaluationKey,
     lease: HeldLease,
     dialect: Dialect,
-    scorers: Sequence[Scorer],
+    configuration: Mapping[str, Any],
     judgement: Judgement,
 ) -> None:
     with store.connect() as connection:
         recorded = read_evaluations(connection, [key])[0]
-    events = _events(recorded, dialect, scorers, judgement)
+    grader = Grader(dialect, NO_JUDGES, retry_attempts=0, configuration=configuration)
+    events = await _events(recorded, grader, judgement)
     journal = Journal(store.log, lease=lease, outage=store.outage)
     try:
         await journal.append(*events)
@@ -82,10 +83,9 @@ async def _record(
         await journal.close()
 
 
-def _events(
+async def _events(
     recorded: RecordedEvaluation,
-    dialect: Dialect,
-    scorers: Sequence[Scorer],
+    grader: Grader,
     judgement: Judgement,
 ) -> list[EvaluationEvent]:
     state = recorded.state()
@@ -118,5 +118,5 @@ def _events(
         if given.verdict is None
         else ScoreReply(classification, judgement)
     )
-    add(derive_event(dialect, header, state, recorded.case, ending, scorers))
-    return events
+    steps = await grader.advance(recorded.key, recorded.case, state, first=ending)
+    return [*events, *steps.events]

@@ -19,19 +19,21 @@ from failproof_es.engine.drive.passes import phases_of
 from failproof_es.engine.drive.python_tuning import freeze_objects
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
-from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.drive.targets import Targets, restore_answering
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.lifecycle import require_models
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.engine.limits.key_share import KeyShares
+from failproof_es.engine.preflight.destinations import announce
 from failproof_es.engine.preflight.record import Say, open_models
 from failproof_es.engine.replays.reuse import reuse_in
 from failproof_es.engine.required_plugins import require_plugins
 from failproof_es.engine.workers.leased_journal import LeasedJournal
 from failproof_es.engine.workers.shared_budget import RunBudgets
 from failproof_es.events import LimitChanged
+from failproof_es.models.trust.permissions import Permissions
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import ShardLease, ShardLeases
@@ -90,8 +92,12 @@ class DrivenRun:
         observe: Observe,
         say: Say,
         shared: SharedChecks | None = None,
+        permissions: Permissions = Permissions(),  # noqa: B008 - it is frozen
+        *,
+        announces: bool = True,
     ) -> DrivenRun:
-        """Check what the run needs on this host, and start its models.
+        """Check what the run needs on this host, and start its models. `announces`: says what goes
+        where, and which classes run.
 
         Raises `InvalidInput`, which is on record then, where something is missing.
         """
@@ -99,11 +105,14 @@ class DrivenRun:
         require_plugins(run.started)
         configuration = configuration_from_resolved(run.started.configuration)
         scorers_of(run.started.configuration)  # raises where they are broken by now
-        targets = Targets(configuration)
+        targets = Targets(configuration, permissions)
+        if announces:
+            announce(configuration, say)
         try:
             await require_models(run_id, store, targets, run.started.dialect, say)
             await open_models(store, run_id, targets)
             await targets.share_limits(shares, with_others=True)
+            await RetryingReader(store).read(restore_answering, run, targets)
             freeze_objects()
         except BaseException:
             await targets.close()

@@ -25,6 +25,7 @@ from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.finish.finalize import finalize, scan, seal
 from failproof_es.engine.finish.live_checks import LiveChecks
+from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import iterate_evaluations, read_run, read_unfinished_part
 from failproof_es.engine.identity import (
@@ -36,7 +37,8 @@ from failproof_es.engine.identity import (
 from failproof_es.engine.imports.refusing import require_asked_here
 from failproof_es.engine.workers.shard_queue import close_run, enqueue, recorded_cut, reopen_run
 from failproof_es.engine.workers.shared_budget import CeilingAgain
-from failproof_es.events import Counts, RunPaused, RunResumed
+from failproof_es.events import Counts, RunGivenUp, RunPaused, RunResumed, RunSealed
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
@@ -101,6 +103,35 @@ class Coordinator:
                 await stream.record(RunPaused, reason=reason, counts=counts)
             await reader.read(close_run, run_id)
             return True
+
+    async def give_up(self, run_id: UUID, reason: str) -> Run:
+        """End a run for good that nobody drives, whatever is left of it, and seal it.
+
+        Raises `RunBusy` where another process drives it or a shard of it, `InvalidInput` where it
+        has ended.
+        """
+        async with self._stream(run_id, alone=True) as stream:
+            if stream is None:
+                holder, left_s = await self._through_outage(partial(self.leases.holder_of, run_id))
+                raise RunBusy(run_id, holder, left_s=left_s)
+            reader, run = RetryingReader(self.store), stream.run
+            if run.ended and (run.sealed or run.status != "given_up"):
+                raise InvalidInput.because(
+                    f"run {run.started.run_number} has ended already: {run.status}",
+                    remedy="only a run that is not over can be given up",
+                )
+            if not run.ended:
+                counts, _ = await reader.read(_count, run)
+                if run.status == "running":  # its process is gone, or no worker ever came
+                    await stream.record(RunPaused, reason="nobody drives it", counts=counts)
+                by = {"who": current_user(), "where": current_host()}
+                await stream.record(RunGivenUp, reason=reason, counts=counts, **by)
+            sealed = await reader.read(seal_of, run_id)
+            await stream.record(
+                RunSealed, streams=sealed.streams, events=sealed.events, root=sealed.root.hex()
+            )
+            await reader.read(close_run, run_id)
+            return stream.run
 
     async def close(self, run_id: UUID) -> None:
         """Close the run for workers if it is paused or over. Does nothing where another process

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+import orjson
 import psycopg
 
 from failproof_es.engine.identity import code_version, current_host, current_user
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import query
 from failproof_es.support import clock
+from failproof_es.support.untrusted_text import one_line, shortened
 
 FORGOTTEN_AFTER_S = 86_400.0
 """A worker that was heard of last so long ago is not listed any more."""
+_LONGEST_REASON = 1_000
+KEY_DIGITS = 8
+"""So many digits of a provider key are shown, as `list_limits` has them."""
 GONE_AFTER_S = 30.0
 """A worker that was heard of last so long ago is shown as gone."""
 
@@ -44,6 +50,8 @@ class KnownWorker:
     """Of them, lately."""
     shards: Sequence[str]
     """The shards that it holds: run number, shard."""
+    refuses: Sequence[str]
+    """The runs that it leaves to others, each with its reason."""
 
     @property
     def gone(self) -> bool:
@@ -54,8 +62,12 @@ class KnownWorker:
 class Presence:
     """One worker's own row. Nothing depends on it: what cannot be told is not told."""
 
-    def __init__(self, store: Store, worker_id: UUID, holder: str) -> None:
+    def __init__(
+        self, store: Store, worker_id: UUID, holder: str, refusals: Mapping[UUID, InvalidInput]
+    ) -> None:
+        """`refusals` are the runs that it leaves to others, as they are whenever it tells."""
         self.finished = 0
+        self._refusals = refusals
         self._store = store
         self._worker_id = worker_id
         self._holder = holder
@@ -78,9 +90,16 @@ class Presence:
                 "code_version": code_version(),
                 "finished": self.finished,
                 "per_second": rate,
+                "refusals": orjson.dumps(self._reasons()).decode(),
                 "forgotten_after_s": FORGOTTEN_AFTER_S,
             },
         )
+
+    def _reasons(self) -> dict[str, str]:
+        return {
+            str(run_id): shortened(one_line("; ".join(map(str, error.problems))), _LONGEST_REASON)
+            for run_id, error in list(self._refusals.items())
+        }
 
     def leave(self) -> None:
         """Take the row away."""
@@ -126,6 +145,12 @@ class KnownShare:
     """Whether something waits there."""
     held_s: float
     """For how long nobody may send anything."""
+
+
+def clear_limits(connection: Connection, key: str) -> list[tuple[str, int]]:
+    """End all shares of the provider keys that begin with these digits, and what their servers are
+    left alone for. The server of each, and how many shares it had."""
+    return list(connection.execute("SELECT * FROM failproof.clear_limits(%s)", (key,)))
 
 
 def list_shares(connection: Connection) -> list[KnownShare]:

@@ -27,6 +27,7 @@ from failproof_es.core.sharding.shards import Cut, ShardId, cut_of, shard_count,
 from failproof_es.events import (
     RunCompleted,
     RunFailed,
+    RunGivenUp,
     RunPaused,
     RunResumed,
     RunSealed,
@@ -55,6 +56,7 @@ _STANDING: dict[str, Standing] = {
     RunPaused.__name__: "paused",
     RunCompleted.__name__: "ended",
     RunFailed.__name__: "ended",
+    RunGivenUp.__name__: "ended",
     RunSealed.__name__: "sealed",
 }
 

@@ -37,6 +37,7 @@ from failproof_es.engine.workers.dead_holders import DeadHolders
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.engine.workers.ending import Coordinator, describe_end
 from failproof_es.engine.workers.endings import Endings
+from failproof_es.engine.workers.limit_waits import LimitWaits
 from failproof_es.engine.workers.presence import Presence
 from failproof_es.engine.workers.refusals import Refusals, unreadable
 from failproof_es.engine.workers.shard_queue import (
@@ -55,6 +56,7 @@ from failproof_es.events import (
     WorkerJoined,
     WorkerLeft,
 )
+from failproof_es.models.trust.permissions import Permissions
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import JournalError
 from failproof_es.store.outage import UNAVAILABLE, LogUnavailable
@@ -88,6 +90,10 @@ class WorkerOptions:
     lease_s: float = LEASE_S
     shared: SharedChecks | None = None
     """Where the processes of its command leave what they checked."""
+    permissions: Permissions = field(default_factory=Permissions)
+    """What the runs that it joins may do on this host, whoever planned them."""
+    announces: bool = True
+    """Whether it says of each run what goes where, and which classes run."""
 
 
 class Worker:
@@ -105,6 +111,8 @@ class Worker:
         self.worker_id = uuid4()
         self.refusals = Refusals(for_good=options.drain)
         """Runs that this host cannot drive, and why."""
+        self.joined: set[UUID] = set()
+        """Runs that it worked on."""
         self._store = store
         self._options = options
         self._observe_all = observe
@@ -116,7 +124,8 @@ class Worker:
         self._state = SharedState(store.url)
         self._budgets = RunBudgets(store, self._leases, self._state)
         self._shares = KeyShares(DatabaseBook(self._state, holder))
-        self._presence = Presence(store, self.worker_id, holder)
+        self._presence = Presence(store, self.worker_id, holder, self.refusals.why)
+        self._limit_waits = LimitWaits(holder, say)
         self._coordinator = Coordinator(store, self._leases, observe, options.shared)
         self._queue = ShardQueue(store.url, self._drive)
         self._open: dict[UUID, OpenRun] = {}
@@ -238,6 +247,8 @@ class Worker:
                 await self._queue.clear_dead()
             await self._reader.read(enqueue_missing, list(self._open))
         await asyncio.to_thread(self._presence.tell)
+        if overdue := self._limit_waits.overdue(self._shares.starving()):
+            await self._reader.read(self._limit_waits.tell, overdue)
         return not leaves(found, draining=self._options.drain, active=self._active)
 
     def _chosen(self, connection: Connection) -> list[OpenRun]:
@@ -337,10 +348,14 @@ class Worker:
         async with self._joining:
             if run_id in self._driven or run_id in self.refusals.why or self._stopping:
                 return self._driven.get(run_id)
+            await asyncio.to_thread(
+                self._presence.tell
+            )  # only a live worker gets a share of limits
             try:
                 driven = await DrivenRun.open(
                     self._store, self._leases, self._budgets, self._shares, run_id, self._observe,
-                    self._say, self._options.shared,
+                    self._say, self._options.shared, self._options.permissions,
+                    announces=self._options.announces,
                 )  # fmt: skip
             except InvalidInput as error:
                 self._refuse(run_id, error)
@@ -351,9 +366,12 @@ class Worker:
             except UNAVAILABLE:
                 raise
             except Exception as error:  # not of this run alone, perhaps: others may drive it
-                self._refuse(run_id, InvalidInput.because(f"{type(error).__name__}: {error}"))
+                self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
+                said = f"{type(error).__name__}, of which this worker's output says more"
+                self._refuse(run_id, InvalidInput.because(said))  # others read that one
                 return None
             self._driven[run_id] = driven
+            self.joined.add(run_id)
             self.refusals.forget(run_id)
             started = driven.run.started
             await self._record(

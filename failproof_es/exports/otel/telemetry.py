@@ -29,6 +29,7 @@ from failproof_es.events import (
     ResponseReceived,
     RunCompleted,
     RunFailed,
+    RunGivenUp,
     RunImported,
     RunStarted,
     Scored,
@@ -128,12 +129,12 @@ class TelemetryOf:
                 self._providers = {each.key: each.provider for each in snapshots}
             case RunImported():
                 self._origin = "imported"
-            case RunCompleted() | RunFailed():
+            case RunCompleted() | RunFailed() | RunGivenUp():
                 yield from self._run_span(event)
             case EvaluationEvent():
                 yield from self._of_evaluation(event)
 
-    def _run_span(self, event: RunCompleted | RunFailed) -> Iterator[Telemetry]:
+    def _run_span(self, event: RunCompleted | RunFailed | RunGivenUp) -> Iterator[Telemetry]:
         started = self._run
         if started is None:
             return
@@ -149,14 +150,14 @@ class TelemetryOf:
                 "failproof_es.run.id": str(started.originator_id),
                 "failproof_es.run.number": started.run_number,
                 "failproof_es.origin": self._origin,
-                "failproof_es.run.status": "failed" if type(event) is RunFailed else "completed",
+                "failproof_es.run.status": str(event.run_status),
                 "failproof_es.dialect": started.dialect,
                 "failproof_es.configuration.sha256": started.configuration_digest,
                 "failproof_es.planned": event.counts.planned,
                 "failproof_es.scored": event.counts.scored,
                 "failproof_es.abandoned": event.counts.abandoned,
             },
-            error=event.reason if isinstance(event, RunFailed) else None,
+            error=None if isinstance(event, RunCompleted) else event.reason,
         )
 
     def _of_evaluation(self, event: EvaluationEvent) -> Iterator[Telemetry]:

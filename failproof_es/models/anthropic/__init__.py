@@ -11,6 +11,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import ANTHROPIC
 
 if TYPE_CHECKING:
     from failproof_es.models.anthropic.provider import AnthropicProvider
@@ -23,13 +24,14 @@ class AnthropicType(HttpProviderType):
     """The vendor's own server, unless a base URL says otherwise."""
 
     name = "anthropic"
+    vendor = ANTHROPIC
     capabilities = Capabilities(tools=True, schema=False, streaming=True, seed=False)
     needs = frozenset({"api_key_env"})
     default_base_url = "https://api.anthropic.com/v1"
 
     def default_key_variable(self, base_url: str | None) -> str | None:
         """ANTHROPIC_API_KEY: who speaks its protocol wants its key, or one in its place."""
-        return "ANTHROPIC_API_KEY"
+        return ANTHROPIC.variable
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """What the Messages API does not take."""

@@ -17,6 +17,7 @@ from failproof_es.models.request_options import (
     option_problems,
     unknown_options,
 )
+from failproof_es.models.trust.vendors import AZURE, ENTRA_CREDENTIALS
 
 if TYPE_CHECKING:
     from failproof_es.models.azure.provider import AzureProvider
@@ -25,10 +26,7 @@ API_VERSION, DEPLOYMENT = "api_version", "deployment"
 """The options."""
 LATEST = "2024-10-21"
 """The version of the API that is spoken unless another one is named."""
-OF_ENTRA = "entra"
-"""The value of `CREDENTIALS`: what `azure-identity` finds (extra `azure`)."""
 _OPTIONS = (API_VERSION, DEPLOYMENT, CREDENTIALS, LEAVE_OUT, MAX_TOKENS_AS)
-_OWN_URL = re.compile(r"https://[A-Za-z0-9-]+\.(openai|cognitiveservices)\.azure\.com/?")
 _VERSION = re.compile(r"20\d\d-\d\d-\d\d(-preview)?")
 
 
@@ -36,17 +34,14 @@ class AzureType(HttpProviderType):
     """A resource of one's own: `https://NAME.openai.azure.com`."""
 
     name = "azure"
+    vendor = AZURE
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     takes = HttpProviderType.takes | {"options"}
     needs = frozenset({"base_url"})
 
-    def default_key_variable(self, base_url: str | None) -> str | None:
-        """AZURE_OPENAI_API_KEY at a resource's own URL, and at no other."""
-        return "AZURE_OPENAI_API_KEY" if _OWN_URL.fullmatch(base_url or "") else None
-
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """Options that there are not, and a URL that ends in a path of the API."""
-        yield from credential_problems(model, OF_ENTRA)
+        yield from credential_problems(model, ENTRA_CREDENTIALS)
         yield from unknown_options(model, _OPTIONS)
         yield from option_problems(model)
         version = model.options.get(API_VERSION, LATEST)

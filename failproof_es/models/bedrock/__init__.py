@@ -12,6 +12,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import BEDROCK
 from failproof_es.support.extras import require
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ REGION, ACCESS_KEY, SESSION_TOKEN = "region", "access_key_env", "session_token_e
 """The options. With the second one requests are signed, and the key is the secret access key."""
 _OPTIONS = (REGION, ACCESS_KEY, SESSION_TOKEN)
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-[0-9]{1,2}")
-_OWN_URL = re.compile(r"https://bedrock-runtime(-fips)?\.[a-z0-9-]+\.amazonaws\.com/?")
-"""No machine that somebody rents there has such a name."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -30,6 +29,7 @@ class BedrockType(HttpProviderType):
     """The server of a region, unless a base URL says otherwise."""
 
     name = "bedrock"
+    vendor = BEDROCK
     capabilities = Capabilities(
         tools=True, schema=False, streaming=True, seed=False, shows_version=False
     )
@@ -43,9 +43,8 @@ class BedrockType(HttpProviderType):
     )
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """AWS_BEARER_TOKEN_BEDROCK at a region's own server, and at no other."""
-        own = base_url is None or _OWN_URL.fullmatch(base_url)
-        return "AWS_BEARER_TOKEN_BEDROCK" if own else None
+        """See `HttpProviderType`. Without a URL the server is a region's own."""
+        return BEDROCK.variable if base_url is None else super().default_key_variable(base_url)
 
     def base_url(self, model: Model) -> str | None:
         """See `ProviderType`. The region's, unless another is configured."""

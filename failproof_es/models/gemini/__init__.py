@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -12,11 +11,11 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import GEMINI
 
 if TYPE_CHECKING:
     from failproof_es.models.gemini.provider import GeminiProvider
 
-_HOST = "generativelanguage.googleapis.com"
 ROLES = {"user": "user", "assistant": "model"}
 """Who speaks, in the API's words. System turns stand in a place of their own."""
 
@@ -25,8 +24,9 @@ class GeminiType(HttpProviderType):
     """The vendor's own server, unless a base URL says otherwise."""
 
     name = "gemini"
+    vendor = GEMINI
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
-    default_base_url: str | None = f"https://{_HOST}/v1beta"
+    default_base_url: str | None = "https://generativelanguage.googleapis.com/v1beta"
     reserved = frozenset(
         {
             *("model", "contents", "systemInstruction", "system_instruction", "generationConfig"),
@@ -34,14 +34,6 @@ class GeminiType(HttpProviderType):
             *("temperature", "seed", "candidateCount", "candidate_count", "messages", "stream"),
         }
     )
-
-    def default_key_variable(self, base_url: str | None) -> str | None:
-        """GEMINI_API_KEY at the vendor's own URL, and at no other."""
-        try:
-            parts = urlsplit(base_url or self.default_base_url or "")
-        except ValueError:  # no URL: the rules say so
-            return None
-        return "GEMINI_API_KEY" if (parts.scheme, parts.hostname) == ("https", _HOST) else None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """A name as the list of models writes it; answers name the model without that."""

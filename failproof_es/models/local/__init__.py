@@ -41,7 +41,7 @@ class LocalType(BaseProviderType):
         """See `ProviderType`. The weights are what the model is, whatever its file is called."""
         from failproof_es.models.local.weights import find, sha256
 
-        return {"weights_sha256": sha256(find(model.model))}
+        return {"weights_sha256": sha256(find(model.model, model.place.folder))}
 
     def too_weak_to_judge(self, model: Model) -> bool:
         """See `ProviderType`. What can be installed by name is for trying things out."""

@@ -60,7 +60,7 @@ class LocalProvider:
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Check that the weights are there and are the right ones. Sends nothing."""
         require("local", "the provider `local`")
-        await asyncio.to_thread(find, self._model.model)
+        await asyncio.to_thread(find, self._model.model, self._model.place.folder)
         return None
 
     async def available_models(self) -> list[str]:
@@ -76,7 +76,7 @@ class LocalProvider:
         if self._server is not None:
             return
         require("local", "the provider `local`")
-        weights = await asyncio.to_thread(find, self._model.model)
+        weights = await asyncio.to_thread(find, self._model.model, self._model.place.folder)
         self._server = LocalProcess.join(weights, self._model.model)
         self._base_url = await self._server.url() + "/v1"
 

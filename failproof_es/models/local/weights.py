@@ -21,7 +21,10 @@ from pathlib import Path
 
 import platformdirs
 
+from failproof_es.configuration.overrides import WEIGHTS
 from failproof_es.problems import InvalidInput
+from failproof_es.support.machine.user_folder import HOME
+from failproof_es.support.shipped import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,15 @@ SMOLLM2 = Weights(
 INSTALLABLE = {SMOLLM2.name: SMOLLM2}
 
 
-def find(model: str) -> Path:
+def find(model: str, folder: str | None = None) -> Path:
     """The weights' file: of an installable model by name, or the path of a GGUF file.
 
-    Raises `InvalidInput` when it is absent or is not what it should be.
+    A relative path starts from `folder`, the current one unless given. Raises `InvalidInput`
+    when the file is absent or is not what it should be.
     """
     weights = INSTALLABLE.get(model)
     if weights is None:
-        return _own_file(model)
+        return _own_file(resolve(model, folder))
     path = location(weights)
     if path is None:
         raise InvalidInput.because(
@@ -110,11 +114,10 @@ def sha256(path: Path) -> str:
     return _sha256(path, status.st_size, status.st_mtime_ns)
 
 
-def _own_file(model: str) -> Path:
-    path = Path(model).expanduser()
-    if path.suffix != ".gguf":
+def _own_file(path: Path) -> Path:
+    if path.suffix != WEIGHTS:
         raise InvalidInput.because(
-            f"{model!r} is neither a model that ships nor a GGUF file",
+            f"{path.name!r} is neither a model that ships nor a GGUF file",
             remedy=f"use {', '.join(INSTALLABLE)} or the path of a .gguf file",
         )
     try:
@@ -129,7 +132,7 @@ def _own_file(model: str) -> Path:
 
 def _own_folder() -> Path:
     """Where uv puts weights."""
-    home = os.environ.get("FAILPROOF_ES_HOME")
+    home = os.environ.get(HOME)
     base = Path(home).expanduser() if home else platformdirs.user_data_path("failproof-es")
     return base / "models"
 

@@ -9,6 +9,7 @@ from failproof_es.configuration.providers import RESERVED
 from failproof_es.configuration.schema import Model
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import MISTRAL
 
 if TYPE_CHECKING:
     from failproof_es.models.mistral.provider import MistralProvider
@@ -18,13 +19,10 @@ class MistralType(HttpProviderType):
     """The vendor's own server, unless a base URL says otherwise."""
 
     name = "mistral"
+    vendor = MISTRAL
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     default_base_url = "https://api.mistral.ai/v1"
     reserved = RESERVED | {"random_seed"}
-
-    def default_key_variable(self, base_url: str | None) -> str | None:
-        """MISTRAL_API_KEY at the vendor's own URL, and at no other."""
-        return "MISTRAL_API_KEY" if base_url in (None, self.default_base_url) else None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """What the API does not take."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Model
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import OLLAMA
 
 if TYPE_CHECKING:
     from failproof_es.models.ollama.provider import OllamaProvider
@@ -18,6 +18,7 @@ class OllamaType(HttpProviderType):
     """A server of one's own, on this machine unless a base URL says otherwise."""
 
     name = "ollama"
+    vendor = OLLAMA
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     default_base_url = "http://127.0.0.1:11434"
     reserved = frozenset(
@@ -26,15 +27,6 @@ class OllamaType(HttpProviderType):
             *("temperature", "seed", "num_predict", "max_tokens"),
         }
     )
-
-    def default_key_variable(self, base_url: str | None) -> str | None:
-        """OLLAMA_API_KEY behind the vendor's own URL; a server of one's own takes no key."""
-        try:
-            parts = urlsplit(base_url or "")
-        except ValueError:  # no URL: the rules say so
-            return None
-        own = (parts.scheme, parts.hostname) == ("https", "ollama.com")
-        return "OLLAMA_API_KEY" if own else None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """A URL of the half that speaks as OpenAI does."""

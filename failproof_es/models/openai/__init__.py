@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Model
 from failproof_es.models.http_type import HttpProviderType
@@ -16,6 +15,7 @@ from failproof_es.models.request_options import (
     option_problems,
     unknown_options,
 )
+from failproof_es.models.trust.vendors import OPENAI
 
 if TYPE_CHECKING:
     from failproof_es.models.openai.provider import OpenAIProvider
@@ -25,19 +25,10 @@ class OpenAIType(HttpProviderType):
     """Any server that speaks as OpenAI does, so it has no URL of its own."""
 
     name = "openai"
+    vendor = OPENAI
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     takes = HttpProviderType.takes | {"options"}
     needs = frozenset({"base_url"})
-
-    def default_key_variable(self, base_url: str | None) -> str | None:
-        """OPENAI_API_KEY behind OpenAI's own URL, and behind no other."""
-        try:
-            parts = urlsplit(base_url or "")
-            port = parts.port or 443
-        except ValueError:  # no URL: the rules say so
-            return None
-        own = (parts.scheme, parts.hostname, port) == ("https", "api.openai.com", 443)
-        return "OPENAI_API_KEY" if own else None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """See `EntryRules`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -18,6 +17,7 @@ from failproof_es.models.request_options import (
     option_problems,
     unknown_options,
 )
+from failproof_es.models.trust.vendors import OPENAI
 
 if TYPE_CHECKING:
     from failproof_es.models.openai_responses.provider import ResponsesProvider
@@ -27,6 +27,7 @@ class ResponsesType(HttpProviderType):
     """The vendor's own server, unless a base URL says otherwise."""
 
     name = "openai-responses"
+    vendor = OPENAI
     capabilities = Capabilities(tools=True, schema=True, streaming=True, seed=False)
     takes = HttpProviderType.takes | {"options"}
     default_base_url = "https://api.openai.com/v1"
@@ -36,16 +37,6 @@ class ResponsesType(HttpProviderType):
             *("background", "conversation", "messages", "previous_response_id", "prompt", "seed"),
         }
     )
-
-    def default_key_variable(self, base_url: str | None) -> str | None:
-        """OPENAI_API_KEY at the vendor's own URL, and at no other."""
-        try:
-            parts = urlsplit(base_url or self.default_base_url)
-            port = parts.port or 443
-        except ValueError:  # no URL: the rules say so
-            return None
-        own = (parts.scheme, parts.hostname, port) == ("https", "api.openai.com", 443)
-        return "OPENAI_API_KEY" if own else None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """See `EntryRules`."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import Capabilities
+from failproof_es.models.trust.vendors import OPENROUTER
 
 if TYPE_CHECKING:
     from failproof_es.models.openrouter.provider import OpenRouterProvider
@@ -15,12 +16,9 @@ class OpenRouterType(HttpProviderType):
     """The vendor's own server, unless a base URL says otherwise."""
 
     name = "openrouter"
+    vendor = OPENROUTER
     capabilities = Capabilities(tools=True, schema=True, streaming=True)
     default_base_url = "https://openrouter.ai/api/v1"
-
-    def default_key_variable(self, base_url: str | None) -> str | None:
-        """OPENROUTER_API_KEY at the vendor's own URL, and at no other."""
-        return "OPENROUTER_API_KEY" if base_url in (None, self.default_base_url) else None
 
     def implementation(self) -> type[OpenRouterProvider]:
         """See `HttpProviderType`."""

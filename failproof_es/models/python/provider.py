@@ -27,9 +27,13 @@ from failproof_es.models.protocol import (
     require_short,
 )
 from failproof_es.models.python.model_client import ModelClient, StreamingClient
+from failproof_es.models.user_code.finding import find_class
 from failproof_es.models.user_code.loading import load_class
 from failproof_es.models.user_code.threads import Pieces, Raised, in_a_thread
 from failproof_es.problems import InvalidInput
+
+METHOD = "get_completion"
+"""What makes a class one that can be asked."""
 
 
 class PythonProvider:
@@ -68,9 +72,11 @@ class PythonProvider:
         return []
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Import the class and construct it; where that must not be, see whether its key is set."""
+        """Import the class and construct it; `offline`: only find it, and see whether its key is
+        set."""
         if offline:
             self._key()
+            find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
             return None
         if self._model.stream and not isinstance(self._constructed(), StreamingClient):
             return f"class {self._named} answers whole: it has no `stream_completion`"
@@ -138,7 +144,9 @@ class PythonProvider:
 
     def _constructed(self) -> ModelClient:
         if self._client is None:
-            kind: Callable[[str, str], ModelClient] = load_class(self._model.class_ or "")
+            kind: Callable[[str, str], ModelClient] = load_class(
+                self._model.class_ or "", METHOD, self._model.place.class_folder
+            )
             key = self._key()
             try:
                 self._client = kind(key, self._model.model)

@@ -6,7 +6,7 @@ those of any other provider are: recorded before they leave, sent once, kept raw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
@@ -17,9 +17,11 @@ from failproof_es.models.protocol import Answer
 from failproof_es.models.provider_type import (
     BaseProviderType,
     Capabilities,
+    EntryProblem,
     PriceSource,
     provider_type,
 )
+from failproof_es.models.user_code.finding import OF_PYTHON, is_of_standard_library
 
 if TYPE_CHECKING:
     from failproof_es.models.http_type import HttpProviderType
@@ -54,9 +56,14 @@ class SdkType(BaseProviderType):
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""
         if offline:
-            return f"not constructed (--offline): the class {model.class_}"
+            return f"not run: the class {model.class_}; `validate --run-classes` runs it"
         key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
         return f"constructed the class {model.class_} {key}, and had it make a request; sent none"
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """A class that can be none of a user's own: `timeit:timeit` runs the name of its model."""
+        if is_of_standard_library((model.class_ or "-").partition(":")[0]):
+            yield EntryProblem("class", OF_PYTHON, "name a class of your own")
 
     def packages(self, model: Model) -> Mapping[str, str]:
         """See `ProviderType`. The package that the class is of, where it is of one."""

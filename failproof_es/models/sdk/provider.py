@@ -37,12 +37,15 @@ from failproof_es.models.sdk.transport import (
     answering,
     taking_the_request,
 )
+from failproof_es.models.user_code.finding import find_class
 from failproof_es.models.user_code.loading import load_class
 from failproof_es.models.user_code.threads import Raised, in_a_thread
 from failproof_es.problems import InvalidInput
 
 MOST_PREPARED = 4_096
 """So many requests are remembered that were prepared and not yet sent."""
+METHOD = "ask"
+"""What makes a class one that can be asked."""
 _MAKING_S = 20.0
 """A library that has made no request by then is taken to be stuck."""
 
@@ -113,9 +116,10 @@ class SdkProvider:
         return []
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Construct the class, and have it make a request that is not sent."""
+        """Construct the class, and have it make a request that is not sent; `offline`: find it."""
         if offline:
             self._key()
+            find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
             return None
         self.prepare([Turn(role="user", content="Hello?")])
         return None
@@ -236,7 +240,9 @@ class SdkProvider:
 
     def _constructed(self) -> SdkClient:
         if self._client is None:
-            kind: Callable[..., SdkClient] = load_class(self._model.class_ or "")
+            kind: Callable[..., SdkClient] = load_class(
+                self._model.class_ or "", METHOD, self._model.place.class_folder
+            )
             key = self._key()
             try:
                 self._client = kind(

@@ -1,24 +1,68 @@
-"""Loads the class of a user's own that a configuration names."""
+"""Loads a user's own class, as the providers `python` and those of client libraries do."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 from failproof_es.models.catalog.packages import describe_class
+from failproof_es.models.user_code.finding import (
+    FOLDERS_VARIABLE,
+    OF_PYTHON,
+    folder_of_class,
+    is_of_standard_library,
+    naming,
+    search_folder,
+    unfit,
+)
 from failproof_es.problems import InvalidInput
 
+_used: dict[Path, None] = {}
 
-def load_class(named: str) -> Any:
-    """`package.module:Name`, importable from the current folder, too. Raises `InvalidInput`."""
-    module_name, _, name = named.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # as `python -m` has it: a class beside the configuration
+
+def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
+    """`package.module:Name`, from a module in `folder` or an installed one: it has that method.
+
+    `folder` is that of the configuration, where this process was given one. Raises `InvalidInput`.
+    Importing the class runs its module; nothing in it is called.
+    """
+    module_name, _, name = class_name.partition(":")
+    if is_of_standard_library(module_name):
+        raise unfit(class_name, OF_PYTHON)
+    top = module_name.partition(".")[0]
+    folder = folder_of_class(top, folder)
+    _used[folder] = None
+    search_folder(folder)
     try:
-        return getattr(importlib.import_module(module_name), name)
+        _require_the_one_in(folder, top)
+        kind = getattr(importlib.import_module(module_name), name)
     except Exception as error:
         raise InvalidInput.because(
-            f"class {describe_class(named)} cannot be loaded: {type(error).__name__}: {error}",
-            remedy="name it as `package.module:Name`, importable from the current folder",
+            f"class {describe_class(class_name)} cannot be loaded: {type(error).__name__}: {error}",
+            remedy=naming(folder),
         ) from error
+    if not isinstance(kind, type):
+        raise unfit(class_name, f"is a {type(kind).__name__}, and not a class")
+    if is_of_standard_library(kind.__module__):
+        raise unfit(class_name, OF_PYTHON)
+    if not callable(getattr(kind, method, None)):
+        raise unfit(class_name, f"has no method `{method}`")
+    return kind
+
+
+def folders_for_workers() -> dict[str, str]:
+    """The variable with which processes of this one look for modules where it did."""
+    return {FOLDERS_VARIABLE: os.pathsep.join(map(str, _used))} if _used else {}
+
+
+def _require_the_one_in(folder: Path, module: str) -> None:
+    """Raise `ImportError` if the process holds a module of that name from another folder."""
+    importlib.invalidate_caches()
+    beside = PathFinder.find_spec(module, [str(folder)])
+    loaded = getattr(sys.modules.get(module), "__file__", None)
+    if beside is not None and beside.origin and loaded and Path(loaded) != Path(beside.origin):
+        raise ImportError(f"{module} was imported from {loaded} before; a process holds one")

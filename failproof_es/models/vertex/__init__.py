@@ -10,14 +10,13 @@ from failproof_es.configuration.schema import Model
 from failproof_es.models.credentials import CREDENTIALS, credential_problems
 from failproof_es.models.gemini import GeminiType
 from failproof_es.models.provider_type import EntryProblem
+from failproof_es.models.trust.vendors import GOOGLE_CREDENTIALS, VERTEX
 
 if TYPE_CHECKING:
     from failproof_es.models.vertex.provider import VertexProvider
 
 PROJECT, LOCATION = "project", "location"
 """The options, beside `CREDENTIALS`."""
-OF_GOOGLE = "google"
-"""The value of `CREDENTIALS`: what `google-auth` finds (extra `google`)."""
 _MANY_REGIONS = ("us", "eu")
 """Locations of several regions, whose server has a name of another form."""
 _NAME = re.compile(r"[a-z][a-z0-9:.-]{0,62}")
@@ -27,12 +26,13 @@ class VertexType(GeminiType):
     """The server of a location, unless a base URL says otherwise."""
 
     name = "vertex"
+    vendor = VERTEX
     takes = GeminiType.takes | {"options"}
     default_base_url = None
 
     def default_key_variable(self, base_url: str | None) -> str | None:
         """GOOGLE_ACCESS_TOKEN, which is valid for an hour. See `gcloud auth print-access-token`."""
-        return "GOOGLE_ACCESS_TOKEN" if base_url is None else None
+        return VERTEX.variable if base_url is None else super().default_key_variable(base_url)
 
     def base_url(self, model: Model) -> str | None:
         """See `ProviderType`. The location's, and in it the project's, unless one is configured."""
@@ -45,7 +45,7 @@ class VertexType(GeminiType):
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """Options that are missing, or that there are not."""
         yield from super().problems(model)
-        yield from credential_problems(model, OF_GOOGLE)
+        yield from credential_problems(model, GOOGLE_CREDENTIALS)
         for name in sorted(set(model.options) - {PROJECT, LOCATION, CREDENTIALS}):
             there = f"there are `{PROJECT}`, `{LOCATION}` and `{CREDENTIALS}`"
             yield EntryProblem("options", f"has no `{name}`", there)

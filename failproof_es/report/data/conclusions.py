@@ -10,6 +10,7 @@ from failproof_es.core.pairing import same_questions
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
+from failproof_es.events.base import ENDED
 from failproof_es.gates import describe_gate as gate_told
 from failproof_es.report.data.comparison import BY_CATEGORY
 from failproof_es.report.data.content import Compared, GateRow, Provenance, Report, Tone, Verdict
@@ -95,7 +96,10 @@ def _ended_early(asked: Sequence[Provenance]) -> Iterator[Said]:
         if each.status == "failed":
             why = "" if each.reason is None else f": {each.reason.rstrip('.')}"
             yield "bad", f"Run {each.run_number} failed{why}."
-    if going := _runs(each for each in asked if each.status not in ("completed", "failed")):
+        if each.status == "given_up":
+            why = "" if each.reason is None else f": {each.reason.rstrip('.')}"
+            yield "bad", f"Run {each.run_number} was given up{why}."
+    if going := _runs(each for each in asked if each.status not in ENDED):
         yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
 

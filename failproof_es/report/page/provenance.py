@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
+from failproof_es.events.base import ENDED
 from failproof_es.reading.workers import describe_workers
 from failproof_es.report.data.content import BranchedFrom, Provenance, Report
 from failproof_es.report.data.wording import moment
@@ -118,7 +119,7 @@ def _facts(asked: Provenance) -> tuple[tuple[str, str], ...]:
 def _workers(asked: Provenance) -> tuple[tuple[str, str], ...]:
     if not asked.workers:
         return ()
-    over = asked.status in ("completed", "failed")
+    over = asked.status in ENDED
     return (("driven by", describe_workers(asked.workers, over=over)),)
 
 

@@ -31,8 +31,8 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.account import ROOT_HOME, Account, account_for, make_reachable
 from failproof_es.store.embedded.binaries import MAJOR_VERSION, binaries_for
+from failproof_es.support.machine.user_folder import HOME as HOME
 
-HOME = "FAILPROOF_ES_HOME"
 DATABASE = "failproof"
 _LONGEST_SOCKET = 100
 _START_TIMEOUT_S = 60
@@ -243,7 +243,7 @@ class EmbeddedServer:
     def _postmaster(self) -> psutil.Process | None:
         """The running server of this data folder, `None` if its pid file is stale."""
         with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
-            pid = int((self.data_dir / "postmaster.pid").read_text().splitlines()[0])
+            pid = int((self.data_dir / "postmaster.pid").read_bytes().splitlines()[0])
             process = psutil.Process(pid)
             named = str(self.data_dir) in process.cmdline()
             if named and process.status() != psutil.STATUS_ZOMBIE:

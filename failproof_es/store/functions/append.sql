@@ -74,6 +74,14 @@ BEGIN
                 USING ERRCODE = 'FP001';
         END IF;
     END IF;
+    -- The login is taken here, where no client can say another one. Nobody else appends meanwhile.
+    INSERT INTO failproof.append_logins (from_position, login)
+    SELECT (SELECT coalesce(max(notification_id), 0) + 1 FROM failproof.events), session_user
+    WHERE session_user IS DISTINCT FROM (
+        SELECT last.login FROM failproof.append_logins AS last
+        ORDER BY last.from_position DESC
+        LIMIT 1
+    );
     RETURN QUERY
         INSERT INTO failproof.events AS e
             (originator_id, originator_version, topic, state, run_id, leaf_hash)

@@ -10,6 +10,8 @@
 -- none included. It is returned, too.
 --
 -- What is kept is what the caller may still use while it waits for the answer. With 0 seconds the share ends.
+-- A share lasts a minute at most, so a limit that nobody states any more is soon forgotten; and its first claim is
+-- that of a worker that told of itself within a minute.
 -- Claims have numbers, which grow. One that comes after a newer one is refused; the newest one that comes twice
 -- changes nothing and is answered as before. For that a share is remembered for an hour after its end.
 CREATE OR REPLACE FUNCTION failproof.share_limits(
@@ -58,12 +60,17 @@ DECLARE
     moment timestamptz := clock_timestamp();
     newest record;
     repeated boolean := false;
+    is_new boolean;
     said record;
     others record;
     uses record;
     demanding integer;
     turn integer;
 BEGIN
+    IF (seconds >= 0 AND seconds <= 60) IS NOT TRUE THEN
+        RAISE EXCEPTION 'a share for % s: it must be at least 0 and at most 60', seconds
+            USING ERRCODE = '22023';
+    END IF;
     limited := num_nonnulls(own_concurrency, own_requests, own_tokens) > 0 OR EXISTS (
         SELECT FROM failproof.limit_shares AS s
         WHERE s.provider_key = limited_key
@@ -84,7 +91,16 @@ BEGIN
         SELECT s.claims, s.concurrency, s.requests, s.tokens INTO newest
         FROM failproof.limit_shares AS s
         WHERE s.provider_key = limited_key AND s.share_id = own_share;
+        is_new := NOT FOUND;
         repeated := FOUND AND newest.claims = claim_number;
+        IF is_new AND seconds > 0 AND NOT EXISTS (
+            SELECT FROM failproof_queue.failproof_workers AS w
+            WHERE w.holder = own_holder
+                AND w.heartbeat BETWEEN moment - interval '60 seconds' AND moment
+        ) THEN
+            RAISE EXCEPTION 'a share for %: no such worker told of itself within a minute', own_holder
+                USING ERRCODE = '55000'; -- asked again, as when the server is away: it may be about to tell
+        END IF;
         IF newest.claims > claim_number THEN
             RAISE EXCEPTION 'share %: claim % comes after claim %',
                 own_share, claim_number, newest.claims

@@ -17,6 +17,11 @@ SELECT
         FROM failproof.lease_list AS l
         JOIN failproof.run_list AS n ON n.run_id = l.run_id
         WHERE l.holder = w.holder AND l.expires_at > clock_timestamp()
+    ), '{}'),
+    coalesce((
+        SELECT array_agg('run ' || n.run_number || ': ' || r.value ORDER BY n.run_number)
+        FROM jsonb_each_text(w.refusals) AS r
+        JOIN failproof.run_list AS n ON n.run_id::text = r.key
     ), '{}')
 FROM failproof_queue.failproof_workers AS w
 WHERE w.heartbeat > clock_timestamp() - make_interval(secs => %(forgotten_after_s)s)

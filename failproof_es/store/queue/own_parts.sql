@@ -11,7 +11,8 @@ CREATE TABLE failproof_queue.failproof_workers (
     since timestamptz NOT NULL DEFAULT clock_timestamp(),
     heartbeat timestamptz NOT NULL DEFAULT clock_timestamp(),
     finished bigint NOT NULL DEFAULT 0,
-    per_second double precision
+    per_second double precision,
+    refusals jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(refusals) = 'object')
 );
 
 -- A NOTIFY inside the transaction that plans a run would hold up every commit of the server.

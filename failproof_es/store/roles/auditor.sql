@@ -18,6 +18,7 @@ GRANT EXECUTE ON FUNCTION failproof.cost_usd(json, json, timestamptz) TO failpro
 GRANT SELECT ON
     failproof.stored_events,
     failproof.archived_event_list,
+    failproof.append_login_list,
     failproof.event_log,
     failproof.readable_log,
     failproof.run_list,

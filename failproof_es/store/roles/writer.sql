@@ -43,6 +43,7 @@ GRANT EXECUTE ON FUNCTION
         bigint, bigint, bigint, bigint, bigint, bigint, boolean, double precision, boolean, boolean,
         boolean
     ),
+    failproof.clear_limits(text),
     failproof.cost_usd(json, json, timestamptz),
     failproof.lock_ledger(),
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
@@ -56,6 +57,7 @@ TO failproof_writer;
 GRANT SELECT ON
     failproof.stored_events,
     failproof.archived_event_list,
+    failproof.append_login_list,
     failproof.event_log,
     failproof.readable_log,
     failproof.run_list,

@@ -61,6 +61,7 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/reserve_spending",
     "functions/rate_share",
     "functions/share_limits",
+    "functions/clear_limits",
     "functions/add_tile",
     "functions/add_checkpoint",
     "functions/begin_tree",

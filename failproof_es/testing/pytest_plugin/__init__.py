@@ -42,6 +42,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the same of a recorded run, which is resumed if it has not ended. Can be repeated.",
     )
     group.addoption(
+        "--failproof-allow",
+        action="append",
+        default=[],
+        metavar="VARIABLE=HOST",
+        help="let this variable's value go to HOST. A vendor's key may go to the vendor's own host "
+        "without it. Can be repeated.",
+    )
+    group.addoption(
         "--failproof-database-url",
         metavar="URL",
         help="a PostgreSQL server; by default $FAILPROOF_ES_DATABASE_URL, else the embedded server",

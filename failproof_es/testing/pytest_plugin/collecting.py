@@ -90,7 +90,7 @@ def _of_file(name: str, runs: SharedRuns) -> Asked:
     execution = loaded.configuration.execution
     models = model_keys(loaded.configuration.models)
     key = f"{loaded.path.absolute()}\n{loaded.digest()}"
-    drive = partial(drive_once, loaded, runs.database_url)
+    drive = partial(drive_once, loaded, runs)
     names = list(_names(cases, models, execution.repetitions))
     return Asked(name, names, partial(runs.opened, name, key, drive))
 

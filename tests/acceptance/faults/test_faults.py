@@ -183,8 +183,8 @@ def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed
 def test_an_answer_of_another_model_is_kept_whole_and_is_an_error(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    other, snapshot = write_faults(tmp_path, "othermodel", "snapshot")
-    write_configuration(tmp_path, mock_url, execution=EXECUTION)
+    snapshot, other = write_faults(tmp_path, "snapshot", "othermodel")
+    write_configuration(tmp_path, mock_url, execution={**EXECUTION, "parallel_workers": 1})
     done = invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=tmp_path)
     counts = orjson.loads(done.stdout.splitlines()[-1])["counts"]
     assert (counts["scored"], counts["abandoned"]) == (1, 1)
@@ -204,9 +204,10 @@ def test_an_answer_of_another_model_is_kept_whole_and_is_an_error(
 def test_an_answer_that_does_not_show_the_named_version_is_an_error_unless_the_name_is_enough(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    bare, shown = write_faults(tmp_path, "http500*0", "snapshot")
+    shown, bare = write_faults(tmp_path, "snapshot", "http500*0")
+    one_by_one = {**EXECUTION, "parallel_workers": 1}
     model = {"provider": "openai", "base_url": mock_url, "model": "mock", "version": "2026-11-21"}
-    write_configuration(tmp_path, mock_url, models=[model], execution=EXECUTION)
+    write_configuration(tmp_path, mock_url, models=[model], execution=one_by_one)
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 3
     recorded = by_prompt(store)
     (error,) = payloads(recorded[bare], "ErrorRecorded")
@@ -288,7 +289,7 @@ def test_a_gate_that_is_not_met_is_told_by_the_exit_code(
     assert "gate min_accuracy 0.5: measured 0 over 1, NOT MET" in done.stdout
 
 
-def test_an_expression_that_never_ends_is_an_error_of_its_case(
+def test_an_expression_that_backtracking_never_ends_is_matched_in_linear_time(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
     cases = [
@@ -308,10 +309,8 @@ def test_an_expression_that_never_ends_is_an_error_of_its_case(
     assert done.exit_code == 0, done.stderr
     recorded = by_prompt(store)
     (bomb,) = payloads(recorded["x" * 60], "Classified")
-    assert (bomb["primary"], bomb["details"]["rule"]) == ("error", "pattern_timeout")
-    assert "did not finish within 1 s" in bomb["details"]["message"]
+    assert bomb["primary"] == "fail", "RE2 tries it in linear time"
     ended = recorded["x" * 60][-1]
-    assert ended.topic == "EvaluationAbandoned", "a pattern of the case is no fault of the model"
-    assert ended.payload()["kind"] == "pattern_timeout"
+    assert ended.topic == "Scored"
     (fine,) = payloads(recorded["fine"], "Classified")
     assert fine["primary"] == "pass"

@@ -118,9 +118,7 @@ def test_an_auditor_starts_nothing(
     before = recorded_log.fingerprint()
     done = run(as_user(recorded_log.url, auditor), "start", "run.yaml", cwd=tmp_path)
     assert done.returncode == 1
-    assert "this database user may not do that: permission denied for function append" in (
-        done.stderr
-    )
+    assert "this database user may not do that: permission denied for function" in done.stderr
     assert "Traceback" not in done.stderr
     assert recorded_log.fingerprint() == before
     assert not [prompt for prompt in asked(mock_url) if prompt.startswith("Never")]

@@ -82,7 +82,7 @@ def started(database_url: str, folder: Path, mock_url: str, **sections: Any) -> 
     }
     (folder / "run.yaml").write_text(json.dumps(configuration))
     key = {"MOCK_KEY": "a secret that nothing may show"}
-    invoke(database_url, "start", "run.yaml", "--quiet", cwd=folder, **key)
+    invoke(database_url, "start", "run.yaml", "--quiet", "--allow-unlisted", cwd=folder, **key)
     return shown(database_url, folder)
 
 

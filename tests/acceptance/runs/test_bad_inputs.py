@@ -13,7 +13,6 @@ import click.testing
 import orjson
 import pytest
 
-from failproof_es.configuration.loading import load_configuration
 from tests.acceptance.commands import asked, invoke
 from tests.acceptance.conftest import RecordedLog
 
@@ -355,15 +354,6 @@ def test_a_configuration_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     check_paragraph(folder, 2, "folder.yaml: is a folder, not a file", "name a file in it")
     absent = invoke("", "start", "absent.yaml", cwd=tmp_path)
     check_paragraph(absent, 2, "absent.yaml: does not exist", "one that ships", "quickstart")
-
-
-def test_a_configuration_that_ships_is_found_by_its_name_unless_a_file_has_it(
-    tmp_path: Path,
-) -> None:
-    assert load_configuration(Path("quickstart")).configuration.test_run.name == "quickstart"
-    assert load_configuration(Path("configs/quickstart.yaml")).path.is_file()
-    (tmp_path / "quickstart").write_text("not: a configuration")
-    check_paragraph(invoke("", "start", "quickstart", cwd=tmp_path), 2, "quickstart:1: ")
 
 
 KEYS = {

@@ -150,7 +150,9 @@ def test_what_was_finished_is_carried_over_and_the_rest_is_asked_anew(
     assert invoke(store.url, "verify", cwd=folder).exit_code == 0
 
 
-def test_its_results_are_whole_and_its_own(store: Store, folder: Path) -> None:
+def test_its_results_are_whole_and_its_own(
+    store: Store, folder: Path, recording: Recording
+) -> None:
     old = results(store, folder, 1)
     assert branch(store, folder, 1, middle(store, 1)).exit_code == 0
     new = results(store, folder, 2)
@@ -162,7 +164,7 @@ def test_its_results_are_whole_and_its_own(store: Store, folder: Path) -> None:
     ]
     assert len(carried) == 5
     parts = {"checkpoint": 0, "whole": 0}
-    for file in (folder / "out").iterdir():
+    for file in (recording.folder / "out").iterdir():
         header, *lines = map(json.loads, file.read_bytes().splitlines())
         if header["metadata"]["run_number"] == 2:
             assert all(line in new for line in lines)

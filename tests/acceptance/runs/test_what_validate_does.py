@@ -51,7 +51,7 @@ class Recorder:
             def do_GET(self) -> None:
                 key = self.headers.get("authorization") or self.headers.get("x-api-key")
                 recorder.requests.append((self.command, self.path, key))
-                body = b'{"data": [{"id": "m"}]}'
+                body = b'{"data": [{"id": "m"}, {"id": "j"}]}'
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -114,7 +114,7 @@ def record(folder: Path) -> list[str]:
 def test_validate_asks_each_server_for_its_models_and_constructs_each_class_and_says_so(
     store: Store, folder: Path, server: Recorder
 ) -> None:
-    said = validated(store, folder).stderr
+    said = validated(store, folder, "--run-classes").stderr
     assert sorted(server.requests) == [
         ("GET", "/v1/models", f"Bearer {KEY}"),
         ("GET", "/v1/models", f"{KEY}-judge"),
@@ -132,7 +132,7 @@ def test_offline_constructs_no_class_and_opens_no_socket_to_a_server(
     assert server.connections == 0
     assert record(folder) == []
     assert f"not looked at (--offline): {server.url}" in done.stderr
-    assert "not constructed (--offline): the class" in done.stderr
+    assert "not run: the class" in done.stderr
     assert "sent GET" not in done.stderr
     assert "Ready to run: 2 cases" in done.stdout
 
@@ -209,7 +209,10 @@ def test_a_run_that_sends_unencrypted_has_the_warning_in_its_trail(
 
 def test_the_help_says_what_is_sent_and_constructed(store: Store, tmp_path: Path) -> None:
     said = " ".join(invoke(store.url, "validate", "--help", cwd=tmp_path).stdout.split())
-    for part in ("GET BASE_URL/models", "constructs the class", "--offline", "No case is asked"):
+    for part in (
+        *("GET BASE_URL/models", "constructs the class", "--run-classes", "--offline"),
+        "No case is asked",
+    ):
         assert part in said
     assert "send nothing" not in said
     dry = " ".join(invoke(store.url, "start", "--help", cwd=tmp_path).stdout.split())

@@ -107,5 +107,5 @@ def test_the_quick_start_takes_no_command() -> None:
     prompts = loaded.configuration.prompts
     dialect = dialect_named(str(prompts.dialect))
     assert prompts.path is not None
-    files = case_files(prompts.path, dialect.suffixes, [folder()])
+    files = case_files(prompts.path, dialect.suffixes)
     assert len(list(dialect.load(files, Problems()))) == 81

@@ -17,7 +17,10 @@ from tests.documented import ROOT
 
 EXAMPLES = ROOT / "docs/examples/deployment"
 UNIT = EXAMPLES / "systemd/failproof-es-worker@.service"
+SIGNER = EXAMPLES / "systemd/failproof-es-signer.service"
+UNITS = (UNIT, SIGNER)
 MANIFESTS = sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
+PODS = [path for path in MANIFESTS if path.name != "key.yaml"]
 SECRETS = ("administrator_password", "worker_password", "auditor_password")
 
 

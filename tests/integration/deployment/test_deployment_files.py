@@ -18,8 +18,10 @@ from tests.documented import ROOT
 from tests.integration.deployment.files import (
     EXAMPLES,
     MANIFESTS,
+    PODS,
     SECRETS,
     UNIT,
+    UNITS,
     compose,
     documents,
     lint,
@@ -101,14 +103,14 @@ def test_what_the_image_copies_makes_the_whole_program(tmp_path: Path) -> None:
 
 def test_docker_compose_takes_its_file(tmp_path: Path) -> None:
     services = compose(tmp_path)["services"]
-    assert sorted(services) == ["command", "console", "migrate", "postgres", "worker"]
+    assert sorted(services) == ["command", "console", "migrate", "postgres", "signer", "worker"]
     assert services["worker"]["deploy"]["replicas"] == 2
     assert services["worker"]["depends_on"]["migrate"]["condition"] == (
         "service_completed_successfully"
     )
     assert services["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
     assert re.fullmatch(r"postgres:\d+\.\d+-\w+", services["postgres"]["image"])
-    for name in ("command", "console", "migrate", "worker"):
+    for name in ("command", "console", "migrate", "signer", "worker"):
         assert services[name]["read_only"] is True
         assert services[name]["cap_drop"] == ["ALL"]
 
@@ -133,6 +135,14 @@ def test_each_service_has_no_more_rights_than_it_needs(tmp_path: Path) -> None:
     assert login("migrate") == "administrator"
     assert login("worker") == login("command") == "worker"
     assert secrets("worker") == secrets("command") == {"worker_password"}
+    assert login("signer") == "worker" and secrets("signer") == {"worker_password"}
+    assert not services["signer"].get("env_file"), "it needs no key of a model"
+    holding_key = {
+        name
+        for name, service in services.items()
+        if any(volume["source"] == "key" for volume in service.get("volumes", []))
+    }
+    assert holding_key == {"migrate", "signer"}
     assert login("console") == "auditor"
     assert secrets("console") == {"auditor_password", "console_token"}
     assert not services["console"].get("volumes") and not services["console"].get("env_file")
@@ -151,7 +161,7 @@ def test_the_console_needs_its_token_and_is_for_this_host_alone(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / "compose.yaml", UNIT, EXAMPLES / "logins.sql", *MANIFESTS],
+    [ROOT / "compose.yaml", *UNITS, EXAMPLES / "logins.sql", *MANIFESTS],
     ids=lambda path: path.name,
 )
 def test_no_file_holds_a_secret(path: Path) -> None:
@@ -160,8 +170,9 @@ def test_no_file_holds_a_secret(path: Path) -> None:
     assert not re.search(r"(?i)(password|key|token)[\"']?\s*[:=]\s*[\"']?[0-9a-z]{12,}", text)
 
 
-def test_the_systemd_unit_is_right(tmp_path: Path) -> None:
-    checked = verify_unit(tmp_path, UNIT.read_text("utf-8"))
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_the_systemd_unit_is_right(tmp_path: Path, unit: Path) -> None:
+    checked = verify_unit(tmp_path, unit.read_text("utf-8"))
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
@@ -170,9 +181,10 @@ def test_systemd_finds_a_mistake(tmp_path: Path) -> None:
     assert "TimeoutStoppSec" in verify_unit(tmp_path, wrong).stderr
 
 
-def test_the_systemd_unit_has_few_rights() -> None:
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_the_systemd_unit_has_few_rights(unit: Path) -> None:
     checked = lint(
-        systemd_analyze(), "security", "--offline=true", "--no-pager", "--threshold=20", UNIT
+        systemd_analyze(), "security", "--offline=true", "--no-pager", "--threshold=20", unit
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
@@ -197,14 +209,14 @@ def test_the_kubernetes_manifests_are_valid() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PODS, ids=lambda path: path.name)
 def test_a_mistake_in_a_manifest_is_found(path: Path, tmp_path: Path) -> None:
     wrong = tmp_path / path.name
     wrong.write_text(path.read_text("utf-8").replace("runAsNonRoot", "runAsNonroot"))
     assert lint(linter("kubernetes-validate"), "--strict", wrong).returncode != 0
 
 
-@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PODS, ids=lambda path: path.name)
 def test_a_pod_has_few_rights(path: Path) -> None:
     [document] = documents(path)
     pod = document["spec"]["template"]["spec"]
@@ -222,6 +234,19 @@ def test_a_pod_has_few_rights(path: Path) -> None:
     assert "memory" in container["resources"]["limits"]
     mounted = {each["name"] for each in container["volumeMounts"]}
     assert mounted == {each["name"] for each in pod["volumes"]}
+
+
+def test_everywhere_what_a_worker_may_do_is_said_and_is_nothing_more_than_the_default(
+    tmp_path: Path,
+) -> None:
+    names = {"FAILPROOF_ES_ALLOW", "FAILPROOF_ES_ALLOW_CLASS"}
+    environment = compose(tmp_path)["services"]["worker"]["environment"]
+    assert {name: environment[name] for name in names} == dict.fromkeys(names, "")
+    [deployment] = documents(EXAMPLES / "kubernetes/workers.yaml")
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    told = {each["name"]: each.get("value") for each in container["env"]}
+    assert {name: told[name] for name in names} == dict.fromkeys(names, "")
+    assert all(name in UNIT.read_text("utf-8") for name in names)
 
 
 def test_everywhere_a_worker_has_longer_to_end_than_a_request_may_take(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from failproof_es.core.case import Turn
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.models import Answer, ModelError, Provider, create_provider, max_concurrency
 from failproof_es.models.local.process import MOST_SLOTS, SLOTS
+from failproof_es.models.trust.permissions import OWN
 from tests.integration.models.test_embedded_model import servers
 
 TOKENS = 100
@@ -103,7 +104,7 @@ def test_no_request_waits_in_the_embedded_models_server(workers: int) -> None:
             "execution": {"parallel_workers": workers},
         }
     )
-    gates = Targets(configuration).gates
+    gates = Targets(configuration, OWN).gates
     ceilings = {account.server: gate.ceiling for account, gate in gates.items()}
     assert ceilings == {
         "local:smollm2": min(workers, SLOTS),

@@ -36,6 +36,7 @@ from failproof_es.events import (
     ResponseReceived,
     Reviewed,
     RunCompleted,
+    RunGivenUp,
     RunImported,
     RunPaused,
     RunResumed,
@@ -208,6 +209,9 @@ class Life:
             if self.chance.random() < 0.5:
                 add(RunPaused, reason=self.chance.choice(ODD), counts=counts)
                 if self.chance.random() < 0.2:
+                    if self.chance.random() < 0.5:
+                        why = self.chance.choice(ODD)
+                        add(RunGivenUp, reason=why, counts=counts, who="w", where="h")
                     return events
                 add(RunResumed, who="w", where="h", code_version="1")
         if self.chance.random() < 0.6:

@@ -53,6 +53,9 @@ class Conversation:
         last = transcript.replies[-1].text
         return Classification("answered" if last else "empty", {}, f"{NAME}.class", "1")
 
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        return True
+
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         last = transcript.replies[-1].text
         if not last:

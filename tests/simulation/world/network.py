@@ -18,6 +18,7 @@ from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.ollama.provider import OllamaProvider
 from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
+from failproof_es.models.trust.permissions import OWN
 from failproof_es.problems import InvalidInput
 from failproof_es.support import clock
 from tests.simulation.plan import MOST_OUTPUT_TOKENS
@@ -193,7 +194,7 @@ class SimulatedTargets(Targets):
 
     def __init__(self, configuration: Configuration, servers: ModelServers) -> None:
         self._servers = servers
-        super().__init__(configuration)
+        super().__init__(configuration, OWN)
 
     def _target(self, model: Model) -> Target:
         timeout_ms = self._configuration.execution.timeout_per_request_ms

@@ -64,7 +64,6 @@ def test_a_run_that_came_back_has_the_promised_exit_code(result: Outcome, code: 
         (RunBusy(UUID(int=1), "someone"), 1, "is being driven by someone"),
         (LogUnavailable("no disk"), 1, "`failproof-es resume RUN`"),
         (psycopg.OperationalError("server closed"), 1, "failproof-es db status"),
-        (KeyboardInterrupt(), 130, "interrupted"),
         (ValueError("odd"), 1, "error: ValueError: odd (--debug shows the stack trace)"),
         (ValueError(), 1, "no message"),
     ],

@@ -344,7 +344,7 @@ def test_the_content_of_a_price_file_becomes_part_of_the_configuration(tmp_path:
 @pytest.mark.parametrize(
     ("prices", "content", "place", "words"),
     [
-        ("{file: absent.yaml}", "", "run.yaml:5: prices.file", "there is no file absent.yaml"),
+        ("{file: absent.yaml}", "", "run.yaml:5: prices.file", "/absent.yaml"),
         ("{file: p.yaml}", "models: [", "p.yaml:1", "not YAML"),
         ("{file: p.yaml}", PRICE_FILE.replace("0.15", "-1"), "p.yaml:4", "greater than"),
         ("{file: p.yaml}", PRICE_FILE.replace("0.15", ".nan"), "p.yaml:4", "finite"),

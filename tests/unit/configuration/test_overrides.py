@@ -47,7 +47,7 @@ def test_settings_are_part_of_the_resolved_configuration(tmp_path: Path) -> None
     assert resolved["execution"]["parallel_workers"] == 9
     assert resolved["models"][0]["temperature"] == 0.5
     assert resolved["models"][0]["parameters"] == {"stop": ["a", "b=c"]}
-    assert resolved["prompts"]["path"] == "other/"
+    assert resolved["prompts"]["path"] == str(Path.cwd() / "other")
     assert resolved["judge"]["model"] == "smollm2"
     assert loaded.digest() != load(tmp_path).digest()
 

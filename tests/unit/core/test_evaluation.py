@@ -32,7 +32,7 @@ from failproof_es.core.evaluation import (
     next_action,
 )
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.replays.replay import Disagreement, rederive
+from failproof_es.engine.replays.rederiving import Disagreement, rederive
 from failproof_es.events import (
     VOIDS_ANSWER,
     EvaluationAbandoned,

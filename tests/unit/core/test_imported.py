@@ -23,7 +23,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.core.outcome import outcome_of
 from failproof_es.dialects import dialect_named
-from failproof_es.engine.drive.local_actions import derive_event
+from failproof_es.engine.drive.grading.local_actions import derive_event
 from failproof_es.events import (
     AnswerImported,
     EvaluationEvent,

@@ -22,7 +22,7 @@ from failproof_es.dialects import (
     registry,
 )
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.protocol import BlockingClassifier, classify_waits, people_can_judge
+from failproof_es.dialects.protocol import WaitsForPrograms, people_can_judge, waits_for_programs
 from failproof_es.engine.identity import package_versions
 from failproof_es.problems import InvalidInput, Problems
 from tests.plugin_packages import install, look_again
@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def found(paths: str | list[str], folder: Path) -> list[str]:
-    files = case_files(paths, [".jsonl"], [folder])
+    files = case_files(paths, [".jsonl"], folder)
     return [str(file.relative_to(folder)) for file in files]
 
 
@@ -63,14 +63,10 @@ def test_case_files_are_found_once_and_in_order(
     assert found(paths, folder) == expected
 
 
-def test_the_first_folder_that_has_a_path_wins(folder: Path) -> None:
-    assert case_files("c.jsonl", [".jsonl"], [folder, folder / "sub"]) == [folder / "sub/c.jsonl"]
-
-
 def test_every_missing_path_and_empty_match_is_a_problem(folder: Path) -> None:
     (folder / "void").mkdir()
     with pytest.raises(InvalidInput) as raised:
-        case_files(["none.jsonl", "void", "*.csv", "a.jsonl", ""], [".jsonl"], [folder])
+        case_files(["none.jsonl", "void", "*.csv", "a.jsonl", ""], [".jsonl"], folder)
     fields = [problem.field for problem in raised.value.problems]
     assert fields == [f"prompts.path[{index}]" for index in (0, 1, 2, 4)]
 
@@ -79,7 +75,7 @@ def test_a_pipe_or_a_device_is_a_problem_and_is_not_opened(folder: Path) -> None
     """A pipe would be waited for, a device may have no end, and neither can be read twice."""
     os.mkfifo(folder / "pipe.jsonl")
     with pytest.raises(InvalidInput) as raised:
-        case_files([".", "/dev/zero"], [".jsonl"], [folder])
+        case_files([".", "/dev/zero"], [".jsonl"], folder)
     assert [problem.path for problem in raised.value.problems] == [
         folder / "pipe.jsonl", Path("/dev/zero")
     ]  # fmt: skip
@@ -89,7 +85,7 @@ def test_a_pipe_or_a_device_is_a_problem_and_is_not_opened(folder: Path) -> None
 def test_a_file_whose_name_no_record_can_hold_is_a_problem_that_one_can(folder: Path) -> None:
     (folder / os.fsdecode(b"odd\xff.jsonl")).touch()
     with pytest.raises(InvalidInput) as raised:
-        case_files(".", [".jsonl"], [folder])
+        case_files(".", [".jsonl"], folder)
     (problem,) = raised.value.problems
     assert "the path is not UTF-8" in problem.message
     assert str(problem).startswith(rf"{folder}/odd\udcff.jsonl: prompts.path:")
@@ -102,7 +98,7 @@ def test_a_path_of_the_command_line_is_not_said_to_stand_in_a_configuration() ->
     assert [problem.field for problem in raised.value.problems] == [None]
     here = Path.cwd()
     with pytest.raises(InvalidInput, match=rf"looked in {re.escape(str(here))}\)"):
-        case_files("none.jsonl", [".jsonl"], [here, here])
+        case_files("none.jsonl", [".jsonl"], here)
 
 
 def test_an_unknown_dialect_gets_a_suggestion() -> None:
@@ -173,7 +169,7 @@ def test_a_broken_dialect_is_an_error_that_names_its_package(
         with pytest.raises(InvalidInput, match=said):
             dialect_named(name)
     with pytest.raises(InvalidInput, match=r"their-broken 1\.0"):
-        recognise("a.jsonl", [folder])
+        recognise("a.jsonl", folder)
     problems = Problems()
     file = folder / "a.jsonl"
     assert refuse_other_dialects(dialect_named("promptguard"), [file], problems) == []
@@ -192,32 +188,32 @@ def test_two_packages_with_one_name_are_an_error_that_names_both(installed: Inst
 def test_a_dialect_that_cannot_look_at_a_file_is_named(installed: Installed, folder: Path) -> None:
     installed("their-sick", {"sick": "sick_dialect:Sick"}, sick_dialect=THEIRS)
     with pytest.raises(InvalidInput, match=r"'sick' \(their-sick 1\.0\) can't look at .*a\.jsonl"):
-        recognise("a.jsonl", [folder])
+        recognise("a.jsonl", folder)
 
 
 def test_a_dialect_waits_for_others_only_where_it_says_so() -> None:
     class Hasty(FailProof):
-        classify_waits = False
+        waits_for_programs = False
         judged_by_people = False
 
-    assert not classify_waits(Hasty()) and not people_can_judge(Hasty())
-    assert not classify_waits(FailProof()) and not people_can_judge(FailProof())
-    assert classify_waits(dialect_named("command"))
+    assert not waits_for_programs(Hasty()) and not people_can_judge(Hasty())
+    assert not waits_for_programs(FailProof()) and not people_can_judge(FailProof())
+    assert waits_for_programs(dialect_named("command"))
     assert people_can_judge(dialect_named("redteam"))
     with pytest.raises(TypeError):  # it would see the name and not the value
-        isinstance(Hasty(), BlockingClassifier)  # type: ignore[misc]
+        isinstance(Hasty(), WaitsForPrograms)  # type: ignore[misc]
 
 
 def test_a_damaged_file_goes_to_the_first_dialect_of_its_suffix(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text("nonsense")
-    dialect, files = recognise("x.jsonl", [tmp_path])
+    dialect, files = recognise("x.jsonl", tmp_path)
     assert (dialect.name, files) == ("failproof", [tmp_path / "x.jsonl"])
 
 
 def test_a_file_of_no_dialect_is_an_error_that_says_what_to_set(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("nonsense")
     with pytest.raises(InvalidInput, match=r"name it, prompts\.dialect or --dialect"):
-        recognise("x.txt", [tmp_path])
+        recognise("x.txt", tmp_path)
 
 
 def test_options_of_a_dialect_that_has_none_are_an_error() -> None:

@@ -19,7 +19,6 @@ from failproof_es.dialects.scorers import (
     grade,
     packages_of_scorers,
     scorers_of,
-    scoring_waits,
 )
 from failproof_es.problems import InvalidInput
 from tests.plugin_packages import install, look_again
@@ -115,7 +114,6 @@ SOURCE = """
 class Words:
     name = "words"
     version = "1"
-    score_waits = True
     def __init__(self, unit=1): self.unit = unit
     def with_options(self, options): return Words(options["unit"])
     def score(self, case, transcript, classification):
@@ -161,7 +159,6 @@ def test_a_configuration_names_installed_scorers_and_their_options() -> None:
     words, plain = scorers_of(configuration)
     assert [words.name, plain.name] == ["words", "plain"]
     assert words.score(CASE, SAID, PASSED) == 1.5
-    assert scoring_waits([words]) and not scoring_waits([plain])
     assert packages_of_scorers(configuration) == {"their-scorers": "1.0"}
     assert scorers_of({}) == () and scorers_of(chosen()) == ()
 

@@ -61,7 +61,7 @@ def test_the_quick_start_is_three_cases_of_each_suite_and_everything_is_every_ca
         prompts = load_configuration(SUITES.parent / "configs" / f"{name}.yaml")
         path, tags = prompts.configuration.prompts.path, prompts.configuration.prompts.filters.tags
         assert path is not None
-        _, files = recognise(path, [SUITES.parent])
+        _, files = recognise(path)
         cases = FailProof().load(files, Problems())
         asked[name] = [case for case in cases if tags is None or set(tags) & set(case.tags)]
     suites = {case.suite_id for case in CASES}

@@ -12,6 +12,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import NO_JUDGES, Classification, EvaluationKey, Score, Transcript
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.interpreter import Interpreter
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
@@ -38,6 +39,9 @@ class TwoTurns:
     """Asks twice, whatever is answered."""
 
     name = "two-turns"
+
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        return True
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
         return ASK if len(transcript.replies) < 2 else None
@@ -92,16 +96,14 @@ def evaluating(
 ) -> asyncio.Task[object]:
     model = Model(provider="openai", model="m", base_url="http://here/v1")
     interpreter = Interpreter(
-        dialect=cast(Dialect, dialect or TwoTurns()),
+        grader=Grader(cast(Dialect, dialect or TwoTurns()), NO_JUDGES, retry_attempts=1),
         targets={"m": Target(model, cast(Provider, wire), gate, longest_s)},
         judges={},
-        judging=NO_JUDGES,
         journal=cast(Journal, journal),
         redactor=Redactor([]),
         observe=lambda event: None,
         on_text=None,
         stop=stop,
-        retry_attempts=1,
         retry_delay_ms=1,
         purposes=frozenset({"target", "judge"}),
     )
@@ -138,14 +140,16 @@ def test_an_answer_is_on_record_before_the_wait_at_a_gate_that_is_shut() -> None
     at_a_gate(work)
 
 
-def test_at_an_open_gate_an_answer_and_the_next_request_are_one_append() -> None:
+def test_each_answer_is_appended_before_anything_reads_it() -> None:
     async def work(gate: ConcurrencyLimiter) -> None:
         journal = Recorded()
         await evaluating(gate, journal, Wire(), asyncio.Event())
         assert journal.appends == [
             ["RequestSent"],
-            ["ResponseReceived", "RequestSent"],
-            ["ResponseReceived", "Classified", "Scored"],
+            ["ResponseReceived"],
+            ["RequestSent"],
+            ["ResponseReceived"],
+            ["Classified", "Scored"],
         ]
 
     at_a_gate(work)

@@ -17,6 +17,7 @@ from failproof_es.engine.limits import key_share
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import KeyShare, KeyShares, MemoryBook
+from failproof_es.models.trust.permissions import OWN
 from failproof_es.store.outage import LogUnavailable
 from tests.unit.core.test_spend import request
 
@@ -136,7 +137,7 @@ def targets_of(*variables: str | None, **limits: int) -> Targets:
         "prompts": {"path": "a.jsonl"},
         "execution": {"parallel_workers": 7},
     }
-    return Targets(Configuration.model_validate(written))
+    return Targets(Configuration.model_validate(written), OWN)
 
 
 def test_a_limit_belongs_to_one_key_whatever_others_a_configuration_has() -> None:

@@ -15,6 +15,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.evaluation import NO_JUDGES, EvaluationKey
 from failproof_es.core.spend import HIDDEN_INPUT_TOKENS, RunBudget, Spending
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.interpreter import Halted, Interpreter
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
@@ -90,16 +91,14 @@ class Drive:
         model = Model(provider="openai", model="m", base_url="http://here/v1", max_tokens=MOST)
         target = Target(model, cast(Provider, server), self.gate, math.inf)
         self.interpreter = Interpreter(
-            dialect=cast(Dialect, TwoTurns()),
+            grader=Grader(cast(Dialect, TwoTurns()), NO_JUDGES, retry_attempts=1),
             targets={"m": target, "dear": target},
             judges={},
-            judging=NO_JUDGES,
             journal=cast(Journal, self.log),
             redactor=Redactor([]),
             observe=lambda event: None,
             on_text=None,
             stop=self.stop,
-            retry_attempts=1,
             retry_delay_ms=1,
             purposes=frozenset({"target", "judge"}),
             spending=SpendLimiter(self.budget, PRICES, 1),
@@ -130,8 +129,10 @@ def test_a_reservation_is_given_back_once_the_answer_is_durable_and_not_before()
         assert (await drive.begin()).finished
         assert seen == [
             (["RequestSent"], 0, WORST),
-            (["ResponseReceived", "RequestSent"], 0, 2 * WORST),
-            (["ResponseReceived", "Classified", "Scored"], 1, WORST),
+            (["ResponseReceived"], 0, WORST),
+            (["RequestSent"], 1, WORST),
+            (["ResponseReceived"], 1, WORST),
+            (["Classified", "Scored"], 2, 0),
         ]
         assert drive.budget.spending == Spending(known=Decimal(2))
 

@@ -15,6 +15,7 @@ import failproof_es
 from failproof_es.cli.progress.state import OBSERVED
 from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.events import AUDITED, EVENTS, EvaluationEvent, Event, OperationEvent, topics
+from failproof_es.events.base import ENDED
 from failproof_es.events.line import MADE, line_of
 from failproof_es.ledger import contents, run_reader
 from failproof_es.store.mapper import encode
@@ -106,13 +107,13 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
         "WorkerLeft", "RunArchived", "RunAttached", "CasesImported",
-        "SpendCeilingChanged", "RunImported",
+        "SpendCeilingChanged", "RunImported", "RunGivenUp",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
 
 
 def test_the_evidence_bundle_which_imports_no_event_names_the_same_topics() -> None:
-    ended = {name for name, kind in EVENTS.items() if kind.run_status in ("completed", "failed")}
+    ended = {name for name, kind in EVENTS.items() if kind.run_status in ENDED}
     assert set(topics("run")) == contents.RUN_TOPICS
     verifier = runpy.run_path(str(ROOT / "docs/reference/verify_evidence.py"))
     assert set(topics("run")) == set(verifier["RUN_TOPICS"])
@@ -134,7 +135,7 @@ def test_sql_names_topics_that_there_are_and_whole_groups_of_them(file: Path) ->
     status = {name: kind.run_status for name, kind in EVENTS.items() if kind.run_status}
     groups = {
         frozenset(status),
-        frozenset(name for name, stands in status.items() if stands in ("completed", "failed")),
+        frozenset(name for name, stands in status.items() if stands in ENDED),
         frozenset(topics("evaluation", ends=True)) - {"CarriedOver"},
         frozenset(topics("evaluation", ends=True)),
         frozenset({"RunArchived", "RunAttached"}),  # whether a run is archived

@@ -39,7 +39,7 @@ _LONGEST_TOKEN = 4_096
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"Require the token in FILE of every request.  [default: ${TOKEN}, else none]",
+    help=f"Require the token in FILE of every request.  [default: ${TOKEN}, else a new one]",
 )
 @click.option(
     "--trusted-host",
@@ -54,7 +54,8 @@ def console(
 ) -> None:
     """Serve the audit console: web pages of all runs, read-only.
 
-    It listens on this machine alone unless --host says otherwise. It reads as failproof_auditor
+    It listens on this machine alone unless --host says otherwise. Its URL holds a new token each
+    time, because other users of this machine could open it, too. It reads as failproof_auditor
     where its database user may, and changes nothing but the projections, which it keeps up to
     date. Every page is there as data, too: add `.json` to its path.
 
@@ -63,26 +64,28 @@ def console(
     extras.require("console", "the console")
     from failproof_es.console.listening import listen
     from failproof_es.console.server import make_server
-    from failproof_es.console.settings import ConsoleSettings
+    from failproof_es.console.settings import ConsoleSettings, is_loopback, new_token
 
-    token = os.environ.get(TOKEN) or None if token_file is None else _token_in(token_file)
+    known = os.environ.get(TOKEN) or None if token_file is None else _token_in(token_file)
     with session().open_store() as store:
         settings = ConsoleSettings(
             database_url=store.auditor_url,
             follower_url=store.url,
             host=host,
             port=port,
-            token=token,
+            token=known or (new_token() if is_loopback(host) else None),
+            ticket=new_token() if open_it else None,
             trusted_hosts=trusted_hosts,
             warm_up=True,
         )
-    url = f"http://{settings.url_host}:{port}/runs"
+    page = f"http://{settings.url_host}:{port}/runs"
+    url = page if known else f"{page}?token={settings.token}"
     with listen(settings) as listening:
         say(f"the console is at {url} (stop it with Ctrl-C)")
-        if token is not None:
+        if known:
             say(HOW_TO_SHOW_IT)
         if open_it:
-            click.launch(url)
+            click.launch(f"{page}?token={settings.ticket}")
         with suppress(KeyboardInterrupt):  # which is how one ends it
             make_server(settings).run([listening])
 

@@ -12,6 +12,7 @@ import click
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from failproof_es.assurance.signing.opened_store import make_key_aloud
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import Group, session
 from failproof_es.cli.rendering.database_url import mask_message, mask_url
@@ -70,11 +71,16 @@ def start_server() -> None:
 def init(output_format: Format) -> None:
     """Create or upgrade the schema, the roles and the guards, as far as this user may.
 
+    It also makes the key that signs the log, on this host, if nobody has signed the log before.
+    Keep a copy of the key's file. Other hosts record without it; `ledger sign --follow` signs.
+
     No other command changes an existing schema on a server of your own. It says which layers of
     protection are missing afterwards, and why.
     """
     store = Store.reach(session().database_url)
     done = store.install()
+    for line in make_key_aloud(store):
+        say(line)
     facts, missing = protection(store)
     applied = [f"{migration.number:04}_{migration.name}" for migration in done.migrations]
     facts = {**facts, "migrations": applied, "problems": list(done.problems)}

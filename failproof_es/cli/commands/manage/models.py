@@ -9,18 +9,22 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
+from failproof_es.cli.app.options import allow_option
 from failproof_es.cli.app.program import Group
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
+from failproof_es.cli.starting.permitting import permitted
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.rules import entry_problems
 from failproof_es.configuration.schema import Model
 from failproof_es.engine.drive.redaction import Redactor
+from failproof_es.engine.preflight.destinations import destinations_of
 from failproof_es.models.provider_type import (
     Installable,
     ModelInstaller,
     ModelLister,
     provider_type,
 )
+from failproof_es.models.trust.permissions import demands_of_model
 from failproof_es.problems import InvalidInput, Problems
 
 _COLUMNS = (
@@ -48,6 +52,7 @@ _TIMEOUT_MS = 10_000
     multiple=True,
     help="One of the provider's `options`, such as region=us-east-1.",
 )
+@allow_option
 @format_option()
 def models(
     context: click.Context,
@@ -55,6 +60,7 @@ def models(
     base_url: str | None,
     api_key_env: str | None,
     options: Sequence[str],
+    allow: Sequence[str],
     output_format: Format,
 ) -> None:
     """List the models that can be installed, or those of a provider; or install one.
@@ -66,6 +72,9 @@ def models(
         return
     if provider is not None:
         entry = _entry(provider, base_url, api_key_env, options)
+        permitted(demands_of_model("--provider", entry), allow, own=True)
+        for line in destinations_of("--provider", entry):
+            say(line)
         rows = [{"model": name} for name in _reachable(entry)]
         print_rows(rows, _COLUMNS[:1], output_format)
         return

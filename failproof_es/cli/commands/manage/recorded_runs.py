@@ -19,6 +19,7 @@ from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.kinds import READERS
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
+from projections.follower import Follower
 
 _SHOWN = 20
 _LONGEST = 300
@@ -42,7 +43,11 @@ def import_recorded_run(
     if wrong:
         raise InvalidInput(wrong)
     source = READERS[kind](path)
-    with session().open_store() as store, CheckpointSigner(store) as keeper:
+    with (
+        session().open_store() as store,
+        CheckpointSigner(store) as keeper,
+        Follower(store.projections_url),
+    ):
         outcome = event_loop.run(import_run(source, store, again=again))
     report_signing_error(keeper)
     if output_format is Format.JSON:

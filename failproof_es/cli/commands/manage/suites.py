@@ -27,7 +27,6 @@ from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outco
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.problems import InvalidInput, Problems
-from failproof_es.support import shipped
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
 
@@ -144,9 +143,8 @@ def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) ->
 def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
     """The dialects of these paths, each with its files. Raises `InvalidInput`.
 
-    A path that does not exist may name a shipped file or folder: `suites/redteam`.
+    `shipped:redteam` names suites that ship.
     """
-    paths = [shipped.suites(path) for path in paths]
     if dialect is None:
         return recognise_each(paths)
     chosen = dialect_named(dialect)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import own_key, sign_and_keep_checkpoint
+from failproof_es.assurance.signing.checkpoint_signer import (
+    CHECKPOINT_EVERY_S,
+    CheckpointSigner,
+    own_key,
+    sign_and_keep_checkpoint,
+)
 from failproof_es.assurance.signing.kept_checkpoints import (
     check_and_keep,
     check_continues,
@@ -28,6 +36,8 @@ from failproof_es.assurance.signing.signing_key import (
 from failproof_es.assurance.signing.witness import Request, cosign_request, parse_request
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.assurance.tree_history import read_trees, refuse_replaced
+from failproof_es.cli.app.alive import told_alive
+from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import Group, session
 from failproof_es.cli.commands.prove.ledger_repair import repair
@@ -39,6 +49,7 @@ from failproof_es.cli.rendering.output import (
     say,
     write_file,
 )
+from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.ledger import checkpoint as checkpoints
 from failproof_es.ledger import note
 from failproof_es.ledger.merkle import consistency_proof
@@ -46,9 +57,11 @@ from failproof_es.ledger.note import COSIGNATURE, ED25519, Note, NoteError, Publ
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger as tables
 from failproof_es.store.ledger import Connection
+from failproof_es.store.store import Store
 from failproof_es.support.plurals import plural
 
 _LARGEST_CHECKPOINT = 1 << 20
+_LOOK_S = 1.0
 
 
 @click.group(cls=Group)
@@ -102,6 +115,60 @@ def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None
     if output is not None:
         write_file(output, [text.encode()])
     click.echo(text, nl=False)
+
+
+@ledger.command()
+@click.option("--follow", is_flag=True, help="Go on until stopped: a service that signs the log.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=1),
+    default=CHECKPOINT_EVERY_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --follow: sign so often.",
+)
+@click.option(
+    "--alive-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --follow: touch FILE every 5 seconds, for a probe.",
+)
+def sign(follow: bool, every: float, alive_file: Path | None) -> None:
+    """Sign what the log holds, with the key of this host.
+
+    `failproof-es db init` makes the key. Workers and other hosts need none. With --follow it waits
+    through outages, and exits 1 when the log was changed: then nothing more is signed.
+    """
+    with session().open_store() as store:
+        with store.connect() as connection:
+            signed = sign_and_keep_checkpoint(connection)  # an error of a service is said at once
+        say(f"{plural(signed.size, 'event')} signed")
+        if follow:
+            keeper = asyncio.run(_sign_until_stopped(store, every, alive_file))
+            report_signing_error(keeper)
+            if keeper.changed is not None:
+                click.get_current_context().exit(ExitCode.FAILED)
+
+
+async def _sign_until_stopped(
+    store: Store, every_s: float, alive_file: Path | None
+) -> CheckpointSigner:
+    """Sign every so often until SIGINT or SIGTERM, or until the log proves to be changed."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    trouble: str | None = None
+    with CheckpointSigner(store, every_s) as keeper:
+        async with told_alive(alive_file):
+            while not stop.is_set() and keeper.changed is None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK_S):
+                        await stop.wait()
+                said = None if keeper.trouble is None else str(keeper.trouble)
+                if said != trouble and keeper.changed is None:
+                    say("signing again" if said is None else f"not signed for now: {said}")
+                trouble = said
+    return keeper
 
 
 @ledger.command()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from random import Random
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
 from failproof_es.core.limits import Answer, Claim, KeyState, Limits, ProviderKey, share
+from failproof_es.engine.workers.presence import Presence
 from failproof_es.store.errors import LateStatement
 from failproof_es.store.store import Store
 from failproof_es.store.writing.shared_state import DatabaseBook, SharedState
@@ -49,6 +50,12 @@ def rounded(answer: Answer) -> Answer:
         held_s=round(float(answer.held_s), 3),
         answered_s=None if ago is None or ago > 10**9 else round(float(ago), 3),
     )
+
+
+@pytest.fixture(autouse=True)
+def a_live_worker(store: Store) -> None:
+    """Only such a one gets a share."""
+    Presence(store, uuid4(), "a test", {}).tell()
 
 
 @pytest.mark.parametrize("seed", range(6))

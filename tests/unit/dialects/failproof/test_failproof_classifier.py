@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -84,13 +83,9 @@ def test_the_details_show_what_was_matched() -> None:
     assert found.details["matched"] == {"kind": "regex", "span": [6, 8], "text": "42"}
 
 
-@pytest.mark.slow  # it runs out of a second of processor time
-@pytest.mark.parametrize("pattern", [r"^((a|aa)+)+$|^(\w+\w+)+\1$", "(((a{999}){999}){999})"])
-def test_a_pattern_that_runs_out_of_time_is_an_error_of_its_case(pattern: str) -> None:
-    begun = time.monotonic()
-    found = classify("a" * 40 + "!", expected_response=pattern)
-    assert time.monotonic() - begun < 30
-    assert found.primary == "error" and found.details["rule"].endswith(("timeout", "pattern"))
+def test_a_pattern_that_cannot_be_compiled_within_limits_is_an_error_of_its_case() -> None:
+    found = classify("a" * 40 + "!", expected_response="(((a{999}){999}){999})")
+    assert (found.primary, found.details["rule"]) == ("error", "unusable_pattern")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +110,6 @@ def test_accuracy_is_one_when_the_class_is_the_expected_one(
     ("primary", "rule", "kind"),
     [
         ("truncated", "finish_reason", "truncated"),
-        ("error", "pattern_timeout", "pattern_timeout"),
         ("error", "unusable_pattern", "unusable_pattern"),
     ],
 )

@@ -143,7 +143,7 @@ def test_the_schema_takes_what_the_loader_takes(tmp_path: Path) -> None:
 
 def test_a_collection_is_recognised_by_its_keys(tmp_path: Path) -> None:
     load(tmp_path, PROMPT)
-    dialect, _ = recognise("calibration.jsonl", [tmp_path])
+    dialect, _ = recognise("calibration.jsonl", tmp_path)
     assert dialect.name == "promptguard"
 
 

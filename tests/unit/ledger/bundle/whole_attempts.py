@@ -24,6 +24,7 @@ _STATUS = {
     "RunPaused": "paused",
     "RunCompleted": "completed",
     "RunFailed": "failed",
+    "RunGivenUp": "given_up",
 }
 _COUNTS = ("planned", "finished", "scored", "abandoned")
 
@@ -164,7 +165,7 @@ def _outcome(run: RunQuestions, stream: Sequence[Told]) -> dict[str, Any]:
     status, counts, gates_met = "running", None, None
     for topic, payload in stream:
         status = _STATUS.get(topic, status)
-        if topic in ("RunPaused", "RunCompleted", "RunFailed"):
+        if topic in ("RunPaused", "RunCompleted", "RunFailed", "RunGivenUp"):
             counts = {name: payload["counts"][name] for name in _COUNTS}
             if any(type(count) is not int for count in counts.values()):
                 raise ValueError("its counts are not numbers")

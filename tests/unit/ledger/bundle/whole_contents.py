@@ -17,7 +17,7 @@ from failproof_es.ledger.seal import Seal, Sealing
 from failproof_es.ledger.state import read_state
 from tests.unit.ledger.bundle.whole_attempts import Told, read_attempts
 
-_ENDINGS = ("RunCompleted", "RunFailed")
+_ENDINGS = ("RunCompleted", "RunFailed", "RunGivenUp")
 _FINAL = ("Scored", "EvaluationAbandoned")
 _REVIEW = "Reviewed"
 _DIGEST = re.compile(r"[0-9a-f]{64}")

@@ -20,7 +20,7 @@ from failproof_es.core.evaluation import (
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.attempt_events import attempt_lost
-from failproof_es.engine.drive.derive import derive
+from failproof_es.engine.drive.grading.derive import derive
 from failproof_es.events import (
     Classified,
     EvaluationAbandoned,
@@ -48,17 +48,18 @@ def derive_event(
         case DeclareLost(request):
             return attempt_lost(header, state, request, _LOST)
         case Classify():
-            return _classified(header, state, derive(dialect, case, action))
+            return classified(header, state, derive(dialect, case, action))
         case ReadJudgement():
             return _judged(header, state, action, derive(dialect, case, action))
         case ScoreReply() | Abandon():
             said = Transcript(state.replies)
-            return _ended(header, state, derive(dialect, case, action, scorers=scorers, said=said))
+            return ended(header, state, derive(dialect, case, action, scorers=scorers, said=said))
 
 
-def _classified(
+def classified(
     header: EventHeader, state: Evaluation, classification: Classification
 ) -> Classified:
+    """The event of a class."""
     return Classified(
         **header(state),
         primary=classification.primary,
@@ -82,9 +83,10 @@ def _judged(
     )
 
 
-def _ended(
+def ended(
     header: EventHeader, state: Evaluation, end: Score | Failure
 ) -> Scored | EvaluationAbandoned:
+    """The event of a score, or of the reason why there is none."""
     if isinstance(end, Failure):
         return EvaluationAbandoned(**header(state), kind=end.kind, reason=end.message)
     return Scored(

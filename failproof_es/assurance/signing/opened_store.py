@@ -1,0 +1,38 @@
+"""Opens a store, and makes the key that signs a new log, aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from failproof_es.problems import InvalidInput
+from failproof_es.store.store import Store
+
+
+def open_store(database_url: str | None, say: Callable[[str], None]) -> Store:
+    """As `Store.open`. Whoever makes the schema is the one who signs, unless another host does."""
+    store = Store.open(database_url)
+    if store.is_new:
+        try:
+            for line in make_key_aloud(store):
+                say(line)
+        except InvalidInput as error:
+            say(f"warning: the log stays unsigned: {error}")
+    return store
+
+
+def make_key_aloud(store: Store) -> list[str]:
+    """Make the log's key if nobody has signed the log and there is none; what is to be said of it.
+
+    Raises `InvalidInput` where its file cannot be made.
+    """
+    from failproof_es.assurance.signing.checkpoint_signer import make_key
+
+    with store.connect() as connection:
+        path: Path | None = make_key(connection)
+    if path is None:
+        return []
+    return [
+        f"made the key that signs this log: {path}",
+        "keep a copy of it elsewhere; whoever has it can sign for this log",
+    ]

@@ -1,0 +1,62 @@
+"""`give-up`: ends a paused run for good, and seals it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import click
+
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.rendering.output import Format, format_option, print_json, say
+from failproof_es.cli.rendering.signing_trouble import report_signing_error
+from failproof_es.core.run import Run
+from failproof_es.engine.identity import process_label
+from failproof_es.engine.workers.ending import Coordinator
+from failproof_es.store.reading.reader import resolve_run
+from failproof_es.store.store import Store
+from failproof_es.store.writing.lease import ShardLeases
+from failproof_es.support import event_loop
+from projections.follower import Follower
+
+
+@click.command("give-up", cls=Command)
+@click.argument("run")
+@click.option(
+    "--reason", metavar="TEXT", default="given up", show_default=True, help="Why, for the record."
+)
+@format_option(Format.TABLE, Format.JSON)
+def give_up(run: str, reason: str, output_format: Format) -> None:
+    """Give a paused RUN up for good.
+
+    Nothing of it is asked any more, by `resume` or by workers. What was recorded stays, and the
+    run is sealed. `resume RUN --again errors` can still begin a new run that carries over what it
+    finished. Refused while a process drives the run, and if the run has ended.
+    """
+    with (
+        session().open_store() as store,
+        CheckpointSigner(store) as keeper,
+        Follower(store.projections_url),
+    ):
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+        ended = event_loop.run(_give_up(store, run_id, reason))
+    report_signing_error(keeper)
+    counts = ended.counts
+    number = ended.started.run_number
+    if output_format is not Format.TABLE:
+        told = {"run_id": str(run_id), "run_number": number, "status": ended.status}
+        print_json({**told, "counts": None if counts is None else counts.model_dump()})
+    elif counts is not None:
+        say(f"run {number} is given up: {counts.finished:,} of {counts.planned:,} finished")
+    if keeper.changed is not None:
+        click.get_current_context().exit(ExitCode.FAILED)
+
+
+async def _give_up(store: Store, run_id: UUID, reason: str) -> Run:
+    leases = ShardLeases(store.url, process_label())
+    try:
+        return await Coordinator(store, leases, lambda event: None).give_up(run_id, reason)
+    finally:
+        leases.close()

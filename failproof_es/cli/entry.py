@@ -1,0 +1,56 @@
+"""The entry point of the program `failproof-es`: Ctrl-C ends it with exit code 130 at any moment.
+
+This module imports nothing of the program before the handler stands, and the handler needs nothing
+that could be half imported when it is called.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended, as shells have it: 128 and the signal's number."""
+
+
+def main() -> None:
+    """Run the program with the arguments of this process."""
+    signal.signal(signal.SIGINT, leave)
+    # The interpreter restores the default while it ends: the signal would change the exit code.
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    from failproof_es.cli.app.command_table import main as program
+
+    program(prog_name="failproof-es")
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """End the process: outside of a command there is nothing to clean up."""
+    os.write(2, b"interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+@contextmanager
+def interrupts_raise() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt` within this context, so that a command can clean up.
+
+    Only where `main` runs the program: in another program its own handler stays.
+    """
+    if signal.getsignal(signal.SIGINT) is not leave:
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, leave)
+
+
+def report_interrupt() -> int:
+    """Say on stderr that the command was interrupted; the exit code. Imports nothing."""
+    sys.stderr.write("interrupted\n")
+    return INTERRUPTED

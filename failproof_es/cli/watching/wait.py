@@ -1,0 +1,65 @@
+"""`wait`: until a run is over; its exit code is that of the run."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from failproof_es.cli.app.errors import exit_code_of
+from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.run_end import summary
+from failproof_es.cli.rendering.output import Format, format_option, print_json, say
+from failproof_es.core.run import Run
+from failproof_es.engine import Outcome
+from failproof_es.engine.history import read_run
+from failproof_es.gates import gate_line
+from failproof_es.store.reading.reader import resolve_run
+
+_LOOK_EVERY_S = 1.0
+
+
+@click.command(cls=Command)
+@click.argument("run")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Wait no longer; then exit 1.",
+)
+@format_option()
+def wait(run: str, timeout: float | None, output_format: Format) -> None:
+    """Wait until RUN is over or paused, wherever it is driven. Nothing is asked.
+
+    The exit code is that of `start`: 0 if all gates are met, 3 if one is not, 1 if the run failed
+    or is paused. So a pipeline can leave a run to workers: `start --detach`, then `wait`.
+    """
+    with session().open_store() as store:
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+        until = None if timeout is None else time.monotonic() + timeout
+
+        def read() -> Run:
+            def once() -> Run:
+                with store.lend() as connection:
+                    return read_run(connection, run_id)
+
+            return store.outage.retry(once)
+
+        state = read()
+        while not (state.sealed or state.status == "paused"):
+            left_s = _LOOK_EVERY_S if until is None else until - time.monotonic()
+            if left_s <= 0:
+                break
+            time.sleep(min(left_s, _LOOK_EVERY_S))
+            state = read()
+    outcome = Outcome.of(state, interrupted=False)
+    code = exit_code_of(outcome)
+    why = f": {outcome.reason}" if outcome.reason else ""
+    say(f"run {outcome.run_number} {outcome.name}: {outcome.status}{why}")
+    for name, gate in outcome.gates.items():
+        if not gate["met"]:
+            say(gate_line(name, gate))
+    if output_format is not Format.TABLE:
+        print_json(summary(outcome, code))
+    click.get_current_context().exit(code)

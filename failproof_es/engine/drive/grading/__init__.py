@@ -1,0 +1,1 @@
+"""Grades answers: decides where, derives what follows, and makes its events."""

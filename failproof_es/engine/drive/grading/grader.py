@@ -1,0 +1,226 @@
+"""Grades answers: in this process where the work is bounded by construction, else in a child.
+
+Whatever reads an answer runs here: what a dialect asks next, classes, verdicts, scores, scorers.
+
+The one rule: a grading is done in this process if the dialect says that it is quick for short
+texts (`HasBoundedGrading`), no installed scorer takes part, and the case and all answers together
+have at most `MOST_CHARACTERS`. A test tries to exceed a tenth of a second with them. Every other
+grading is done in a child process within `LIMITS`, which can be killed. One that is stopped ends
+its evaluation as `grading_stopped`: without a score, and counted as lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
+    GRADING_STOPPED,
+    Classification,
+    DeclareLost,
+    Defer,
+    Done,
+    Evaluation,
+    EvaluationKey,
+    Failure,
+    Judging,
+    Reply,
+    Send,
+    Transcript,
+    WaitBudget,
+    evolve,
+    next_action,
+)
+from failproof_es.dialects.protocol import Dialect, HasBoundedGrading, waits_for_programs
+from failproof_es.dialects.registry import dialect_named
+from failproof_es.dialects.scorers import Scorer, scorers_of
+from failproof_es.engine.drive.grading.local_actions import (
+    LocalAction,
+    classified,
+    derive_event,
+    ended,
+)
+from failproof_es.events import EvaluationEvent
+from failproof_es.store.writing.event_header import EventHeader
+from failproof_es.support.bounded.messages import Stopped
+from failproof_es.support.bounded.process import BoundedPool, Limits
+from failproof_es.support.cores import usable_cores
+
+MOST_CHARACTERS = 8_000
+LIMITS = Limits(cpu_s=10.0, wait_s=60.0, memory_bytes=4 * 2**30)
+"""What one grading may use: some thousand times what an ordinary one does."""
+_MOST_PROCESSES = 4
+_NICE = 2
+"""The event loop, which measures how long servers take, goes first."""
+_GRADER = ("failproof_es.grading", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What follows from the record without asking: its events, and the action after them."""
+
+    events: list[EvaluationEvent]
+    action: Send | Defer | Done
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a grading is made of."""
+
+    key: EvaluationKey
+    case: Case
+    state: Evaluation
+    retry_attempts: int
+    judging: Judging
+    wait_budget: WaitBudget | None
+    first: LocalAction | None
+    """The action that is decided already; `next_action` decides the others."""
+
+
+@dataclass(frozen=True)
+class Grader:
+    """Grades the evaluations of one run. `configuration` is the run's, which names the scorers."""
+
+    dialect: Dialect
+    judging: Judging
+    retry_attempts: int
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    scorers: Sequence[Scorer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scorers", scorers_of(self.configuration))
+
+    async def advance(
+        self,
+        key: EvaluationKey,
+        case: Case,
+        state: Evaluation,
+        *,
+        wait_budget: WaitBudget | None = None,
+        first: LocalAction | None = None,
+    ) -> Steps:
+        """Take all steps that follow from the record without asking a model."""
+        if state.in_flight is not None and first is None:
+            header = EventHeader.of_evaluation(key)
+            lost = derive_event(self.dialect, header, state, case, DeclareLost(state.in_flight))
+            steps = await self.advance(key, case, evolve(state, lost), wait_budget=wait_budget)
+            return Steps([lost, *steps.events], steps.action)
+        task = Task(key, case, state, self.retry_attempts, self.judging, wait_budget, first)
+        of_judge = () if state.judge_reply is None else (state.judge_reply,)
+        if not state.version or self.is_bounded(case, state.replies, of_judge):
+            return take_steps(self.dialect, self.scorers, task)
+        pool = pool_for(_take_steps, LIMITS, self)
+        try:
+            taken: Steps = await asyncio.wrap_future(pool.submit(task))
+        except Stopped as stopped:
+            return _stopped(task, f"the grading was stopped: {stopped}")
+        return taken
+
+    def is_bounded(
+        self, case: Case, replies: Sequence[Reply], of_judges: Sequence[Reply] = ()
+    ) -> bool:
+        """Whether grading is bounded by construction: the rule of this module."""
+        if self.scorers or not isinstance(self.dialect, HasBoundedGrading):
+            return False
+        if _characters(case, (*replies, *of_judges)) > MOST_CHARACTERS:
+            return False
+        return self.dialect.grading_is_bounded(case, Transcript(tuple(replies)))
+
+
+def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps:
+    """Decide, derive, evolve, until a model has to be asked or nothing is left to do."""
+    header = EventHeader.of_evaluation(task.key)
+    state, action = task.state, task.first
+    events: list[EvaluationEvent] = []
+    while True:
+        following = action or next_action(
+            state,
+            task.case,
+            dialect,
+            retry_attempts=task.retry_attempts,
+            judging=task.judging,
+            wait_budget=task.wait_budget,
+        )
+        if not isinstance(following, LocalAction):
+            return Steps(events, following)
+        event = derive_event(dialect, header, state, task.case, following, scorers)
+        events.append(event)
+        state = evolve(state, event)
+        action = None
+
+
+def _stopped(task: Task, reason: str) -> Steps:
+    """The end of an evaluation whose grading was stopped."""
+    header = EventHeader.of_evaluation(task.key)
+    state = task.state
+    events: list[EvaluationEvent] = []
+    if state.classification is None:
+        details = {"rule": GRADING_STOPPED, "message": reason}
+        events.append(classified(header, state, Classification("error", details, *_GRADER)))
+        state = evolve(state, events[-1])
+    events.append(ended(header, state, Failure(GRADING_STOPPED, reason)))
+    return Steps(events, Done())
+
+
+def _characters(case: Case, replies: Sequence[Reply]) -> int:
+    count = len(repr(case.expectation)) + sum(len(turn.content) for turn in case.turns)
+    for reply in replies:
+        count += len(reply.text) + len(reply.refusal or "")
+        count += sum(len(call.name) + len(call.arguments) for call in reply.tool_calls)
+    return count
+
+
+# -- children --------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def graders_of(name: str, grading: bytes) -> tuple[Dialect, Sequence[Scorer]]:
+    """In a child: the dialect of this name, and the scorers of a configuration's `grading`."""
+    return dialect_named(name), scorers_of({"grading": orjson.loads(grading)})
+
+
+def _take_steps(name: str, grading: bytes, task: Task) -> Steps:
+    """The function of the children."""
+    dialect, scorers = graders_of(name, grading)
+    return take_steps(dialect, scorers, task)
+
+
+def pool_for(
+    function: Callable[[str, bytes, Any], Any],
+    limits: Limits,
+    grader: Grader,
+) -> BoundedPool:
+    """Children that call `function(name, grading, argument)`, as many as can work at once.
+
+    `name` is the dialect's, `grading` the section of the run's configuration as JSON: with them
+    `graders_of` finds the dialect and the scorers. Runs of this process that are graded alike
+    share the children.
+    """
+    grading = orjson.dumps(grader.configuration.get("grading") or {})
+    return _pool(function, limits, grader.dialect.name, grading, tuple(sys.path))
+
+
+@lru_cache(maxsize=8)
+def _pool(
+    function: Callable[[str, bytes, Any], Any],
+    limits: Limits,
+    name: str,
+    grading: bytes,
+    _path: tuple[str, ...],
+) -> BoundedPool:
+    return BoundedPool(
+        function,
+        limits,
+        context=(name, grading),
+        prepare=graders_of,
+        processes=min(usable_cores(), _MOST_PROCESSES),
+        in_threads=waits_for_programs(dialect_named(name)),
+        nice=_NICE,
+    )

@@ -1,0 +1,161 @@
+"""Derives the decisions of one recorded evaluation again, and compares them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import (
+    GRADING_STOPPED,
+    NO_JUDGES,
+    Abandon,
+    Classification,
+    Classify,
+    Done,
+    Evaluation,
+    Failure,
+    JudgeVerdict,
+    Judging,
+    ReadJudgement,
+    Score,
+    ScoreReply,
+    Send,
+    Transcript,
+    evolve,
+    next_action,
+)
+from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.scorers import Scorer
+from failproof_es.engine.drive.grading.derive import derive
+from failproof_es.events import (
+    AnswerImported,
+    AttemptLost,
+    Classified,
+    ErrorRecorded,
+    EvaluationAbandoned,
+    Event,
+    Judged,
+    RequestSent,
+    ResponseReceived,
+    Scored,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One decision whose derived result differs from the recorded one."""
+
+    what: str
+    recorded: dict[str, Any]
+    derived: dict[str, Any]
+
+
+def rederive(
+    case: Case,
+    history: Sequence[Event],
+    dialect: Dialect,
+    *,
+    retry_attempts: int,
+    judging: Judging = NO_JUDGES,
+    scorers: Sequence[Scorer] = (),
+) -> tuple[Evaluation, list[Disagreement]]:
+    """Walk the history; at each recorded decision, decide again and compare.
+
+    Results are compared, not the versions of classifier, grader and scorer. The derived score
+    follows from the judges' replies as they are parsed today. That a grading was stopped is taken
+    as given: how much time it had says nothing about what was decided.
+    """
+    state = Evaluation()
+    derived: Classification | None = None
+    readings: list[JudgeVerdict] = []
+    found: list[Disagreement] = []
+    for event in history:
+        if _was_stopped(event):
+            state = evolve(state, event)
+            continue
+        action = next_action(state, case, dialect, retry_attempts=retry_attempts, judging=judging)
+        match event, action:
+            case Classified(), Classify():
+                derived = derive(dialect, case, action)
+                then = {"primary": event.primary, "details": event.details}
+                now = {"primary": derived.primary, "details": derived.details}
+                _compare(found, "classification", then, now)
+            case Judged(), _ if event.judge not in judging.judges:  # given by somebody outside
+                readings.append(JudgeVerdict(event.judge, event.verdict, event.problem))
+            case Judged(), ReadJudgement():
+                reading = derive(dialect, case, action)
+                readings.append(JudgeVerdict(event.judge, reading.verdict, reading.problem))
+                what = f"judgement of {event.judge}"
+                _compare(found, what, _said(event), _said(reading))
+            case ((Scored() | EvaluationAbandoned()), ScoreReply(classification, judgement)):
+                if judgement is not None:
+                    judgement = replace(judgement, verdicts=_latest(readings))
+                again = ScoreReply(derived or classification, judgement)
+                said = Transcript(state.replies)
+                ending = derive(dialect, case, again, scorers=scorers, said=said)
+                _compare(found, "scores", _ending(event), _ending(ending))
+            case EvaluationAbandoned(), Abandon(failure):
+                _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
+            case RequestSent(), Send():
+                then = {n: getattr(event, n) for n in ("purpose", "judge", "turn", "attempt")}
+                _compare(found, "request", then, {n: getattr(action, n) for n in then})
+            case ((ResponseReceived() | ErrorRecorded() | AttemptLost() | AnswerImported()), _):
+                pass  # what the world answered: given, not decided
+            case _, Done():
+                pass  # `evolve` says what is wrong with an event after the end
+            case _:
+                then = {"event": type(event).__name__}
+                _compare(found, "decision", then, {"action": type(action).__name__})
+        state = evolve(state, event)
+    return state, found
+
+
+def _was_stopped(event: Event) -> bool:
+    """Whether the event says that the grading was stopped."""
+    if isinstance(event, Classified):
+        return event.details.get("rule") == GRADING_STOPPED
+    return isinstance(event, EvaluationAbandoned) and event.kind == GRADING_STOPPED
+
+
+def retries_made(history: Sequence[Event]) -> int:
+    """The highest number of errors of one question that were followed by another attempt.
+
+    It is the bound for a carried-over evaluation: the original run's own bound is not known here
+    and may differ. Replaying the original run checks it.
+    """
+    state, most = Evaluation(), 0
+    for event in history:
+        if isinstance(event, RequestSent):
+            most = max(most, state.failures)
+        state = evolve(state, event)
+    return most
+
+
+def _said(judged: Judged | JudgeReading) -> dict[str, Any]:
+    return {"verdict": judged.verdict, "problem": judged.problem}
+
+
+def _latest(readings: Sequence[JudgeVerdict]) -> tuple[JudgeVerdict, ...]:
+    """The last judgement of each judge, in the order in which they were asked."""
+    return tuple({reading.judge: reading for reading in readings}.values())
+
+
+def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, Any]:
+    """The result of an evaluation: its scores, or its kind of failure."""
+    if isinstance(end, Scored | Score):
+        return {**end.scores, "passed": end.passed}
+    return {"not scored": end.kind}
+
+
+def _compare(
+    found: list[Disagreement], what: str, recorded: dict[str, Any], derived: dict[str, Any]
+) -> None:
+    """Compare as JSON, because recorded values were converted to JSON."""
+    derived = orjson.loads(orjson.dumps(derived))
+    recorded = orjson.loads(orjson.dumps(recorded))
+    if recorded != derived:
+        found.append(Disagreement(what, recorded, derived))

@@ -1,0 +1,94 @@
+"""Derives recorded evaluations again within limits, as `drive/grading/grader.py` grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, Judging, Reply, fold
+from failproof_es.engine.drive.grading.grader import (
+    LIMITS,
+    Grader,
+    graders_of,
+    pool_for,
+)
+from failproof_es.engine.replays.rederiving import Disagreement, rederive
+from failproof_es.events import AnswerImported, Event, ResponseReceived
+from failproof_es.support.bounded.messages import Stopped
+from failproof_es.support.bounded.process import Limits
+
+REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
+"""For all gradings of one evaluation: more than they had, so that a replay ends as they did."""
+
+Rederived = tuple[Evaluation, list[Disagreement]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What a child derives again."""
+
+    case: Case
+    history: tuple[Event, ...]
+    retry_attempts: int
+    judging: Judging
+
+
+def rederive_within_limits(
+    grader: Grader, case: Case, history: Sequence[Event], *, retry_attempts: int
+) -> Rederived:
+    """As `rederive`. A derivation that is stopped is a disagreement, which says so.
+
+    Raises `ImpossibleHistory` where the history cannot be true.
+    """
+    if grader.is_bounded(case, list(_replies(history, "target")), list(_replies(history, "judge"))):
+        return rederive(
+            case,
+            history,
+            grader.dialect,
+            retry_attempts=retry_attempts,
+            judging=grader.judging,
+            scorers=grader.scorers,
+        )
+    pool = pool_for(_rederive, REPLAY_LIMITS, grader)
+    recorded = _Recorded(case, tuple(history), retry_attempts, grader.judging)
+    try:
+        rederived: Rederived = pool.call(recorded)
+    except Stopped as stopped:
+        return fold(history), [Disagreement("grading", {}, {"stopped": str(stopped)})]
+    return rederived
+
+
+def _replies(history: Sequence[Event], purpose: str) -> Iterator[Reply]:
+    """All replies of the model under test, or of the judges."""
+    for event in history:
+        if isinstance(event, ResponseReceived) and event.purpose == purpose:
+            yield Reply(
+                event.turn,
+                event.text,
+                event.finish_reason,
+                event.refusal,
+                tool_calls=event.tool_calls,
+            )
+        elif isinstance(event, AnswerImported) and purpose == "target":
+            for turn, reply in enumerate(event.replies):
+                yield Reply(
+                    turn,
+                    reply.text,
+                    reply.finish_reason,
+                    reply.refusal,
+                    tool_calls=reply.tool_calls,
+                )
+
+
+def _rederive(name: str, grading: bytes, recorded: _Recorded) -> Rederived:
+    """The function of the children."""
+    dialect, scorers = graders_of(name, grading)
+    return rederive(
+        recorded.case,
+        recorded.history,
+        dialect,
+        retry_attempts=recorded.retry_attempts,
+        judging=recorded.judging,
+        scorers=scorers,
+    )

@@ -1,0 +1,64 @@
+"""Says why requests wait for a share of a server's limits: who else has shares of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+
+from failproof_es.core.limits import ProviderKey
+from failproof_es.engine.preflight.record import Say
+from failproof_es.engine.workers.presence import KEY_DIGITS, KnownShare, list_shares
+from failproof_es.store.reading.reader import Connection
+from failproof_es.support import clock
+
+WAITS_S = 5.0
+"""A worker that could send nothing for so long says why."""
+AGAIN_S = 60.0
+"""So long after that it says so again."""
+
+
+class LimitWaits:
+    """What one worker waits for. Look often: it says each reason once a minute."""
+
+    def __init__(self, holder: str, say: Say) -> None:
+        """`holder` is the worker's own name among the shares."""
+        self._holder = holder
+        self._say = say
+        self._since: dict[ProviderKey, float] = {}
+        self._said: dict[ProviderKey, float] = {}
+
+    def overdue(self, starving: Iterable[ProviderKey]) -> list[ProviderKey]:
+        """The keys of which it is time to say something, of those that give nothing now."""
+        now = clock.monotonic_s()
+        self._since = {key: self._since.get(key, now) for key in starving}
+        return [
+            key
+            for key, since in self._since.items()
+            if now - since >= WAITS_S and now - self._said.get(key, -inf) >= AGAIN_S
+        ]
+
+    def tell(self, connection: Connection, overdue: Sequence[ProviderKey]) -> None:
+        """Say of each key who has its shares."""
+        shares = list_shares(connection)
+        for key in overdue:
+            self._said[key] = clock.monotonic_s()
+            digits = key.digest[:KEY_DIGITS]
+            others = [
+                share for share in shares if share.key == digits and share.holder != self._holder
+            ]
+            if others:
+                reasons = "; ".join(map(_reason, others))
+                clear = f"`failproof-es workers --clear {digits}` takes their shares away"
+                self._say(f"waits for its share of the limits of {key.server}: {reasons}. {clear}")
+
+
+def _reason(share: KnownShare) -> str:
+    if share.holder is None:
+        return f"the server is left alone for {share.held_s:.0f} s"
+    limits = {
+        "requests at once": share.concurrency,
+        "requests": share.requests,
+        "tokens": share.tokens,
+    }
+    has = ", ".join(f"{number:,} {name}" for name, number in limits.items() if number is not None)
+    return f"{share.holder} has {has or 'a share without a limit'}"

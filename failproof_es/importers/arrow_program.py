@@ -1,0 +1,99 @@
+"""A program: reads a Parquet file or an Arrow stream, and writes its rows as JSON lines.
+
+It runs as a process of its own with limited memory, because a file of a kilobyte can unpack to
+gigabytes. It imports nothing of this package.
+
+    python -I arrow_program.py KIND PATH [NAMES]
+
+The first line holds the names of the columns, what Hugging Face's `datasets` keeps with them, and
+the most bytes of a row group. With NAMES, a JSON list of columns, a line for each row follows: the
+values of those columns. The last line is how many rows there were.
+"""
+
+import decimal
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+BATCH = 64
+HUGGING_FACE = b"huggingface"
+"""Where `datasets` says in a schema what its columns are."""
+DAMAGED, OUT_OF_MEMORY = 3, 5
+
+
+def main(kind: str, path: str, names: str | None = None) -> int:
+    """Write the file to standard output. Returns the exit code; what went wrong is on stderr."""
+    count = 0
+    try:
+        import pyarrow as pa
+
+        schema, group_bytes, batches = (parquet if kind == "parquet" else arrow)(path)
+        kept = (schema.metadata or {}).get(HUGGING_FACE, b"{}").decode("utf-8", "replace")
+        write({"names": schema.names, "kept": kept, "group_bytes": group_bytes})
+        wanted = [] if names is None else json.loads(names)
+        for batch in batches(wanted) if names is not None else ():
+            batch.validate(full=True)  # of a hostile file, offsets may lead anywhere
+            columns = [values(batch[name], pa) for name in wanted]
+            for row in zip(*columns, strict=True):
+                count += 1
+                write(row)
+        write({"end": count})
+    except MemoryError:
+        return OUT_OF_MEMORY
+    except Exception as error:  # whatever a damaged file raises in there
+        lines = str(error).strip().splitlines()
+        sys.stderr.write(f"{lines[0] if lines else type(error).__name__}\n")
+        return OUT_OF_MEMORY if "malloc" in str(error) or "realloc" in str(error) else DAMAGED
+    return 0
+
+
+def parquet(path: str) -> Any:
+    """The schema, the largest row group in bytes, and the batches of these columns."""
+    from pyarrow import parquet as reading
+
+    file = reading.ParquetFile(path)
+    groups = [file.metadata.row_group(n).total_byte_size for n in range(file.num_row_groups)]
+
+    def batches(wanted: list[str]) -> Iterator[Any]:
+        yield from file.iter_batches(BATCH, columns=wanted, use_threads=False)
+
+    return file.schema_arrow, max(groups, default=0), batches
+
+
+def arrow(path: str) -> Any:
+    """The same of an Arrow stream, as `save_to_disk` writes it."""
+    import pyarrow as pa
+
+    reader = pa.ipc.open_stream(pa.OSFile(path))
+
+    def batches(wanted: list[str]) -> Iterator[Any]:
+        for batch in reader:
+            whole = batch.select(wanted)
+            for begin in range(0, whole.num_rows, BATCH):
+                yield whole.slice(begin, BATCH)
+
+    return reader.schema, 0, batches
+
+
+def values(column: Any, pa: Any) -> Any:
+    """The column's values. A date or a time becomes its text, as exact as it is kept."""
+    if pa.types.is_temporal(column.type) and not pa.types.is_duration(column.type):
+        column = column.cast(pa.string())
+    return column.to_pylist()
+
+
+def other(value: Any) -> Any:
+    """What JSON lacks: an exact number as its digits; anything else as what is no text."""
+    if isinstance(value, decimal.Decimal) and value.is_finite():
+        return f"{value:f}"
+    return {"no text": type(value).__name__}
+
+
+def write(value: Any) -> None:
+    """One line."""
+    sys.stdout.write(json.dumps(value, default=other) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

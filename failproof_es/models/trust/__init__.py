@@ -1,0 +1,1 @@
+"""Decides which secret may go to which host, and which classes may run."""

@@ -1,0 +1,275 @@
+"""What this host permits: which variable may go to which host, and which classes may run. Pure.
+
+A configuration is input: of a colleague, of a stranger, of whoever could write to the log. What it
+demands is compared with what is permitted before a provider is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from failproof_es.configuration.schema import CREDENTIALS, Configuration, Model
+from failproof_es.models import base_url_of, provider_type, secret_variables
+from failproof_es.models.trust.vendors import (
+    credentials_name,
+    host_matches,
+    is_secret_of_others,
+    vendor_of,
+)
+from failproof_es.problems import InvalidInput, Problem
+
+ALLOW = "--allow"
+ALLOW_CLASS = "--allow-class"
+
+
+class Pair(NamedTuple):
+    """A variable, and the host that may get its value."""
+
+    variable: str
+    host: str
+    """`api.example.com` (any port), `127.0.0.1:8000`, or a class as `package.module:Name`. In what
+    is permitted `*` stands for one part of a name."""
+
+    def __str__(self) -> str:
+        return f"{self.variable}={self.host}"
+
+    def permits(self, wanted: Pair) -> bool:
+        """Whether this pair, as permitted, includes the wanted one."""
+        if self.variable != wanted.variable:
+            return False
+        hosts = (wanted.host, _without_port(wanted.host))
+        return self.host == wanted.host or any(host_matches(self.host, host) for host in hosts)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A secret that a configuration sends somewhere."""
+
+    field: str
+    """Where it stands: `models[0].api_key_env`."""
+    pair: Pair
+    is_vendors_own: bool
+    """Whether it is a vendor's secret on the way to that vendor's own host."""
+
+    @property
+    def needs_a_yes(self) -> bool:
+        """Whether it needs a yes even in a configuration of one's own."""
+        variable = self.pair.variable
+        foreign = vendor_of(variable) is not None or is_secret_of_others(variable)
+        return foreign and not self.is_vendors_own
+
+    @property
+    def reason(self) -> str:
+        """Why it is not simply sent."""
+        variable, host = self.pair
+        if (vendor := vendor_of(variable)) is not None:
+            return f"{variable} is a secret of {vendor.name}, and {host} is not {vendor.name}'s"
+        if is_secret_of_others(variable):
+            return f"{variable} is the name of a secret of something else, and would go to {host}"
+        return f"{variable} would go to {host}, which this host does not allow"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDemand:
+    """A class that a configuration runs."""
+
+    field: str
+    class_name: str
+    """`package.module:Name`."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not simply run."""
+        return f"the class {self.class_name} would run, which this host does not allow"
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What is permitted. By default a vendor's secret may go to that vendor's host; nothing else.
+
+    `own` is for a configuration that the user names: it also sends other variables to the server
+    beside which they are written, and runs its classes.
+    """
+
+    pairs: frozenset[Pair] = frozenset()
+    classes: frozenset[str] = frozenset()
+    own: bool = False
+
+    def and_also(self, pairs: Collection[Pair] = (), classes: Collection[str] = ()) -> Permissions:
+        """These permissions and further ones."""
+        return replace(self, pairs=self.pairs | set(pairs), classes=self.classes | set(classes))
+
+    def permits(self, demand: Demand | ClassDemand) -> bool:
+        """Whether the demand is permitted."""
+        if isinstance(demand, ClassDemand):
+            return self.own or demand.class_name in self.classes
+        if demand.is_vendors_own or (self.own and not demand.needs_a_yes):
+            return True
+        return any(pair.permits(demand.pair) for pair in self.pairs)
+
+    def missing(self, demands: Iterable[Demand | ClassDemand]) -> list[Demand | ClassDemand]:
+        """The demands that are not permitted, each once."""
+        refused = [demand for demand in demands if not self.permits(demand)]
+        return list({option_for(demand): demand for demand in reversed(refused)}.values())[::-1]
+
+    def require(self, configuration: Configuration) -> None:
+        """Raise `InvalidInput` with everything that is demanded and not permitted."""
+        if refused := self.missing(demands_of(configuration)):
+            raise InvalidInput([problem_of(demand) for demand in refused])
+
+    def describe(self) -> Iterator[str]:
+        """What is permitted, for people, a line each."""
+        yield "allowed here: a vendor's key to the vendor's own host"
+        for pair in sorted(self.pairs):
+            yield f"allowed here: {pair.variable} -> {pair.host}"
+        for name in sorted(self.classes):
+            yield f"allowed here: the class {name} runs"
+        if not self.classes:
+            yield "allowed here: no class runs"
+
+
+OWN = Permissions(own=True)
+"""For a configuration that the user names."""
+
+
+def demands_of(configuration: Configuration) -> Iterator[Demand | ClassDemand]:
+    """What a configuration demands, model by model, judges included."""
+    for field, model in models_of(configuration):
+        yield from demands_of_model(field, model)
+
+
+def demands_of_model(field: str, model: Model) -> Iterator[Demand | ClassDemand]:
+    """What one entry demands; `field` is its place."""
+    if model.class_ is not None:
+        yield ClassDemand(f"{field}.class", model.class_)
+    for variable in _secrets(model):
+        for host, is_server in _readers(model):
+            own = is_server and _is_vendors_own(variable, model)
+            yield Demand(f"{field}.{_field_of(variable, model)}", Pair(variable, host), own)
+
+
+def granted_for(configuration: Configuration) -> Permissions:
+    """Permissions of just what the configuration demands, for processes that drive it."""
+    demands = list(demands_of(configuration))
+    return Permissions(
+        frozenset(demand.pair for demand in demands if isinstance(demand, Demand)),
+        frozenset(demand.class_name for demand in demands if isinstance(demand, ClassDemand)),
+    )
+
+
+def permissions_of(
+    allow: Sequence[str], allow_class: Sequence[str] = (), *, own: bool = False
+) -> Permissions:
+    """The permissions that options give: `VARIABLE=HOST`, `package.module:Name`.
+
+    Raises `InvalidInput` for what is neither.
+    """
+    problems, pairs = [], []
+    for written in allow:
+        variable, sign, host = (part.strip() for part in written.partition("="))
+        if not (variable and sign and host) or "/" in host:
+            message = f"{ALLOW} {written} is not VARIABLE=HOST"
+            problems.append(Problem(message, remedy=f"write it like {ALLOW} MY_KEY=models.example"))
+        pairs.append(Pair(variable, host))
+    for name in allow_class:
+        if not all(name.partition(":")):
+            message = f"{ALLOW_CLASS} {name} is not a class"
+            problems.append(Problem(message, remedy="write it like package.module:Name"))
+    if problems:
+        raise InvalidInput(problems)
+    return Permissions(frozenset(pairs), frozenset(allow_class), own)
+
+
+def with_own_servers(
+    permissions: Permissions, configuration: Configuration, changed: Collection[str]
+) -> Permissions:
+    """The same for a recorded configuration in which the user has `changed` these paths: a server
+    that the user names gets variables as in a configuration of the user's own."""
+    own = [
+        demand
+        for field, model in models_of(configuration)
+        if f"{field}.base_url" in changed
+        for demand in demands_of_model(field, model)
+        if OWN.permits(demand)
+    ]
+    pairs = [demand.pair for demand in own if isinstance(demand, Demand)]
+    return permissions.and_also(pairs)
+
+
+def option_for(demand: Demand | ClassDemand) -> str:
+    """The option that permits the demand."""
+    if isinstance(demand, ClassDemand):
+        return f"{ALLOW_CLASS} {demand.class_name}"
+    return f"{ALLOW} {demand.pair}"
+
+
+def options_of(permissions: Permissions) -> list[str]:
+    """The arguments of a command that give these permissions."""
+    pairs = [word for pair in sorted(permissions.pairs) for word in (ALLOW, str(pair))]
+    classes = [word for name in sorted(permissions.classes) for word in (ALLOW_CLASS, name)]
+    return [*pairs, *classes]
+
+
+def problem_of(demand: Demand | ClassDemand) -> Problem:
+    """The demand as an error, with the option that permits it."""
+    remedy = f"if that is meant: {option_for(demand)}"
+    return Problem(demand.reason, field=demand.field, remedy=remedy)
+
+
+def models_of(configuration: Configuration) -> Iterator[tuple[str, Model]]:
+    """Every model and judge, with its place in the configuration."""
+    for number, model in enumerate(configuration.models):
+        yield f"models[{number}]", model
+    if configuration.judge is not None:
+        yield "judge", configuration.judge
+    for number, judge in enumerate(configuration.judges or ()):
+        yield f"judges[{number}]", judge
+
+
+def _secrets(model: Model) -> list[str]:
+    """The variables of the entry, and the token of a vendor's library that it sends."""
+    library = model.options.get(CREDENTIALS)
+    token = [credentials_name(library)] if isinstance(library, str) else []
+    return list(dict.fromkeys([*secret_variables(model), *token]))
+
+
+def _readers(model: Model) -> Iterator[tuple[str, bool]]:
+    """Each host that can read what the entry sends, and whether it is the server itself."""
+    url = base_url_of(model)
+    if url is None:
+        yield model.class_ or provider_type(model.provider).server(model), True
+        return
+    yield _host(url), True
+    read_on_the_way = urlsplit(url).scheme != "https" or model.ca_file is not None
+    if model.proxy is not None and read_on_the_way:
+        yield _host(model.proxy), False
+
+
+def _is_vendors_own(variable: str, model: Model) -> bool:
+    url = base_url_of(model)
+    if (vendor := vendor_of(variable)) is not None:
+        return vendor.owns(url)
+    if is_secret_of_others(variable):
+        return False
+    # An installed provider of a vendor that the table lacks knows its own host.
+    kind = provider_type(model.provider)
+    return url is not None and kind.default_key_variable(model.base_url) == variable
+
+
+def _field_of(variable: str, model: Model) -> str:
+    if variable == model.api_key_env:
+        return "api_key_env"
+    return "headers" if variable in model.headers.values() else "options"
+
+
+def _host(url: str) -> str:
+    """Host and port as they stand in the URL, without user and password."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdigit() else host

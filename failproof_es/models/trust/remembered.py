@@ -1,0 +1,102 @@
+"""The user's own answers: a file in the user's folder, one permission a line.
+
+`VARIABLE=HOST` permits a variable to go to a host, `class package.module:Name` a class to run.
+Lines that begin with `#` are comments. A user may edit it; taking a line out takes the yes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from failproof_es.configuration.schema import Configuration
+from failproof_es.models.trust.permissions import (
+    ClassDemand,
+    Demand,
+    Pair,
+    Permissions,
+    demands_of,
+    permissions_of,
+)
+from failproof_es.problems import InvalidInput
+from failproof_es.support.atomic_file import atomic_write, describe_write_error
+from failproof_es.support.file_lock import lock_beside, locked
+from failproof_es.support.machine.user_folder import user_folder
+from failproof_es.support.regular_file import read_regular
+
+_MOST_BYTES = 1 << 20
+_CLASS = "class "
+_HEADING = "# What this user allows failproof-es: VARIABLE=HOST, or class package.module:Name\n"
+
+
+def file_of_permissions() -> Path:
+    """The user's file."""
+    return user_folder() / "allowed.txt"
+
+
+def remembered_permissions() -> Permissions:
+    """What the file permits; nothing more than the default where there is no file.
+
+    Raises `InvalidInput` where the file cannot be read.
+    """
+    path = file_of_permissions()
+    pairs, classes = set(), set()
+    for line in _lines(path):
+        if line.startswith(_CLASS):
+            classes.add(line.removeprefix(_CLASS).strip())
+        elif "=" in line and not line.startswith("#"):
+            variable, _, host = line.partition("=")
+            pairs.add(Pair(variable.strip(), host.strip()))
+    return Permissions(frozenset(pairs), frozenset(classes))
+
+
+def permissions_here(
+    allow: Sequence[str], allow_class: Sequence[str] = (), *, own: bool
+) -> Permissions:
+    """The permissions by these options and by the user's file. Raises `InvalidInput`."""
+    known = remembered_permissions()
+    return permissions_of(allow, allow_class, own=own).and_also(known.pairs, known.classes)
+
+
+def remember(*demands: Demand | ClassDemand) -> None:
+    """Add permissions to the file. Raises `OSError`."""
+    path = file_of_permissions()
+    lines = [_line(demand) for demand in demands]
+    if set(lines) <= set(_lines(path)):
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(lock_beside(path)):
+        before = _lines(path) or [_HEADING.strip()]
+        text = "\n".join(dict.fromkeys([*before, *lines])) + "\n"
+        atomic_write(path, [text.encode()])
+
+
+def remember_own(configuration: Configuration) -> str | None:
+    """Remember what a configuration of the user's own demands beyond the default, so that the user
+    can resume its run. Returns why that could not be written."""
+    default = Permissions()
+    beyond = [demand for demand in demands_of(configuration) if not default.permits(demand)]
+    try:
+        remember(*beyond)
+    except (OSError, InvalidInput) as error:
+        path = file_of_permissions()
+        why = describe_write_error(path, error) if isinstance(error, OSError) else str(error)
+        return f"{path} cannot be written ({why}): `resume` will need --allow"
+    return None
+
+
+def _line(demand: Demand | ClassDemand) -> str:
+    if isinstance(demand, ClassDemand):
+        return f"{_CLASS}{demand.class_name}"
+    return str(demand.pair)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = read_regular(path, _MOST_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path} cannot be read: {error}"
+        raise InvalidInput.because(message, remedy="correct the file, or take it away") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,127 @@
+"""The one table of vendors: the variables that hold a vendor's secrets, and the vendor's own hosts.
+
+A provider names its vendor from this table; `permissions` decides with it which
+variable may go to which host. To add a vendor, add a line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from urllib.parse import urlsplit
+
+GOOGLE_CREDENTIALS = "google"
+"""The value of the option `credentials` for what `google-auth` finds."""
+ENTRA_CREDENTIALS = "entra"
+"""The value of the option `credentials` for what `azure-identity` finds."""
+
+
+def credentials_name(credentials: str) -> str:
+    """The name of a library's token, where a variable's name is expected: `credentials:google`."""
+    return f"credentials:{credentials}"
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """A vendor of models."""
+
+    name: str
+    variables: tuple[str, ...]
+    """The variables of its secrets; the first one is the default key of its provider."""
+    hosts: tuple[str, ...]
+    """Its own hosts. `*` stands for letters, digits and dashes: for one part of a name."""
+
+    @property
+    def variable(self) -> str:
+        """The variable of the key, for entries of `models:` that name none."""
+        return self.variables[0]
+
+    def owns(self, url: str | None) -> bool:
+        """Whether the URL is certainly the vendor's own: https, its host, the usual port."""
+        try:
+            parts = urlsplit(url or "")
+            usual = parts.port in (None, 443)
+        except ValueError:  # no URL: the rules of a configuration say so
+            return False
+        host = parts.hostname or ""
+        own = any(host_matches(pattern, host) for pattern in self.hosts)
+        return own and usual and parts.scheme == "https" and parts.username is None
+
+
+@cache
+def _host_pattern(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern.lower()).replace(r"\*", "[a-z0-9-]+"))
+
+
+def host_matches(pattern: str, host: str) -> bool:
+    """Whether a host name fits a pattern of `Vendor.hosts`."""
+    return _host_pattern(pattern).fullmatch(host.lower()) is not None
+
+
+OPENAI = Vendor("OpenAI", ("OPENAI_API_KEY",), ("api.openai.com",))
+ANTHROPIC = Vendor("Anthropic", ("ANTHROPIC_API_KEY",), ("api.anthropic.com",))
+GEMINI = Vendor(
+    "Google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), ("generativelanguage.googleapis.com",)
+)
+VERTEX = Vendor(
+    "Google Cloud",
+    ("GOOGLE_ACCESS_TOKEN", credentials_name(GOOGLE_CREDENTIALS)),
+    (
+        *("aiplatform.googleapis.com", "*-aiplatform.googleapis.com"),
+        "aiplatform.*.rep.googleapis.com",
+    ),
+)
+BEDROCK = Vendor(
+    "Amazon Bedrock",
+    (
+        *("AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
+        "AWS_SESSION_TOKEN",
+    ),
+    ("bedrock-runtime.*.amazonaws.com", "bedrock-runtime-fips.*.amazonaws.com"),
+)
+"""No machine that somebody rents at Amazon has such a name."""
+AZURE = Vendor(
+    "Azure OpenAI",
+    ("AZURE_OPENAI_API_KEY", credentials_name(ENTRA_CREDENTIALS)),
+    ("*.openai.azure.com", "*.cognitiveservices.azure.com"),
+)
+MISTRAL = Vendor("Mistral", ("MISTRAL_API_KEY",), ("api.mistral.ai",))
+OPENROUTER = Vendor("OpenRouter", ("OPENROUTER_API_KEY",), ("openrouter.ai",))
+OLLAMA = Vendor("Ollama", ("OLLAMA_API_KEY",), ("ollama.com",))
+
+VENDORS = (
+    *(OPENAI, ANTHROPIC, GEMINI, VERTEX, BEDROCK, AZURE, MISTRAL, OPENROUTER, OLLAMA),
+    # Vendors that speak the protocol of one of the providers.
+    Vendor("Cohere", ("COHERE_API_KEY", "CO_API_KEY"), ("api.cohere.com", "api.cohere.ai")),
+    Vendor("DeepSeek", ("DEEPSEEK_API_KEY",), ("api.deepseek.com",)),
+    Vendor("Fireworks", ("FIREWORKS_API_KEY",), ("api.fireworks.ai",)),
+    Vendor("Groq", ("GROQ_API_KEY",), ("api.groq.com",)),
+    Vendor("Hugging Face", ("HF_TOKEN",), ("router.huggingface.co", "huggingface.co")),
+    Vendor("NVIDIA", ("NVIDIA_API_KEY",), ("integrate.api.nvidia.com",)),
+    Vendor("Perplexity", ("PERPLEXITY_API_KEY",), ("api.perplexity.ai",)),
+    Vendor("Together", ("TOGETHER_API_KEY",), ("api.together.xyz", "api.together.ai")),
+    Vendor("xAI", ("XAI_API_KEY",), ("api.x.ai",)),
+)
+"""Every vendor whose variables are known."""
+
+SECRETS_OF_OTHERS = (
+    *("AWS_*", "AZURE_*", "GOOGLE_APPLICATION_CREDENTIALS", "GCP_*", "CLOUDSDK_*"),
+    *("GITHUB_*", "GH_*", "GITLAB_*", "CI_*", "ACTIONS_*", "NPM_*", "PYPI_*", "TWINE_*", "UV_*"),
+    *("DATABASE_*", "*_DATABASE_URL", "PG*", "POSTGRES_*", "MYSQL_*", "REDIS_*", "MONGO*"),
+    *("*PASSWORD", "*PASSWD", "*PASSPHRASE", "*_CREDENTIALS", "*_PRIVATE_KEY"),
+    *("FAILPROOF_ES_*", "OTEL_*", "SSH_*", "KUBE*", "DOCKER_*", "VAULT_*", "STRIPE_*", "SLACK_*"),
+    *("HF_*", "HUGGING_FACE_*", "SENTRY_*", "SMTP_*", "credentials:*"),
+)
+"""Variables that are secrets of something other than a model, as patterns of `fnmatch`."""
+
+
+def vendor_of(variable: str) -> Vendor | None:
+    """The vendor whose secret the variable holds, if it is one of the table."""
+    return next((vendor for vendor in VENDORS if variable in vendor.variables), None)
+
+
+def is_secret_of_others(variable: str) -> bool:
+    """Whether the variable's name is that of a secret that no model needs."""
+    return any(fnmatchcase(variable.upper(), pattern.upper()) for pattern in SECRETS_OF_OTHERS)

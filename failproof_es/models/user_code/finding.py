@@ -1,0 +1,145 @@
+"""Finds a user's own class without running any of its code: neither imported nor called."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from itertools import accumulate
+from pathlib import Path
+
+from failproof_es.models.catalog.packages import describe_class
+from failproof_es.problems import InvalidInput
+from failproof_es.support.regular_file import read_regular
+
+OF_PYTHON = "is of the standard library, which has no client of a model"
+_MOST_BYTES = 1 << 22
+_BINDING = frozenset({"eval", "exec", "globals", "locals", "setattr", "sys", "vars"})
+"""Whoever uses one of them can define a name that its source does not show."""
+FOLDERS_VARIABLE = "FAILPROOF_ES_CLASS_FOLDERS"
+"""Where a process that was given no configuration looks for modules: folders, separated as in PATH.
+The current folder unless it is set. A record decides no folder: whose it is may not be known."""
+
+
+def is_of_standard_library(module_name: str | None) -> bool:
+    """Whether a module is part of Python itself, where no client of a model is."""
+    return (module_name or "").partition(".")[0] in {*sys.stdlib_module_names, "builtins"}
+
+
+def find_class(class_name: str, method: str, folder: Path | None = None) -> Path | None:
+    """The file of `package.module:Name`; `None` where its source is not at hand.
+
+    `folder` is that of the configuration, where this process was given one.
+    Raises `InvalidInput` where it certainly is no class with that method: its module is missing or
+    of the standard library, or its source defines something else under that name.
+    """
+    module_name, _, name = class_name.partition(":")
+    if is_of_standard_library(module_name):
+        raise unfit(class_name, OF_PYTHON)
+    folder = folder_of_class(module_name.partition(".")[0], folder)
+    path = _source_of(class_name, module_name, folder)
+    if path is None:
+        return None
+    try:
+        tree = ast.parse(read_regular(path, _MOST_BYTES))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise unfit(class_name, f"cannot be read: {type(error).__name__}: {error}") from None
+    bound = [node for node in _bindings(tree.body) if _binds(node, name)]
+    if not bound:
+        if not _may_bind_anything(tree):
+            raise unfit(class_name, f"is not in {path}", naming(folder))
+    elif isinstance(bound[-1], ast.FunctionDef | ast.AsyncFunctionDef):
+        raise unfit(class_name, "is a function, and not a class")
+    elif isinstance(bound[-1], ast.ClassDef) and not _may_have(bound[-1], method):
+        raise unfit(class_name, f"has no method `{method}`")
+    return path
+
+
+def unfit(class_name: str, why: str, remedy: str | None = None) -> InvalidInput:
+    """The error that a class cannot be used."""
+    return InvalidInput.because(f"class {describe_class(class_name)} {why}", remedy=remedy)
+
+
+def naming(folder: Path) -> str:
+    """What to do about a class that is not found."""
+    return f"name it as `package.module:Name`, a module in {folder} or an installed one"
+
+
+def folder_of_class(module: str, folder: Path | None) -> Path:
+    """The folder that is searched first: `folder`, or the first of the variable with the module."""
+    if folder is not None:
+        return folder
+    named = os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)
+    folders = [Path(name).absolute() for name in named if name] or [Path.cwd()]
+    holding = (path for path in folders if PathFinder.find_spec(module, [str(path)]))
+    return next(holding, folders[0])
+
+
+def search_folder(folder: Path) -> None:
+    """Find modules in the folder first, as `python -m` does in the current one."""
+    if sys.path[:1] != [str(folder)]:
+        sys.path.insert(0, str(folder))
+
+
+def _source_of(class_name: str, module_name: str, folder: Path) -> Path | None:
+    """The source file of a module. Raises `InvalidInput` where there is no such module."""
+    search_folder(folder)
+    spec, folders = None, None
+    for name in accumulate(module_name.split("."), "{}.{}".format):
+        spec = _spec(name, folders)
+        if spec is None:
+            raise unfit(class_name, f"cannot be found: there is no module {name}", naming(folder))
+        folders = list(spec.submodule_search_locations or ())
+    origin = None if spec is None else spec.origin
+    return Path(origin) if origin is not None and origin.endswith(".py") else None
+
+
+def _spec(name: str, folders: Sequence[str] | None) -> ModuleSpec | None:
+    """Where a module is. `importlib.util.find_spec` would import the packages that it is in."""
+    for finder in sys.meta_path:
+        if (spec := finder.find_spec(name, folders)) is not None:
+            return spec
+    return None
+
+
+def _bindings(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when the module is imported, in order, also those in branches."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try | ast.With):
+            yield from _bindings(statement.body)
+            yield from _bindings(getattr(statement, "orelse", []))
+            yield from _bindings(getattr(statement, "finalbody", []))
+            for handler in getattr(statement, "handlers", []):
+                yield from _bindings(handler.body)
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return statement.name == name
+        case ast.Import() | ast.ImportFrom():
+            names = [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
+            return name in names
+    return any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
+        for node in ast.walk(statement)
+    )
+
+
+def _may_bind_anything(tree: ast.Module) -> bool:
+    """Whether the module may define names that its source does not show."""
+    return any(
+        (isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names))
+        or (isinstance(node, ast.FunctionDef) and node.name == "__getattr__")
+        or (isinstance(node, ast.Name) and node.id in _BINDING)
+        for node in ast.walk(tree)
+    )
+
+
+def _may_have(kind: ast.ClassDef, method: str) -> bool:
+    """Whether the class defines the method, or may inherit it or get it from a decorator."""
+    own = any(_binds(statement, method) for statement in _bindings(kind.body))
+    return own or bool(kind.bases or kind.decorator_list or kind.keywords)

@@ -1,0 +1,386 @@
+"""Child processes that call one function on untrusted input, and can be killed.
+
+The kernel ends a child that uses more processor time than a call may (`ITIMER_PROF`), in the
+middle of C code too, however busy the machine is otherwise. Its address space is bounded as
+well, and so is the time that a call waits. A child that ended is replaced when the next call
+comes. Children end with the process that started them, by the end of their input.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
+
+from failproof_es.support.bounded.messages import Answer, Call, Start, Stopped, send
+
+PROGRAM = "failproof_es.support.bounded.child"
+_MOST_AT_ONCE = 64
+"""Calls that are sent to a child together: waiting for each answer costs more than a short call."""
+_CHUNK = 1 << 16
+_IDLE_S = 60.0
+"""A child that was not called for so long ends."""
+_END_S = 10.0
+"""What a child may take to end that answers no more."""
+_LITTLE_CPU_S = 0.1
+"""Processor time of a child that waits, between two looks at it."""
+
+
+class ChildEnded(Exception):
+    """A child ended by itself, which says nothing about the call that it was at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may use."""
+
+    cpu_s: float
+    """Processor time of the child, in seconds."""
+    wait_s: float
+    """Seconds that it may wait for something else than the processor."""
+    memory_bytes: int
+    """Address space of the child."""
+
+
+class BoundedPool:
+    """Calls `function(*context, argument)` in a few children.
+
+    The functions and the classes of arguments are importable by name. `prepare(*context)` is
+    called once in each child, without limits: it imports what `function` needs. `in_threads` is
+    for a function that waits for other programs: a child then calls it for several arguments at
+    once. `nice` is by how much the children stand back for others. May be used by any thread.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        limits: Limits,
+        *,
+        context: tuple[Any, ...] = (),
+        prepare: Callable[..., Any] | None = None,
+        processes: int = 1,
+        in_threads: bool = False,
+        nice: int = 0,
+    ) -> None:
+        prepares = None if prepare is None else _name(prepare)
+        self._start = Start(_name(function), prepares, context, nice, limits.memory_bytes)
+        self._limits = limits
+        self._in_threads = in_threads
+        self._most = processes
+        self._closed = False
+        self._reset()
+        _POOLS.add(self)
+
+    def _reset(self) -> None:
+        """No call and no child. A forked process has none of the threads that have them."""
+        self._changed = threading.Condition()
+        self._waiting: deque[_Task] = deque()
+        self._idle = 0
+        self._workers = 0
+        self._children: set[_Child] = set()
+
+    def submit(self, argument: object) -> Future[Any]:
+        """The future result of a call.
+
+        It may raise `Stopped`, `ChildEnded`, and what the function raised.
+        """
+        task = _Task(pickle.dumps(argument, pickle.HIGHEST_PROTOCOL), Future())
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("the pool is closed")
+            self._waiting.append(task)
+            if self._idle >= len(self._waiting):
+                self._changed.notify()
+            elif self._workers < self._most:
+                self._workers += 1
+                worker = _Worker(self, in_threads=self._in_threads)
+                threading.Thread(target=worker.work, daemon=True).start()
+        return task.future
+
+    def call(self, argument: object) -> Any:
+        """As `submit`, and wait for the result."""
+        return self.submit(argument).result()
+
+    def close(self) -> None:
+        """Kill the children. Calls that wait are cancelled."""
+        with self._changed:
+            self._closed = True
+            waiting, self._waiting = self._waiting, deque()
+            children = list(self._children)
+            self._changed.notify_all()
+        for task in waiting:
+            task.future.cancel()
+        for child in children:
+            child.kill()
+
+    # -- for its workers -----------------------------------------------------------------------
+
+    def take(self) -> list[_Task]:
+        """The calls to send next, once there are some; none where the worker is to end."""
+        tasks: list[_Task] = []
+        while not tasks:
+            with self._changed:
+                self._idle += 1
+                self._changed.wait_for(lambda: self._waiting or self._closed, _IDLE_S)
+                self._idle -= 1
+                if self._closed or not self._waiting:
+                    self._workers -= 1
+                    return []
+                taken = min(len(self._waiting), _MOST_AT_ONCE)
+                tasks = [self._waiting.popleft() for _ in range(taken)]
+            tasks = [task for task in tasks if task.future.set_running_or_notify_cancel()]
+        return tasks
+
+    def begin_child(self) -> _Child:
+        """A new child, unless the pool is closed."""
+        child = _Child(self._start, self._limits)
+        with self._changed:
+            self._children.add(child)
+            closed = self._closed
+        if closed:
+            self.end_child(child)
+            raise RuntimeError("the pool is closed")
+        return child
+
+    def end_child(self, child: _Child) -> None:
+        """Kill a child, if it lives, and what it started."""
+        with self._changed:
+            self._children.discard(child)
+        child.kill()
+        child.close()
+
+
+class _Worker:
+    """A thread that has one child at a time."""
+
+    def __init__(self, pool: BoundedPool, *, in_threads: bool) -> None:
+        self._pool = pool
+        self._in_threads = in_threads
+        self._child: _Child | None = None
+
+    def work(self) -> None:
+        """Send calls to the child until the pool has no more."""
+        while tasks := self._pool.take():
+            try:
+                while tasks:
+                    left = self._living().answer(tasks, in_threads=self._in_threads)
+                    tasks = self._after_end(left) if left else []
+            except Exception as error:  # of a child that cannot be started, for example
+                for task in tasks:
+                    task.fail(error)
+        if self._child is not None:
+            self._pool.end_child(self._child)
+
+    def _after_end(self, left: list[_Task]) -> list[_Task]:
+        """Fail the call that ended the child; return those that are to be called again.
+
+        The child called them in order, so it was the first. Where it called several at once, or
+        a signal of somebody else ended it, each is called alone.
+        """
+        assert self._child is not None
+        end = self._child.end
+        suspects = left if self._in_threads and len(left) > 1 else left[:1]
+        if len(suspects) == 1 and end.is_certain:
+            suspects[0].fail(end.error)
+            return left[1:]
+        for task in suspects:
+            child = self._living()
+            if child.answer([task], in_threads=False):
+                task.fail(child.end.error)
+        return left[len(suspects) :]
+
+    def _living(self) -> _Child:
+        """The child, or its successor."""
+        if self._child is not None and not self._child.is_alive():
+            self._pool.end_child(self._child)
+            self._child = None
+        if self._child is None:
+            self._child = self._pool.begin_child()
+        return self._child
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Why a child ended."""
+
+    error: Exception
+    is_certain: bool
+    """Whether the call that it was at ended it."""
+
+
+class _Task:
+    """A call that waits for its answer."""
+
+    __slots__ = ("argument", "future")
+
+    def __init__(self, argument: bytes, future: Future[Any]) -> None:
+        self.argument = argument
+        self.future = future
+
+    def settle(self, answer: Answer) -> None:
+        try:
+            value = pickle.loads(answer.value)  # noqa: S301 - of a program of ours
+        except Exception as error:
+            self.fail(error)
+            return
+        if answer.is_error:
+            self.fail(value)
+        else:
+            self.future.set_result(value)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class _Child:
+    """One child process."""
+
+    def __init__(self, start: Start, limits: Limits) -> None:
+        self._limits = limits
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the command; the group ends with the child
+        )
+        self._overdue = False
+        self._used_s = 0.0
+        self._buffer = b""
+        with contextlib.suppress(OSError):  # it ended at once: the first answer is missing
+            self._send((sys.path, start))
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it and what it started."""
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def answer(self, tasks: list[_Task], *, in_threads: bool) -> list[_Task]:
+        """Call for each task; return those that have no answer because the child ended."""
+        unanswered = dict(enumerate(tasks))
+        arguments = [task.argument for task in tasks]
+        try:
+            self._send(Call(arguments, self._limits.cpu_s, in_threads))
+            while unanswered:
+                answer = self._receive(self._limits.wait_s)
+                if answer is None:
+                    break
+                unanswered.pop(answer.place).settle(answer)
+        except OSError:
+            pass
+        if unanswered:
+            self._await_end()
+            self.kill()  # what it started
+        return list(unanswered.values())
+
+    def _await_end(self) -> None:
+        try:
+            self._process.wait(0 if self._overdue else _END_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+
+    @property
+    def end(self) -> _End:
+        """Why it ended, after it ended."""
+        code = self._process.wait()
+        if self._overdue:
+            waited = f"it waited for {self._limits.wait_s:g} s and had no result"
+            return _End(Stopped(waited), True)
+        if code == -signal.SIGPROF:
+            used = f"it needed more than {self._limits.cpu_s:g} s of processor time"
+            return _End(Stopped(used), True)
+        if code < 0:  # a fault of its own, or the system's: out of memory, for example
+            return _End(Stopped(f"its process was ended by signal {-code}, twice"), False)
+        return _End(ChildEnded(f"a child process ended with exit code {code}"), True)
+
+    def _send(self, message: object) -> None:
+        assert self._process.stdin is not None
+        send(self._process.stdin, message)
+
+    def _receive(self, wait_s: float) -> Answer | None:
+        """The next answer; `None` once the child ended, or is overdue."""
+        size = self._read(8, wait_s)
+        body = None if size is None else self._read(int.from_bytes(size, "big"), wait_s)
+        if body is None:
+            return None
+        answer = pickle.loads(body)  # noqa: S301 - of a program of ours
+        assert isinstance(answer, Answer)
+        return answer
+
+    def _read(self, count: int, wait_s: float) -> bytes | None:
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        pieces = [self._buffer]
+        have = len(self._buffer)
+        while have < count:
+            if not poll.poll(wait_s * 1000):
+                if self._is_at_work():
+                    continue
+                self._overdue = True
+                return None
+            piece = os.read(descriptor, max(_CHUNK, count - have))
+            if not piece:
+                return None
+            pieces.append(piece)
+            have += len(piece)
+        read = b"".join(pieces)
+        self._buffer = read[count:]
+        return read[:count]
+
+    def _is_at_work(self) -> bool:
+        """Whether it works, or would but for others: then its processor time bounds it."""
+        import psutil  # hardly ever needed
+
+        try:
+            process = psutil.Process(self._process.pid)
+            used_s, self._used_s = self._used_s, sum(process.cpu_times()[:2])
+            has_worked = self._used_s - used_s > _LITTLE_CPU_S
+            return has_worked or process.status() != psutil.STATUS_SLEEPING
+        except psutil.Error:
+            return False
+
+
+_POOLS: WeakSet[BoundedPool] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_POOLS):
+        pool.close()
+
+
+def _reset_all() -> None:
+    for pool in list(_POOLS):
+        pool._reset()
+
+
+os.register_at_fork(after_in_child=_reset_all)

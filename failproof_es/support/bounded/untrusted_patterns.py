@@ -1,0 +1,196 @@
+"""Regular expressions that somebody else wrote: the one way to check and to match them.
+
+They mean what the `regex` package says. An expression that RE2 can express with the same meaning
+is matched by RE2, in time linear in the text. Any other is compiled and matched by `regex` in a
+child process that can be killed: `regex` compiles nested repeats in exponential time, and its own
+time-out holds in some of its loops only. `linear_expressions.translate` decides which is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Literal
+
+import regex
+
+from failproof_es.support.bounded.linear_expressions import Translation, translate
+from failproof_es.support.bounded.messages import Stopped, in_bounded_process
+from failproof_es.support.bounded.process import BoundedPool, Limits
+
+re2: Any
+try:
+    re2 = import_module("re2")
+except ImportError:  # no wheel for this platform
+    re2 = None
+
+MOST_CHARACTERS = 10_000
+"""A longer text is no expression."""
+LIMITS = Limits(cpu_s=1.0, wait_s=60.0, memory_bytes=2**31)
+"""What one expression may use, where it is not matched within a grading that has limits."""
+_MOST_WORK = 2_000_000
+"""Instructions times bytes that RE2 may do in this process: a hundredth of a second."""
+_MOST_BYTES = 4
+"""Bytes that a character takes at most."""
+
+Span = tuple[int, int]
+NO_EXPRESSION = (regex.error, RecursionError, OverflowError, MemoryError, ValueError)
+"""What compiling raises for a text that is no expression."""
+_OTHER_CHARACTERS = regex.compile(r"[[^\x00-\x7f]&&[\w\s\p{CWCM}]]", regex.VERSION1)
+
+
+class PatternStopped(Stopped):
+    """An expression needed more than `LIMITS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a text is no usable regular expression."""
+
+    message: str
+    is_costly: bool = False
+    """Whether it is an expression, and needs more than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a child is asked about an expression."""
+
+    task: Literal["compile", "search", "find all"]
+    pattern: str
+    ignore_case: bool
+    text: str = ""
+
+
+def fault_of(pattern: str, *, ignore_case: bool = False) -> Fault | None:
+    """Why a text is no usable regular expression; `None` where it is one."""
+    if len(pattern) > MOST_CHARACTERS:
+        return Fault(f"the expression is longer than {MOST_CHARACTERS:,} characters", True)
+    return _fault_of(pattern, ignore_case)
+
+
+def spans(pattern: str, text: str, *, ignore_case: bool = False) -> Iterator[Span]:
+    """Where a usable expression matches one character or more, from left to right.
+
+    Raises `PatternStopped`, and one of `NO_EXPRESSION` for what is none.
+    """
+    question = Question("find all", pattern, ignore_case, text)
+    return (span for span in _matches(question) if span[1] > span[0])
+
+
+def is_found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
+    """Whether a usable expression matches anywhere, if only nothing. Raises as `spans` does."""
+    question = Question("search", pattern, ignore_case, text)
+    return next(iter(_matches(question)), None) is not None
+
+
+def _matches(question: Question) -> Iterable[Span]:
+    linear = _linear(question.pattern, question.ignore_case)
+    text = question.text
+    limited = in_bounded_process()
+    if linear is not None and linear.can_read(text) and (limited or linear.is_bounded(text)):
+        return linear.spans(text)
+    return _spans(question) if limited else _ask(question)
+
+
+def is_bounded(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
+    """Whether matching is bounded by construction: by RE2, within `_MOST_WORK`."""
+    linear = _linear(pattern, ignore_case)
+    return linear is not None and linear.can_read(text) and linear.is_bounded(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """An expression that RE2 matches."""
+
+    compiled: Any
+    translation: Translation
+
+    def can_read(self, text: str) -> bool:
+        """Whether RE2 finds in this text what `regex` finds in it."""
+        if self.translation.needs_last_line and text.endswith("\n"):
+            return False
+        return (
+            not self.translation.needs_ordinary_text
+            or text.isascii()
+            or _OTHER_CHARACTERS.search(text) is None
+        )
+
+    def is_bounded(self, text: str) -> bool:
+        size = len(text) if text.isascii() else _MOST_BYTES * len(text)
+        return int(self.compiled.programsize) * size <= _MOST_WORK
+
+    def spans(self, text: str) -> Iterator[Span]:
+        for match in self.compiled.finditer(text):
+            yield match.span()
+
+
+@lru_cache(maxsize=512)
+def _linear(pattern: str, ignore_case: bool) -> _Linear | None:
+    """The expression for RE2; `None` where it has none with the same meaning."""
+    translation = None if re2 is None else translate(pattern, ignore_case=ignore_case)
+    if translation is None:
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        return _Linear(re2.compile(translation.expression, options), translation)
+    except re2.error:  # too large
+        return None
+
+
+@lru_cache(maxsize=512)
+def _fault_of(pattern: str, ignore_case: bool) -> Fault | None:
+    if _linear(pattern, ignore_case) is not None:
+        return None
+    try:
+        if in_bounded_process():
+            _compiled(pattern, ignore_case)
+        else:
+            _ask(Question("compile", pattern, ignore_case))
+    except PatternStopped as stopped:
+        return Fault(str(stopped), True)
+    except NO_EXPRESSION as error:
+        return Fault(f"not a valid regular expression: {error}")
+    return None
+
+
+@lru_cache(maxsize=512)
+def _compiled(pattern: str, ignore_case: bool) -> regex.Pattern[str]:
+    return regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
+
+
+# -- the child -----------------------------------------------------------------------------------
+
+
+def _spans(question: Question) -> Iterator[Span]:
+    """Where `regex` finds the expression in the text."""
+    compiled = _compiled(question.pattern, question.ignore_case)
+    if question.task == "search":
+        match = compiled.search(question.text)
+        return iter(() if match is None else (match.span(),))
+    if question.task == "find all":
+        return (match.span() for match in compiled.finditer(question.text))
+    return iter(())
+
+
+def list_spans(question: Question) -> list[Span]:
+    """The same as a list: the function of the child."""
+    return list(_spans(question))
+
+
+@lru_cache(maxsize=1)
+def _pool() -> BoundedPool:
+    return BoundedPool(list_spans, LIMITS)
+
+
+def _ask(question: Question) -> list[Span]:
+    work = "compiling" if question.task == "compile" else "matching"
+    try:
+        answer: list[Span] = _pool().call(question)
+    except Stopped as stopped:
+        raise PatternStopped(f"{work} the expression was stopped: {stopped}") from None
+    return answer

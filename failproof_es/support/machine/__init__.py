@@ -1,0 +1,1 @@
+"""What this program finds on the machine, and runs there beside itself."""

@@ -1,0 +1,91 @@
+"""Reads what a program makes of an untrusted file, in a process of its own with limited memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from failproof_es.support.machine import limited_program
+from failproof_es.support.machine.limited_program import OUT_OF_MEMORY
+
+MOST_LINE_BYTES = 2**28
+"""A longer line of a program is an error."""
+_MOST_SAID = 500
+_SINGLE = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""What a library reserves for each thread counts as memory."""
+
+
+class ChildFailed(Exception):
+    """The program ended with an error, or before its last line.
+
+    `code` is its exit code, negative for a signal; `message` its last word, one line.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """Whether it needed more memory than it may have."""
+        return self.code == OUT_OF_MEMORY
+
+
+class UnreadableLine(Exception):
+    """A line of the program is too long, or is no JSON."""
+
+
+def read_json_lines(
+    program: Path,
+    arguments: Sequence[str],
+    *,
+    memory: int,
+    python: str = sys.executable,
+    most_line_bytes: int = MOST_LINE_BYTES,
+) -> Iterator[Any]:
+    """The values that the program writes, a line of JSON each; the last one is `{"end": COUNT}`.
+
+    `memory` is the most address space of the program in bytes. Raises `OSError` where `python`
+    cannot be started, and while iterating `ChildFailed` and `UnreadableLine`. Who stops iterating
+    ends the program.
+    """
+    wrapper = str(Path(limited_program.__file__))
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [python, "-I", wrapper, str(memory), str(program), *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+            env={**os.environ, **_SINGLE},
+        )  # fmt: skip
+        assert process.stdout is not None
+        value: Any = None
+        try:
+            while raw := process.stdout.readline(most_line_bytes + 1):
+                value = _value(raw, most_line_bytes)
+                yield value
+            code = process.wait()
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        if code or not (isinstance(value, dict) and "end" in value):
+            errors.seek(0)
+            lines = errors.read().decode("utf-8", "replace").strip().splitlines()
+            raise ChildFailed(
+                code, lines[-1][:_MOST_SAID] if lines else f"it ended with code {code}"
+            )
+
+
+def _value(raw: bytes, most_line_bytes: int) -> Any:
+    if len(raw) > most_line_bytes:
+        raise UnreadableLine(f"takes more than {most_line_bytes // 2**20} MiB as JSON")
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableLine(f"can't be read: {error}") from None

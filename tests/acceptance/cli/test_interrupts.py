@@ -1,0 +1,172 @@
+"""Ctrl-C ends every command with exit code 130 and without a traceback, at any moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+from failproof_es.cli import main
+from tests.acceptance.commands import environment, write_configuration, write_suite
+from tests.acceptance.conftest import RecordedLog
+
+_EVERY_S = 0.05
+_LONGEST_S = 4.0
+_VALUES = {
+    **dict.fromkeys(("run", "runs", "left", "right"), "1"),
+    "config": "run.yaml",
+    "paths": "suite.jsonl",
+    "kind": "csv",
+    "path": "cases.csv",
+    "file": "file.jsonl",
+    "output": "out.evidence",
+    "folder": ".",
+    "shell": "bash",
+    "model": "smollm2",
+    "collection": "mine",
+    "reason": "why",
+    "key": "key.pub",
+    "key_file": "key",
+    "log_key": "key.pub",
+    "seen": "seen",
+}
+_MORE = {"console": ["--port", "0"], "export": ["1", "--format", "csv", "-o", "out"]}
+SERVING = {"console": "stop it with Ctrl-C", "watch": "Ctrl-C ends it", "worker": "leaving after"}
+"""Commands that wait for Ctrl-C, with what they say then: it is how one ends them, so they are
+done."""
+_PROGRAM = """
+import os, signal, sys
+trigger = sys.argv.pop(1)
+class Trigger:
+    def find_spec(self, name, path=None, target=None):
+        if name == trigger:
+            os.kill(os.getpid(), signal.SIGINT)
+if trigger:
+    sys.meta_path.insert(0, Trigger())
+from failproof_es.cli.entry import main
+os.write(1, b".")
+main()
+"""
+TRIGGERS = (
+    *("click.shell_completion", "psycopg", "psycopg.errors", "orjson", "pydantic"),
+    *("failproof_es.store.store", "failproof_es.cli.rendering.output", "failproof_es.problems"),
+)
+
+
+class Interrupted(NamedTuple):
+    code: int
+    errors: str
+    alone: bool
+    """Whether it ended before the signal."""
+
+
+def _commands(
+    command: click.Command = main, path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, list[str]]]:
+    """Every command of the program, with arguments that it wants."""
+    if isinstance(command, click.Group):
+        context = click.Context(main)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from _commands(found, (*path, name))
+        return
+    named = " ".join(path)
+    words = [*path, *_MORE.get(named, [])]
+    for parameter in command.params:
+        if parameter.required:
+            option = parameter.opts[:1] if isinstance(parameter, click.Option) else []
+            words += [*option, _VALUES[str(parameter.name)]]
+    yield named, words
+
+
+COMMANDS = dict(_commands())
+
+
+@pytest.fixture
+def folder(recorded_log: RecordedLog, mock_url: str, tmp_path: Path) -> Path:
+    write_suite(tmp_path, 500)
+    write_configuration(tmp_path, mock_url)
+    (tmp_path / "cases.csv").write_text("question,answer\nCapital of Norway?,Oslo\n")
+    return tmp_path
+
+
+def interrupt(
+    words: list[str], folder: Path, url: str, after_s: float, trigger: str = ""
+) -> Interrupted:
+    """Run a command and send it SIGINT: `after_s` from its first line on, or at an import."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, trigger, *words],
+        env={**environment(url), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    with process:
+        os.read(process.stdout.fileno(), 1)
+        try:
+            _, errors = process.communicate(timeout=600 if trigger else after_s)
+            alone = True
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+            _, errors = process.communicate(timeout=120)
+            alone = False
+        return Interrupted(process.returncode, errors.decode(), alone)
+
+
+def check(name: str, done: Interrupted, natural: int | None = None) -> None:
+    for word in ("Traceback", "Exception ignored", "AttributeError", "ImportError", "Aborted!"):
+        assert word not in done.errors, done
+    if name in SERVING and SERVING[name] in done.errors:
+        assert done.code in (0, 130), done
+    elif natural is None or done.code != natural:
+        assert done.code == 130, done
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_interrupt_at_an_import_ends_every_command_with_130(
+    name: str, folder: Path, recorded_log: RecordedLog
+) -> None:
+    """The moments at which a module is there and what it holds is not yet."""
+    trigger = TRIGGERS[list(COMMANDS).index(name) % len(TRIGGERS)]
+    done = interrupt(COMMANDS[name], folder, recorded_log.url, _LONGEST_S, trigger)
+    if "interrupted" in done.errors:
+        check(name, done)
+    else:  # it imports no such module
+        assert "Traceback" not in done.errors
+
+
+@pytest.mark.parametrize("trigger", TRIGGERS)
+def test_an_interrupt_at_each_import_ends_a_command_with_130(
+    trigger: str, folder: Path, recorded_log: RecordedLog
+) -> None:
+    done = interrupt(["runs"], folder, recorded_log.url, _LONGEST_S, trigger)
+    if trigger == "click.shell_completion":
+        assert done.code == 0
+    else:
+        check("runs", done)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_interrupt_at_every_50_ms_ends_every_command_with_130(
+    name: str, folder: Path, recorded_log: RecordedLog
+) -> None:
+    natural: int | None = None
+    for step in range(int(_LONGEST_S / _EVERY_S)):
+        done = interrupt(COMMANDS[name], folder, recorded_log.url, step * _EVERY_S)
+        if done.alone:
+            natural = done.code
+        check(name, done, natural if done.alone else None)
+        if done.alone:
+            break

@@ -1,0 +1,88 @@
+"""Answers that take long to grade: their neighbours do not wait, and none of it is silent."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import orjson
+import pytest
+
+from failproof_es.engine.drive.grading import grader as grading
+from failproof_es.store.store import Store
+from failproof_es.support.bounded.process import Limits
+from tests.acceptance.commands import PROGRAM, environment, invoke, write_configuration
+from tests.acceptance.faults.test_faults import by_prompt
+
+BRACES = r'(?s)\{.*"a".*\}'
+"""An ordinary expression, of which `regex` takes the square of a text of braces."""
+ENDLESS = r"(\{|\{\{)+[yz](?!x)"
+"""RE2 has no look-ahead, and `regex` takes for ever."""
+EXECUTION = {"parallel_workers": 24, "retry_attempts": 0, "timeout_per_request_ms": 5000}
+
+
+def write_run(folder: Path, url: str, prompt: str, pattern: str, hostile: int, others: int) -> None:
+    """A run whose model repeats each prompt."""
+    written = [(f"{prompt} {n}", pattern) for n in range(hostile)]
+    written += [(f"ok {n}", r"ok \d") for n in range(others)]
+    cases = [
+        {"case_id": str(n), "suite_id": "s", "prompt": text, "expected_response": expected}
+        for n, (text, expected) in enumerate(written)
+    ]
+    (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    write_configuration(folder, url, execution=EXECUTION)
+
+
+def test_long_answers_of_braces_lose_no_neighbour(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_run(tmp_path, mock_url, "{" * 60_000, BRACES, hostile=12, others=12)
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 0, done.output
+    recorded = by_prompt(store)
+    assert len(recorded) == 24
+    for prompt, events in recorded.items():
+        assert events[-1].topic == "Scored"
+        assert events[-1].payload()["passed"] is prompt.startswith("ok")
+
+
+def test_a_grading_that_is_stopped_is_lost_and_its_neighbours_are_not(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grading, "LIMITS", Limits(0.5, 60.0, 2**32))
+    write_run(tmp_path, mock_url, "{" * 60, ENDLESS, hostile=2, others=6)
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert "2 of 8 evaluations lost" in done.output
+    assert done.exit_code == 3, "more than a tenth is lost"
+    for prompt, events in by_prompt(store).items():
+        if prompt.startswith("ok"):
+            assert events[-1].topic == "Scored"
+            continue
+        assert [event.topic for event in events] == [
+            "RequestSent",
+            "ResponseReceived",
+            "Classified",
+            "EvaluationAbandoned",
+        ]
+        ended = events[-1].payload()
+        assert ended["kind"] == "grading_stopped"
+        assert "more than 0.5 s of processor time" in ended["reason"]
+    replayed = invoke(store.url, "replay", "latest", cwd=tmp_path)
+    assert replayed.exit_code == 0, replayed.output
+
+
+def test_an_expression_that_cannot_be_compiled_soon_is_an_error_before_anything_is_sent(
+    store: Store, tmp_path: Path
+) -> None:
+    nested = "(" * 40 + "a" + "+)" * 40
+    write_run(tmp_path, "http://127.0.0.1:9/v1", "x", nested + "(?=b)", hostile=1, others=0)
+    done = subprocess.run(
+        [*PROGRAM, "validate", "--offline", "run.yaml"],
+        env=environment(store.url), cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "suite.jsonl:1" in done.stderr and "expected_response" in done.stderr
+    assert "costs too much: compiling the expression was stopped" in done.stderr
+    write_run(tmp_path, "http://127.0.0.1:9/v1", "x", nested, hostile=1, others=0)
+    compiled = invoke(store.url, "validate", "--offline", "run.yaml", cwd=tmp_path)
+    assert compiled.exit_code == 0, "RE2 compiles it at once"

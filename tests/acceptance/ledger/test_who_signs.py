@@ -1,0 +1,107 @@
+"""The key of the log is made by `db init`, aloud. A host without it records; a service signs."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import (
+    begin,
+    invoke,
+    kill_group,
+    mock_server,
+    write_configuration,
+    write_suite,
+)
+from tests.conftest import as_administrator
+
+_PATIENCE_S = 120.0
+MADE = "made the key that signs this log"
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with mock_server(latency_ms=0) as server:
+        yield server
+
+
+def without_key(home: Path) -> None:
+    for key in home.rglob("*.key*"):
+        key.unlink()
+
+
+def test_whoever_plans_first_makes_no_key_and_says_that_the_run_stays_unsigned(
+    store: Store, tmp_path: Path, home: Path, url: str
+) -> None:
+    without_key(home)
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, url)
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 0 and "has no key of the log, so it signs nothing" in done.stderr
+    assert MADE not in done.output and not list(home.rglob("*.key"))
+    administrator = as_administrator(store.url)
+    init = invoke(administrator, "db", "init", cwd=tmp_path)
+    [key] = home.rglob("*.key")
+    assert MADE in init.stderr and str(key) in init.stderr
+    assert MADE not in invoke(administrator, "db", "init", cwd=tmp_path).stderr
+    assert invoke(store.url, "ledger", "sign", cwd=tmp_path).exit_code == 0
+    assert invoke(store.url, "verify", "1", cwd=tmp_path).exit_code == 0
+
+
+def test_the_first_command_on_an_empty_database_makes_the_key_aloud(
+    database_url: str, tmp_path: Path, home: Path
+) -> None:
+    first = invoke(database_url, "runs", cwd=tmp_path)
+    assert first.exit_code == 0 and MADE in first.stderr
+    assert len(list(home.rglob("*.key"))) == 1
+    assert MADE not in invoke(database_url, "runs", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize("min_accuracy", [1.0, 0.0])
+def test_a_worker_that_drains_and_who_waits_have_the_exit_code_of_the_run(
+    store: Store, tmp_path: Path, url: str, min_accuracy: float
+) -> None:
+    """The mock repeats the number of a prompt, and here there is none: no case passes."""
+    code = 3 if min_accuracy else 0
+    write_suite(tmp_path, 3, prompt="Hello.")
+    gates = {"min_accuracy": min_accuracy}
+    write_configuration(tmp_path, url, gates=gates)
+    assert invoke(store.url, "start", "run.yaml", "--detach", cwd=tmp_path).exit_code == 0
+    early = invoke(store.url, "wait", "1", "--timeout", "0", cwd=tmp_path)
+    assert early.exit_code == 1 and "run 1 acceptance: running" in early.stderr
+    named = invoke(store.url, "worker", "--drain", cwd=tmp_path)
+    assert named.exit_code == code, named.output
+    waited = invoke(store.url, "wait", "1", cwd=tmp_path)
+    assert waited.exit_code == code and "run 1 acceptance: completed" in waited.stderr
+    assert ("min_accuracy" in waited.stderr) == bool(code)
+    assert invoke(store.url, "resume", "1", "--quiet", cwd=tmp_path).exit_code == code
+
+
+def test_a_signer_is_a_service_that_signs_what_other_hosts_record(
+    store: Store, tmp_path: Path, home: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive = tmp_path / "alive"
+    signer = begin(
+        store.url, "ledger", "sign", "--follow", "--every", "1", "--alive-file", str(alive),
+        cwd=tmp_path,
+    )  # fmt: skip
+    try:
+        write_suite(tmp_path, 2)
+        write_configuration(tmp_path, url)
+        other = {"FAILPROOF_ES_HOME": str(tmp_path / "other")}
+        done = invoke(store.url, "start", "run.yaml", cwd=tmp_path, **other)
+        assert done.exit_code == 0 and "has no key of the log" in done.stderr
+        until = time.monotonic() + _PATIENCE_S
+        while invoke(store.url, "verify", "1", cwd=tmp_path).exit_code != 0:
+            assert time.monotonic() < until
+            time.sleep(0.5)
+        assert alive.exists()
+        signer.send_signal(signal.SIGTERM)
+        assert signer.wait(_PATIENCE_S) == 0
+    finally:
+        kill_group(signer)

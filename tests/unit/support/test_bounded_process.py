@@ -1,0 +1,162 @@
+"""Children that call a function on untrusted input: each limit, tried by exceeding it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from failproof_es.support.bounded.messages import Stopped, in_bounded_process
+from failproof_es.support.bounded.process import BoundedPool, ChildEnded, Limits
+
+LIMITS = Limits(cpu_s=0.5, wait_s=10.0, memory_bytes=2**30)
+
+
+def behave(argument: str) -> str:
+    """What a child of these tests does."""
+    match argument:
+        case "compute":
+            while True:
+                pass
+        case "doze":
+            time.sleep(1)
+        case "wait":
+            time.sleep(600)
+        case "fill":
+            return str(len(bytearray(2**32)))
+        case "exit":
+            os._exit(3)
+        case "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "print":
+            print("no answer")
+        case "raise":
+            raise ValueError("of the function")
+        case "where":
+            return f"{os.getpid()} {in_bounded_process()}"
+    return f"did {argument}"
+
+
+def refuse(context: str) -> None:
+    raise ValueError(f"{context} is not installed")
+
+
+@pytest.fixture
+def pool() -> Iterator[BoundedPool]:
+    pool = BoundedPool(behave, LIMITS)
+    yield pool
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    ("argument", "reason"),
+    [
+        ("compute", "it needed more than 0.5 s of processor time"),
+        ("fill", "it needed more memory than it may use"),
+        ("crash", "its process was ended by signal 11, twice"),
+    ],
+)
+@pytest.mark.parametrize("in_threads", [False, True])
+def test_a_call_that_exceeds_a_limit_is_stopped_alone(
+    argument: str, reason: str, in_threads: bool
+) -> None:
+    pool = BoundedPool(behave, LIMITS, in_threads=in_threads)
+    before = [pool.submit(f"before {n}") for n in range(3)]
+    stopped = pool.submit(argument)
+    after = [pool.submit(f"after {n}") for n in range(3)]
+    with pytest.raises(Stopped, match=reason):
+        stopped.result(60)
+    assert [future.result(60) for future in before] == [f"did before {n}" for n in range(3)]
+    assert [future.result(60) for future in after] == [f"did after {n}" for n in range(3)]
+    pool.close()
+
+
+def test_a_child_that_ends_by_itself_says_nothing_about_its_call(pool: BoundedPool) -> None:
+    with pytest.raises(ChildEnded, match="exit code 3"):
+        pool.call("exit")
+    assert pool.call("on") == "did on"
+
+
+def test_a_child_that_somebody_kills_is_replaced_and_its_call_made_again(
+    pool: BoundedPool,
+) -> None:
+    child = psutil.Process(int(pool.call("where").split()[0]))
+    child.terminate()
+    assert int(pool.call("where").split()[0]) == child.pid, "it ends with its program"
+    waiting = pool.submit("doze")
+    while child.status() == psutil.STATUS_RUNNING:
+        time.sleep(0.01)
+    child.kill()
+    assert waiting.result(60) == "did doze"
+
+
+def test_a_child_that_cannot_be_prepared_says_why() -> None:
+    pool = BoundedPool(behave, LIMITS, context=("x",), prepare=refuse)
+    with pytest.raises(ValueError, match="x is not installed"):
+        pool.call("on")
+    pool.close()
+
+
+def test_a_call_that_waits_without_end_is_stopped() -> None:
+    pool = BoundedPool(behave, Limits(cpu_s=0.5, wait_s=1.0, memory_bytes=2**30))
+    with pytest.raises(Stopped, match="it waited for 1 s"):
+        pool.call("wait")
+    assert pool.call("on") == "did on"
+    pool.close()
+
+
+def test_a_child_that_somebody_pauses_is_not_taken_for_one_that_waits() -> None:
+    pool = BoundedPool(behave, Limits(cpu_s=0.5, wait_s=0.3, memory_bytes=2**30))
+    child = psutil.Process(int(pool.call("where").split()[0]))
+    child.suspend()
+    paused = pool.submit("on")
+    time.sleep(1)
+    assert not paused.done()
+    child.resume()
+    assert paused.result(60) == "did on"
+    pool.close()
+
+
+def test_what_the_function_raises_is_raised_and_what_it_prints_is_no_answer(
+    pool: BoundedPool,
+) -> None:
+    with pytest.raises(ValueError, match="of the function"):
+        pool.call("raise")
+    assert pool.call("print") == "did print"
+
+
+def test_it_is_a_process_of_its_own_that_ends_with_the_pool(pool: BoundedPool) -> None:
+    pid, bounded = pool.call("where").split()
+    assert int(pid) != os.getpid() and bounded == "True"
+    child = psutil.Process(int(pid))
+    pool.close()
+    child.wait(30)
+
+
+def test_a_child_in_the_middle_of_a_call_ends_with_a_killed_parent() -> None:
+    program = (
+        "from tests.unit.support.test_bounded_process import *\n"
+        "pool = BoundedPool(behave, Limits(60, 600, 2**30))\n"
+        "print(pool.call('where').split()[0], flush=True)\n"
+        "pool.call('wait')\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    with parent.stdout as output:
+        child = psutil.Process(int(output.readline()))
+    parent.kill()
+    parent.wait()
+    child.wait(30)
+
+
+def test_many_calls_have_their_own_results() -> None:
+    pool = BoundedPool(behave, LIMITS, processes=2)
+    futures = [pool.submit(str(n)) for n in range(500)]
+    assert [future.result(60) for future in futures] == [f"did {n}" for n in range(500)]
+    pool.close()
