@@ -42,7 +42,7 @@ from failproof_es.shell_analysis import (
 from failproof_es.shell_analysis.equivalence.comparison import normal_form
 from failproof_es.shell_analysis.parse import batching, programs, shell, shfmt
 from failproof_es.shell_analysis.posix import shellcheck
-from failproof_es.support.bounded_child import THREADS
+from failproof_es.support.bounded.child import THREADS
 
 Baseline = Callable[[], AbstractContextManager[None]]
 Case = dict[str, Any]

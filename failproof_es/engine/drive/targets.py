@@ -29,8 +29,8 @@ from failproof_es.models import (
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.credentials import SHORTEST_KEY
 from failproof_es.models.protocol import UnlistedModel
-from failproof_es.models.trust.permissions import Permissions
 from failproof_es.models.replies.model_name_check import is_asked_model
+from failproof_es.models.trust.permissions import Permissions
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.reader import find
 

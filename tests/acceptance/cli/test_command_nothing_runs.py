@@ -20,7 +20,7 @@ STARTERS = {
     "failproof_es/cli/watching/watch.py": "this program itself, to run a sample",
     "failproof_es/console/beside/process.py": "the console beside a run, this program itself",
     "failproof_es/exports/otel/beside.py": "what sends telemetry beside a run, this program itself",
-    "failproof_es/support/bounded_process.py": "Python, to grade and match within limits",
+    "failproof_es/support/bounded/process.py": "Python, to grade and match within limits",
     "failproof_es/support/machine/json_lines_child.py": "Python, to read what a stranger wrote",
     "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/models/local/process.py": "the embedded model's server",
