@@ -124,7 +124,12 @@ def _configuration(
         "test_run": {"name": name},
         "models": _models(url, *models),
         "prompts": {"path": suite, "dialect": dialect},
-        "execution": {"parallel_workers": 4, "retry_attempts": 2, "retry_delay_ms": 10},
+        "execution": {
+            "parallel_workers": 4,
+            "retry_attempts": 2,
+            "retry_delay_ms": 10,
+            "allow_unlisted": True,
+        },
         "prices": PRICES,
     }
 

@@ -21,6 +21,11 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+LISTED = (
+    "mock", "mock-b", "mock-large", "mock-two", "mock-latest", "gpt-4o", "claude-sonnet-4.5",
+    "free", "held", "one", "two", "priced", "unpriced",
+)  # fmt: skip
+"""The models that it has by its own list: it answers under any name."""
 _FAULT = re.compile(r"\[fault:(\w+)(?:\*(\d+))?\]")
 _ANSWER = re.compile(r"\[answer:([A-Za-z0-9+/=,]*)\]")
 _ERROR = re.compile(r"\[error:([A-Za-z0-9+/=]*)\]")
@@ -83,7 +88,7 @@ class MockServer:
     async def _models(self, request: web.Request) -> web.Response:
         if request.headers.get("authorization") == "Bearer wrong":
             return _reply(401, b'{"error": {"message": "wrong key"}}')
-        return _reply(200, b'{"data": [{"id": "mock"}]}')
+        return _reply(200, orjson.dumps({"data": [{"id": name} for name in LISTED]}))
 
     async def _asked(self, request: web.Request) -> web.Response:
         return _reply(200, orjson.dumps(self.asked))

@@ -1,4 +1,7 @@
-"""A test of this folder starts no process, opens no listening socket and connects to nothing."""
+"""A test of this folder starts no process, opens no listening socket and connects to nothing.
+
+What the product does in a child process with limits is done here as in such a child.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from typing import Any
 
 import pytest
 from psycopg._connection_base import BaseConnection
+
+from failproof_es.support.bounded import messages
 
 _FORBIDDEN = frozenset({
     "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen",
@@ -67,12 +72,15 @@ def isolated() -> Iterator[list[str]]:
     outer = _violations, _earlier_threads
     alive = {thread.ident for thread in threading.enumerate() if thread.ident is not None}
     _violations, _earlier_threads = [], frozenset(alive - {threading.get_ident()})
+    messages.declare_bounded()
     try:
         yield _violations
         if _violations:
             pytest.fail(f"{', '.join(_violations)} in tests/unit: move this test")
     finally:
         _violations, _earlier_threads = outer
+        if outer[0] is None:
+            messages._IS_BOUNDED.clear()
 
 
 @pytest.hookimpl(wrapper=True)

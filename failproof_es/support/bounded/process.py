@@ -177,7 +177,7 @@ class _Worker:
                 while tasks:
                     left = self._living().answer(tasks, in_threads=self._in_threads)
                     tasks = self._after_end(left) if left else []
-            except Exception as error:  # of a child that cannot be started, for example
+            except BaseException as error:  # a child that cannot be started, for example
                 for task in tasks:
                     task.fail(error)
         if self._child is not None:

@@ -34,7 +34,7 @@ def test_a_model_that_the_server_does_not_list_is_refused_with_the_nearest_name(
         done = invoke(store.url, command, "run.yaml", cwd=tmp_path)
         assert done.exit_code == 2
         said = " ".join(done.stderr.split())
-        assert "does not list mockk; it lists: mock (did you mean mock? --allow-unlisted" in said
+        assert "does not list mockk; it lists: mock, mock-b," in said
     assert requests(store) == 0
     with store.connect() as connection:
         assert len(list(find(connection, topics=[ValidationFailed.__name__]))) == 1

@@ -116,7 +116,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
         ("execution: {parallel_worker: 3}", "execution.parallel_worker", "`parallel_workers`?"),
         ("execution: {parallel_workers: 0}", "execution.parallel_workers", "greater"),
         ("execution: {parallel_workers: '4'}", "execution.parallel_workers", "integer"),
-        ("output: {file: {path: '{timestamp}{user}'}}", "output.file.path", "{user}"),
+        ("output: {file: {path: '{timestamp}{user}.jsonl'}}", "output.file.path", "{user}"),
         ("judge: {provider: openai, model: m}", "judge.base_url", "missing"),
         ("test_run: {name: again}", "test_run", "twice, first in line 1"),
         ("judge: {provider: openai, model: m, base_url: 'ftp://x'}", "judge.base_url", "http"),

@@ -55,7 +55,6 @@ def test_without_checks_any_answer_will_do() -> None:
         (Check("contains", ()),),
         (Check("equals", ("",)),),
         (Check("regex", ("(",)),),
-        (Check("regex", ("((a{1000}){1000}){1000}",)),),
         (Check("regex", (r"(a)\1",)), Check("regex", (r"(b)\1",))),
         (Check("equals", (LONG,)),),
         (Check("contains", ("." * 9_000,)),),

@@ -141,7 +141,7 @@ def test_it_is_a_process_of_its_own_that_ends_with_the_pool(pool: BoundedPool) -
 
 def test_a_child_in_the_middle_of_a_call_ends_with_a_killed_parent() -> None:
     program = (
-        "from tests.unit.support.test_bounded_process import *\n"
+        "from tests.integration.support.test_bounded_process import *\n"
         "pool = BoundedPool(behave, Limits(60, 600, 2**30))\n"
         "print(pool.call('where').split()[0], flush=True)\n"
         "pool.call('wait')\n"
