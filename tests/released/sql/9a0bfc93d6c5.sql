@@ -46,19 +46,22 @@ LEFT JOIN LATERAL (
             WHEN 'RunPaused' THEN 'paused'
             WHEN 'RunCompleted' THEN 'completed'
             WHEN 'RunFailed' THEN 'failed'
+            WHEN 'RunGivenUp' THEN 'given_up'
             ELSE 'running'
         END AS status,
         last.payload ->> 'reason' AS reason
     FROM promptguard.opened_events AS last
     WHERE last.stream_id = r.run_id
-        AND last.topic IN ('RunStarted', 'RunPaused', 'RunResumed', 'RunCompleted', 'RunFailed')
+        AND last.topic IN (
+            'RunStarted', 'RunPaused', 'RunResumed', 'RunCompleted', 'RunFailed', 'RunGivenUp'
+        )
     ORDER BY last.version DESC
     LIMIT 1
 ) AS stands ON true
 LEFT JOIN LATERAL (
     SELECT ending.payload ->> 'timestamp' AS ended_at
     FROM promptguard.opened_events AS ending
-    WHERE ending.stream_id = r.run_id AND ending.topic IN ('RunCompleted', 'RunFailed')
+    WHERE ending.stream_id = r.run_id AND ending.topic IN ('RunCompleted', 'RunFailed', 'RunGivenUp')
     ORDER BY ending.version DESC
     LIMIT 1
 ) AS ended ON true
@@ -67,7 +70,11 @@ CROSS JOIN LATERAL (
         count(*) FILTER (WHERE topic = 'Scored') AS scored,
         count(*) FILTER (WHERE topic = 'EvaluationAbandoned') AS abandoned,
         count(*) FILTER (WHERE topic = 'CarriedOver') AS carried_over
-    FROM failproof.stored_events
+    FROM (
+        SELECT run_id, topic FROM failproof.stored_events
+        UNION ALL
+        SELECT run_id, topic FROM failproof.archived_event_list
+    ) AS recorded
     WHERE run_id = r.run_id AND topic IN ('Scored', 'EvaluationAbandoned', 'CarriedOver')
 ) AS counted;
 

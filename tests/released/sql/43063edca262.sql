@@ -43,6 +43,16 @@ BEGIN
             USING ERRCODE = 'FP005';
     END IF;
     PERFORM failproof.lock_append();
+    -- The streams of an archived run are not in the log, and have not ended there either.
+    SELECT new.stream INTO wrong FROM unnest(originator_ids) AS new (stream)
+    WHERE EXISTS (
+        SELECT FROM failproof.archived_events AS a WHERE a.originator_id = new.stream
+    )
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'stream % belongs to a run that is archived', wrong.stream
+            USING ERRCODE = 'FP008', HINT = 'Attach it with `failproof-es attach`.';
+    END IF;
     -- Each lease that is named must be at the epoch that is named with it. Whether it has ended does not
     -- matter here: nobody has taken it over, so what its holder still has to say is worth keeping.
     IF lease_run_ids IS NOT NULL THEN
@@ -64,6 +74,14 @@ BEGIN
                 USING ERRCODE = 'FP001';
         END IF;
     END IF;
+    -- The login is taken here, where no client can say another one. Nobody else appends meanwhile.
+    INSERT INTO failproof.append_logins (from_position, login)
+    SELECT (SELECT coalesce(max(notification_id), 0) + 1 FROM failproof.events), session_user
+    WHERE session_user IS DISTINCT FROM (
+        SELECT last.login FROM failproof.append_logins AS last
+        ORDER BY last.from_position DESC
+        LIMIT 1
+    );
     RETURN QUERY
         INSERT INTO failproof.events AS e
             (originator_id, originator_version, topic, state, run_id, leaf_hash)

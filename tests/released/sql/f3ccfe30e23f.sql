@@ -17,11 +17,17 @@ GRANT USAGE ON SCHEMA failproof TO failproof_auditor;
 GRANT EXECUTE ON FUNCTION failproof.cost_usd(json, json, timestamptz) TO failproof_auditor;
 GRANT SELECT ON
     failproof.stored_events,
+    failproof.archived_event_list,
+    failproof.append_login_list,
     failproof.event_log,
     failproof.readable_log,
     failproof.run_list,
     failproof.lease_list,
     failproof.run_shard_list,
+    failproof.run_budget_list,
+    failproof.shard_budget_list,
+    failproof.provider_limit_list,
+    failproof.limit_share_list,
     failproof.price_list,
     failproof.migration_log,
     failproof.installation_log,

@@ -27,9 +27,23 @@ GRANT EXECUTE ON FUNCTION
     failproof.claim_lease(uuid, integer, text, double precision, bigint, boolean, bigint),
     failproof.renew_leases(uuid [], integer [], bigint [], double precision, bigint),
     failproof.release_lease(uuid, integer, bigint, boolean),
+    failproof.dead_leases(uuid []),
     failproof.number_run(uuid),
     failproof.open_shards(uuid, bigint, integer),
     failproof.close_shards(uuid),
+    failproof.begin_budget(uuid, bigint, bigint, numeric),
+    failproof.count_spending(
+        uuid, integer, bigint, integer [], numeric [], numeric [], bigint []
+    ),
+    failproof.reserve_spending(
+        uuid, integer, bigint, numeric, numeric, bigint, numeric, numeric, numeric, bigint
+    ),
+    failproof.share_limits(
+        text, text, uuid, text, bigint, double precision, integer, bigint, bigint, integer, integer,
+        bigint, bigint, bigint, bigint, bigint, bigint, boolean, double precision, boolean, boolean,
+        boolean
+    ),
+    failproof.clear_limits(text),
     failproof.cost_usd(json, json, timestamptz),
     failproof.lock_ledger(),
     failproof.add_tile(smallint, bigint, smallint, bytea, bigint []),
@@ -42,11 +56,17 @@ GRANT EXECUTE ON FUNCTION
 TO failproof_writer;
 GRANT SELECT ON
     failproof.stored_events,
+    failproof.archived_event_list,
+    failproof.append_login_list,
     failproof.event_log,
     failproof.readable_log,
     failproof.run_list,
     failproof.lease_list,
     failproof.run_shard_list,
+    failproof.run_budget_list,
+    failproof.shard_budget_list,
+    failproof.provider_limit_list,
+    failproof.limit_share_list,
     failproof.price_list,
     failproof.migration_log,
     failproof.installation_log,

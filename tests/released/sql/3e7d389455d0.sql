@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('f37d246d47156093c39b98710624e9fe42ad11dcd103fe61bb12ff899350bffa', '{}')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('c42bb4f63b76bc8efe7301bb10d5a3f96832cdb9a51be108a1a97dc8e4e35adb', '{}')

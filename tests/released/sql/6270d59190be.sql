@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('389ea39dbb26c73151d89379c5dc74fd659e091aab4dbce588eeab8d30cae754', '{}')

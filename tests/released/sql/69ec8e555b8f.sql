@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('591760b3303a5f4de1c3ebb0486d92eab86dff6f1396fdb2cb703b37db29562c', '{}')

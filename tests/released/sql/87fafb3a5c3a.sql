@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('dd7e767995c3c0e2577c1acfaa2ec380ff02b7cf2284d0ae698cb8d43c1fefa0', '{}')

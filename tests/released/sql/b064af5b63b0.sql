@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('1bdbb40d58405b2f6e5cfed3fa414876fdacfee3430bf2e2461b6cd505ad9542', '{}')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('f79c7e98a27102ef800911e733e2373840f5da7fa9050ca7462988f48bd5c9e8', '{}')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('ebe85ba976cd141fccfd317b63839e2f2fbf6b71c1ab6a99ebc2e434dca45e34', '{}')
