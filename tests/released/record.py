@@ -27,6 +27,8 @@ _READS = ("select to_reg", "select number", "select sha256", "select pg_advisory
 _NOT_KEPT = ("migrations", "installations", "schema_changes", "ledger_identity")
 """Tables that the installation itself fills, and the name of a log that no other one may have."""
 
+CLASS = "constant_model:Model"
+"""The client of the run, which `write_files` writes."""
 _CASES = [
     {
         "case_id": f"case-{number}", "suite_id": "released",
@@ -100,7 +102,7 @@ def write_files(folder: Path) -> None:
     )
     configuration = {
         "test_run": {"name": "released"},
-        "models": [{"provider": "python", "class": "constant_model:Model", "model": "constant"}],
+        "models": [{"provider": "python", "class": CLASS, "model": "constant"}],
         "prompts": {"path": "suite.jsonl", "dialect": "failproof"},
         "execution": {"parallel_workers": 2, "retry_attempts": 1, "repetitions": 2},
     }
