@@ -130,9 +130,7 @@ def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
             command(store.url, tmp_path, "start", "run.yaml")
             with store.connect() as connection:
                 assert resolve_run(connection, "latest") == resolve_run(connection, "2")
-        verified = json.loads(
-            command(server.url_as(WRITER), tmp_path, "verify", "--format", "json")
-        )
+            verified = json.loads(command(store.url, tmp_path, "verify", "--format", "json"))
             assert verified["genuine"], verified
 
 
