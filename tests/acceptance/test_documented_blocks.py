@@ -33,7 +33,7 @@ NOT_EXECUTED = {
     "docs/get-started/install.md": 4,
     "docs/how-to/archive-old-runs.md": 2,
     "docs/how-to/ci.md": 1,
-    "docs/how-to/deployment.md": 6,
+    "docs/how-to/deployment.md": 7,
     "docs/how-to/export.md": 1,
     "docs/how-to/extending.md": 1,
     "docs/how-to/import-recorded-runs.md": 2,

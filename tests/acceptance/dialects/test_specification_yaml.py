@@ -6,6 +6,7 @@ import json
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import orjson
@@ -96,7 +97,8 @@ def test_the_configuration_of_the_specification_is_accepted_as_it_stands(
 def test_it_runs_and_the_run_is_found_by_the_id_that_stands_in_it(
     store: Store, folder: Path, server: AnthropicServer
 ) -> None:
-    start = ("start", "run.yaml", "--set", f"models.0.base_url={server.url}")
+    allowed = f"ANTHROPIC_API_KEY={urlsplit(server.url).netloc}"
+    start = ("start", "run.yaml", "--set", f"models.0.base_url={server.url}", "--allow", allowed)
     done = invoke(store.url, *start, "--json", cwd=folder, ANTHROPIC_API_KEY="sk-ant")
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout.splitlines()[-1])
@@ -123,7 +125,8 @@ def test_it_runs_and_the_run_is_found_by_the_id_that_stands_in_it(
 def test_without_its_key_nothing_is_sent_and_the_variable_is_named(
     store: Store, folder: Path, server: AnthropicServer
 ) -> None:
-    start = ("start", "run.yaml", "--set", f"models.0.base_url={server.url}")
+    allowed = f"ANTHROPIC_API_KEY={urlsplit(server.url).netloc}"
+    start = ("start", "run.yaml", "--set", f"models.0.base_url={server.url}", "--allow", allowed)
     done = invoke(store.url, *start, cwd=folder, ANTHROPIC_API_KEY=None)
     assert done.exit_code == 2
     assert "the environment variable ANTHROPIC_API_KEY is not set" in done.stderr

@@ -196,7 +196,9 @@ def recorded(
             "gates": {"max_lost_rate": 1.0},
         }
         (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
-        done = invoke(url, "start", "run.yaml", "--junit", "run.xml", cwd=folder)
+        done = invoke(
+            url, "start", "run.yaml", "--junit", "run.xml", "--allow-unlisted", cwd=folder
+        )
         assert done.exit_code == 0, done.output
         found.append((wanted, done.output))
 
