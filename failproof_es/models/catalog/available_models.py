@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from failproof_es.configuration.schema import Model
 from failproof_es.models import create_provider
 from failproof_es.models.catalog.listing import is_listed
+from failproof_es.models.protocol import UnlistedModel
 
 _TIMEOUT_MS = 10_000
 
@@ -17,7 +20,8 @@ async def available_models(model: Model) -> list[str]:
     """
     provider = create_provider(model, timeout_ms=_TIMEOUT_MS, connections=1)
     try:
-        await provider.check()
+        with suppress(UnlistedModel):
+            await provider.check()
         listed = await provider.available_models()
     finally:
         await provider.close()

@@ -163,7 +163,7 @@ def test_an_interrupt_at_each_import_ends_a_command_with_130(
 def test_an_interrupt_at_every_50_ms_ends_every_command_with_130(
     name: str, folder: Path, recorded_log: RecordedLog
 ) -> None:
-    """All commands together are interrupted at every moment; the profile `search` tries each at each."""
+    """Together at every moment; in the profile `search` each at each."""
     every = stride(16)
     first = list(COMMANDS).index(name) % every
     natural: int | None = None

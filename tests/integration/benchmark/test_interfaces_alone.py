@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import web
@@ -284,8 +285,9 @@ def test_every_provider_is_heard_to_stream_and_what_comes_whole_comes_as_one_pie
             "python": _python_model("alpha"),
         }[provider]
         question = QUESTIONS[0]
+        allow = (f"ANTHROPIC_API_KEY={urlsplit(anthropic.url).netloc}",)
         loaded = configured(question, models=[model])
-        with open_benchmark(loaded.path, store.url, follow=False) as parts:
+        with open_benchmark(loaded.path, store.url, follow=False, allow=allow) as parts:
             tasks: TaskManagerApi = parts.tasks
             run_id = parts.data.create_run(["alpha"])
             [task] = parts.loader.load_tasks(str(loaded.configuration.prompts.path))

@@ -253,10 +253,13 @@ def test_the_redirect_leads_nowhere_else(guarded: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"host": "0.0.0.0"}, "without a token"),
-        ({"host": "::"}, "without a token"),
+        ({"host": "0.0.0.0", "token": None}, "without a token"),
+        ({"host": "::", "token": None}, "without a token"),
         ({"host": "10.1.2.3", "token": TOKEN}, "the name that browsers use"),
-        ({"host": "example.org", "trusted_hosts": ("example.org",)}, "without a token"),
+        (
+            {"host": "example.org", "token": None, "trusted_hosts": ("example.org",)},
+            "without a token",
+        ),
         ({"token": "short"}, "shorter than"),
         ({"token": "a token with spaces in it"}, "others than"),
         ({"trusted_hosts": ("http://example.org",)}, "no host name"),

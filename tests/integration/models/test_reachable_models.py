@@ -54,8 +54,9 @@ def _server(replies: Mapping[str, Any]) -> Iterator[_Server]:
 
 
 def _listed(server: _Server, provider: str, path: str = "", *more: str) -> tuple[int, str, str]:
-    url = f"http://127.0.0.1:{server.server_address[1]}{path}"
-    asked = ["models", "--provider", provider, "--base-url", url, "--api-key-env", KEY_VARIABLE]
+    host = f"127.0.0.1:{server.server_address[1]}"
+    where = ("--base-url", f"http://{host}{path}", "--allow", f"{KEY_VARIABLE}={host}")
+    asked = ["models", "--provider", provider, *where, "--api-key-env", KEY_VARIABLE]
     done = CliRunner().invoke(main, [*asked, *more, "--json"])
     assert KEY not in done.output
     return done.exit_code, done.stdout, done.stderr
@@ -83,6 +84,7 @@ _GEMINI = {
 _TAGS = {"models": [{"name": name, "model": name, "size": 1} for name in "abc"]}
 URL = "http://127.0.0.1:9"
 PLACE = ("--option", "project=mine-1", "--option", "location=eu", "--api-key-env", KEY_VARIABLE)
+ALLOWED = ("--allow", f"{KEY_VARIABLE}=127.0.0.1:9")
 _SUMMARIES = {"modelSummaries": [{"modelId": name, "modelName": name} for name in "abc"]}
 
 
@@ -161,7 +163,10 @@ def test_a_listed_name_never_shows_the_key() -> None:
         (("--provider", "python"), "has no server that lists models"),
         (("--provider", "local"), "has no server that lists models"),
         (("--provider", "openai-sdk", "--base-url", URL), "has no server that lists models"),
-        (("--provider", "vertex", "--base-url", URL, *PLACE), "lists no models to a token"),
+        (
+            ("--provider", "vertex", "--base-url", URL, *PLACE, *ALLOWED),
+            "lists no models to a token",
+        ),
         (("--provider", "nobody"), "there is no provider 'nobody'"),
         (("--base-url", "http://127.0.0.1:9"), "need --provider"),
     ],

@@ -73,7 +73,7 @@ def test_missing_weights_are_one_problem_however_many_ask_for_them(
     write_configuration(tmp_path, "", models=embedded)
     done = invoke(database_url, "start", "run.yaml", "--dry-run", cwd=tmp_path)
     assert done.exit_code == 2
-    assert done.stderr.startswith("error: the weights of smollm2 are not installed (run `")
+    assert done.stderr.count("error: the weights of smollm2 are not installed (run `") == 1
 
 
 def test_without_pip_and_uv_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

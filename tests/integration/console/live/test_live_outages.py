@@ -103,12 +103,11 @@ def asking(url: str, path: str, number: int) -> Iterator[list[str]]:
     address = urlsplit(url)
     assert address.hostname and address.port
     with contextlib.ExitStack() as open_ones:
-        clients = [
-            open_ones.enter_context(socket.create_connection((address.hostname, address.port)))
-            for _ in range(number)
-        ]
-        for each in clients:
-            each.sendall(f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
+        clients = []
+        for _ in range(number):
+            client = socket.create_connection((address.hostname, address.port))
+            clients.append(open_ones.enter_context(client))
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
         heads = []
         for each in clients:
             each.settimeout(60)
