@@ -128,14 +128,15 @@ again with a connection of its own."""
 
 
 _LOG_KEY: dict[str, bytes] = {}
-"""The key of the log that the databases of the tests are copies of, by its file's name. `db init`
-makes it; here it is made once."""
+"""The key of the log that the databases of the tests are copies of, and its public half, by the
+file's name. `db init` makes them; here they are made once."""
 
 
 def _make_log_key(connection: psycopg.Connection[Any]) -> None:
     origin = ledger.origin(connection)
     key = SigningKey.generate(origin, ED25519)
     _LOG_KEY[own_file(origin, "key").name] = f"{key.dump()}\n".encode()
+    _LOG_KEY[own_file(origin, "key.pub").name] = f"{key.public}\n".encode()
 
 
 def give_log_key() -> None:

@@ -83,7 +83,7 @@ def _kept(store: Store) -> Iterator[None]:
         raise signer.changed
     if signer.trouble is not None:
         logger.warning("the log could not be signed: %s", signer.trouble)
-    if not signer.has_key:
+    if not signer.is_signer:
         logger.warning("nothing was signed: this host has no key of the log")
 
 

@@ -82,7 +82,7 @@ def planned_cases(loaded: LoadedConfiguration, database_url: str | None = None) 
     Raises `InvalidInput` with every error in the suites.
     """
     found: list[Case] = []
-    with Store.open(database_url) as store:
+    with open_store(database_url, logger.warning) as store:
         source_of(loaded, store).read(found.append)
     return found
 
@@ -121,7 +121,7 @@ def go_on(
 
     Raises as `evaluate` does, and `RunBusy` while another process drives it.
     """
-    with Store.open(database_url) as store:
+    with open_store(database_url, logger.warning) as store:
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             recorded = RecordedRun.read_events(connection, run_id)
@@ -159,7 +159,7 @@ def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
         raise signer.changed
     if signer.trouble is not None:
         logger.warning("the log could not be signed: %s", signer.trouble)
-    if not signer.has_key:
+    if not signer.is_signer:
         logger.warning("nothing was signed: this host has no key of the log")
     if unreadable is not None:
         raise unreadable

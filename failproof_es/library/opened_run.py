@@ -5,6 +5,7 @@ What is shown of it comes from the read side, the same as in `show`, `results` a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
+from failproof_es.assurance.signing.opened_store import open_store
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.summary import RunSummary
 from failproof_es.gates import describe_gate
@@ -24,6 +26,8 @@ from failproof_es.store.reading.reader import Connection, RecordedEvent, find, r
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
 from failproof_es.support.untrusted_text import one_line
+
+logger = logging.getLogger("failproof_es")
 
 if TYPE_CHECKING:
     from failproof_es.library.charts import Charts
@@ -52,7 +56,7 @@ class OpenedRun:
     def open(cls, reference: str, *, database_url: str | None = None) -> Self:
         """Open it; see `failproof_es.open`."""
         with ExitStack() as opening:
-            found = cls(opening.enter_context(Store.open(database_url)), reference)
+            found = cls(opening.enter_context(open_store(database_url, logger.warning)), reference)
             found._closing.push(opening.pop_all())
             return found
 

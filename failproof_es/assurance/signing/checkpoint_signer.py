@@ -3,7 +3,8 @@
 It works in a thread of its own, every few seconds and once more at the end. It never disturbs
 the run: events that it could not sign now it signs later, and `trouble` gives the reason.
 A changed log is not signed, and `changed` says so when the run has ended. A host that has no key of
-the log signs nothing, and makes no key: `make_key` does that once, for `failproof-es db init`.
+the log signs nothing, and makes no key: `make_key` does that once, for `failproof-es db init`. A
+host whose key is empty or cannot be read has `trouble`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Self
 
 from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import Forked, check_and_keep, default_place
-from failproof_es.assurance.signing.signing_key import has_key, key_path, log_key
+from failproof_es.assurance.signing.signing_key import has_key, key_path, log_key, signs_here
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import SigningKey
 from failproof_es.problems import InvalidInput
@@ -27,19 +28,25 @@ CHECKPOINT_EVERY_S = 10.0
 
 
 class CheckpointSigner:
-    """Signs the log of a store for as long as the context lasts."""
+    """Signs the log of a store for as long as the context lasts.
 
-    def __init__(self, store: Store, every_s: float = CHECKPOINT_EVERY_S) -> None:
+    With `must_sign` a missing key is `trouble`, too: for a service that does nothing else.
+    """
+
+    def __init__(
+        self, store: Store, every_s: float = CHECKPOINT_EVERY_S, *, must_sign: bool = False
+    ) -> None:
         self._store = store
         self._every_s = every_s
+        self._must_sign = must_sign
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="ledger", daemon=True)
         self.trouble: Exception | None = None
         """Why the last attempt to sign or to keep failed; `None` when it succeeded."""
         self.changed: LedgerBroken | Forked | None = None
         """The first sign that the log was changed or replaced; `None` when there is none."""
-        self.has_key = True
-        """Whether this host has a key of the log, as the last attempt saw it."""
+        self.is_signer = True
+        """Whether this host is to sign the log, as the last attempt saw it."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -60,8 +67,8 @@ class CheckpointSigner:
             ended = self._ending.wait(self._every_s)
             try:
                 with self._store.connect() as connection:
-                    self.has_key = has_own_key(connection)
-                    if self.has_key:
+                    self.is_signer = self._must_sign or is_signer(connection)
+                    if self.is_signer:
                         sign_and_keep_checkpoint(connection)
                 self.trouble = None
             except Exception as error:  # the run goes on whatever it is, and reports it
@@ -88,7 +95,7 @@ def own_key(connection: Connection) -> SigningKey:
     origin = ledger.origin(connection)
     if ledger.newest_checkpoint(connection) is None and not has_key(key_path(origin)):
         raise InvalidInput.because(
-            f"there is no key for {origin} on this host, and nobody has signed it yet",
+            f"there is no key for {origin} in {key_path(origin)}, and nobody has signed it yet",
             remedy="`failproof-es db init` makes one, on the host that shall sign the log",
         )
     return log_key(origin)
@@ -110,6 +117,6 @@ def make_key(connection: Connection) -> Path | None:
     return key_path(origin)
 
 
-def has_own_key(connection: Connection) -> bool:
-    """Whether this user has a key of the log on this host. Raises `InvalidInput`."""
-    return has_key(key_path(ledger.origin(connection)))
+def is_signer(connection: Connection) -> bool:
+    """Whether this host is to sign the log."""
+    return signs_here(ledger.origin(connection))

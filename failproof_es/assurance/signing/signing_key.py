@@ -68,6 +68,22 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
     return key
 
 
+def signs_here(origin: str) -> bool:
+    """Whether this host is to sign this log: there is a file for its key, or one is named.
+
+    An empty file counts, and a file that cannot be read: signing then fails, with the reason.
+    """
+    if os.environ.get(KEY_FILE):
+        return True
+    try:
+        key_path(origin).lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def has_key(path: Path) -> bool:
     """Whether there is a key file with anything in it. Raises `InvalidInput`.
 

@@ -130,16 +130,16 @@ def worker(
             choice, max_shards, drain, lease_seconds, shared, permissions, announces=not attached
         )
         with ExitStack() as beside:
-            keeper = None
+            keeper, knows_missing = None, False
             if not attached:  # whoever it is attached to does it
-                report_missing_key(store)
+                knows_missing = report_missing_key(store)
                 keeper = beside.enter_context(CheckpointSigner(store))
                 beside.enter_context(Follower(store.projections_url))
             working = _work(store, options, alive_file, quiet=quiet, attached=attached)
             done = event_loop.run(working)
         ended = [] if attached else _ended(store, done.joined if run_id is None else {run_id})
-    if keeper is not None and keeper.has_key:  # else that was said at the begin
-        report_signing_error(keeper)
+    if keeper is not None:
+        report_signing_error(keeper, knows_missing=knows_missing)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
     if run_id is not None and (refused := done.refusals.why.get(run_id)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner, has_own_key
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner, is_signer
 from failproof_es.cli.rendering.output import say
 from failproof_es.store.store import Store
 
@@ -12,8 +12,11 @@ _NO_KEY = (
 )
 
 
-def report_signing_error(keeper: CheckpointSigner) -> None:
-    """Report an error, if there was one. A changed log is an error, all else a warning."""
+def report_signing_error(keeper: CheckpointSigner, *, knows_missing: bool = False) -> None:
+    """Report an error, if there was one. A changed log is an error, all else a warning.
+
+    With `knows_missing` the user knows already that this host has no key.
+    """
     if keeper.changed is not None:
         say(
             f"error: the log was changed: {keeper.changed}. Nothing was signed. What was "
@@ -22,12 +25,14 @@ def report_signing_error(keeper: CheckpointSigner) -> None:
     elif keeper.trouble is not None:
         trouble = str(keeper.trouble) or type(keeper.trouble).__name__
         say(f"warning: the log could not be signed: {trouble}")
-    elif not keeper.has_key:
+    elif not keeper.is_signer and not knows_missing:
         say(_NO_KEY)
 
 
-def report_missing_key(store: Store) -> None:
-    """Tell who works on a log for a while that this host does not sign it, if it does not."""
+def report_missing_key(store: Store) -> bool:
+    """Whether this host has no key of the log; tells so before it works for a while."""
     with store.connect() as connection:
-        if not has_own_key(connection):
-            say(_NO_KEY)
+        is_missing = not is_signer(connection)
+    if is_missing:
+        say(_NO_KEY)
+    return is_missing

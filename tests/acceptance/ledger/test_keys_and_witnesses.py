@@ -21,8 +21,11 @@ from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.acceptance.recording import Recording, recorded_once
+from tests.conftest import as_administrator
 
 Does = Callable[..., click.testing.Result]
+DB_INIT = ("db", "init")
+MADE = "made the key that signs this log"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +67,8 @@ def does(store: Store, mock_url: str, tmp_path: Path) -> Does:
     write_configuration(tmp_path, mock_url)
 
     def do(*arguments: object, code: int = 0, **more: str) -> click.testing.Result:
-        done = invoke(store.url, *arguments, cwd=tmp_path, **more)
+        url = as_administrator(store.url) if arguments == DB_INIT else store.url
+        done = invoke(url, *arguments, cwd=tmp_path, **more)
         assert done.exit_code == code, (arguments, done.output)
         return done
 
@@ -112,12 +116,18 @@ def public_key(does: Does) -> str:
 # -- the log's key -----------------------------------------------------------------------------
 
 
-def test_a_key_that_was_made_on_a_full_disk_is_made_anew_and_the_log_signed(
+def test_an_empty_key_is_told_by_start_and_made_anew_by_db_init_alone(
     does: Does, keys: Path
 ) -> None:
-    """As earlier versions left it: a file with nothing in it."""
+    """A file with nothing in it: an interrupted copy, a power cut."""
     key = keys.with_name(f"{keys.name}.key")
-    key.touch(mode=0o600)
+    key.write_bytes(b"")
+    keys.with_name(f"{keys.name}.key.pub").write_bytes(b"")
+    warned = does("start", "run.yaml").stderr
+    assert "warning: the log could not be signed: there is no key" in warned
+    assert f"in {key}, and nobody has signed it yet" in warned and "db init" in warned
+    assert key.read_bytes() == b""
+    assert MADE in does(*DB_INIT).stderr
     assert "could not be signed" not in does("start", "run.yaml").stderr
     said = does("verify").stdout
     assert "genuine" in said and "signed: 0" not in said
@@ -126,12 +136,13 @@ def test_a_key_that_was_made_on_a_full_disk_is_made_anew_and_the_log_signed(
 def test_a_disk_that_is_full_leaves_no_key_behind(does: Does, full_disk: Path) -> None:
     key = full_disk / "made-before" / "log.key"
     given = {"FAILPROOF_ES_LEDGER_KEY": str(key)}
-    assert "no space left on device" in does("ledger", "key", code=2, **given).stderr
+    assert "no space left on device" in does(*DB_INIT, code=2, **given).stderr
     assert not key.exists()
     warned = does("start", "run.yaml", **given)
-    assert "the log could not be signed" in warned.stderr
-    assert "no space left on device" in warned.stderr
+    assert "warning: the log could not be signed: there is no key" in warned.stderr
+    assert str(key) in warned.stderr
     (full_disk / "ballast").unlink()
+    assert MADE in does(*DB_INIT, **given).stderr
     does("ledger", "checkpoint", **given)
     assert "signed: 0" not in does("verify", **given).stdout
 
@@ -151,6 +162,7 @@ def test_an_empty_key_of_a_log_that_is_signed_is_never_made_anew(does: Does, key
     key.write_bytes(b"")
     assert "is signed with a key that is not in" in does("start", "run.yaml").stderr
     does("ledger", "key", code=2)
+    assert MADE not in does(*DB_INIT).stderr
     assert key.read_bytes() == b""
 
 

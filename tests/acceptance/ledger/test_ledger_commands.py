@@ -9,6 +9,7 @@ from failproof_es.assurance.signing.signing_key import key_path, log_key
 from failproof_es.store import ledger
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration, write_suite
+from tests.conftest import as_administrator
 
 
 def test_a_cosigned_run_travels_as_evidence_and_a_forged_history_is_not_cosigned(
@@ -59,11 +60,12 @@ def test_what_cannot_be_held_to_is_said_and_nothing_passes_for_verified(
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, mock_url)
 
-    def refused(*arguments: str, says: str) -> None:
-        done = invoke(store.url, *arguments, cwd=tmp_path)
+    def refused(*arguments: str, says: str, **more: str) -> None:
+        done = invoke(store.url, *arguments, cwd=tmp_path, **more)
         assert done.exit_code == 2 and says in done.output, (arguments, done.output)
 
-    refused("verify", "--checkpoint", "kept", says="without the log's public key")
+    elsewhere = {"FAILPROOF_ES_HOME": str(tmp_path / "elsewhere")}  # without the log's key
+    refused("verify", "--checkpoint", "kept", says="without the log's public key", **elsewhere)
     assert run(store.url, "start", "run.yaml", cwd=tmp_path).returncode == 0
     refused("verify", "--checkpoint", "no-such-place", says="no checkpoint is kept in")
     refused("verify", "1", "--incremental", says="leave out")
@@ -83,10 +85,18 @@ def test_a_log_that_is_signed_is_never_signed_by_a_second_key(
     write_configuration(tmp_path, mock_url)
     assert run(store.url, "start", "run.yaml", cwd=tmp_path).returncode == 0
     with store.connect() as connection:
-        key_path(ledger.origin(connection)).unlink()
+        key = key_path(ledger.origin(connection))
+    key.unlink()
     again = run(store.url, "start", "run.yaml", cwd=tmp_path)
-    assert again.returncode == 0 and "the log could not be signed" in again.stderr
+    assert again.returncode == 0 and "this host has no key of the log" in again.stderr
     assert invoke(store.url, "ledger", "key", cwd=tmp_path).exit_code == 2
+    lost = {"FAILPROOF_ES_LEDGER_KEY": str(tmp_path / "lost.key")}
+    again = run(store.url, "start", "run.yaml", cwd=tmp_path, **lost)
+    assert again.returncode == 0 and "warning: the log could not be signed" in again.stderr
+    assert f"is signed with a key that is not in {tmp_path / 'lost.key'}" in again.stderr
+    init = invoke(as_administrator(store.url), "db", "init", cwd=tmp_path)
+    assert init.exit_code == 0 and "made the key" not in init.stderr
+    assert not key.exists() and not (tmp_path / "lost.key").exists()
 
 
 def test_a_checkpoint_that_cannot_be_kept_outside_is_said(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from failproof_es.library.evaluating import evaluate, load, planned_cases
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     begin,
@@ -62,6 +63,39 @@ def test_the_first_command_on_an_empty_database_makes_the_key_aloud(
     assert MADE not in invoke(database_url, "runs", cwd=tmp_path).stderr
 
 
+def test_the_library_makes_the_key_of_an_empty_database_whatever_it_does_first(
+    database_url: str, tmp_path: Path, home: Path, caplog: pytest.LogCaptureFixture, url: str
+) -> None:
+    """The plug-in of pytest reads the cases of a run before it starts the run."""
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, url)
+    loaded = load(tmp_path / "run.yaml")
+    assert len(planned_cases(loaded, database_url)) == 2
+    assert MADE in caplog.text and len(list(home.rglob("*.key"))) == 1
+    assert evaluate(loaded, database_url=database_url).status == "completed"
+    assert invoke(database_url, "verify", "1", cwd=tmp_path).exit_code == 0
+
+
+@pytest.mark.parametrize("key", ["no key", "an empty key"])
+def test_a_worker_says_once_that_it_does_not_sign(
+    key: str, store: Store, tmp_path: Path, home: Path, url: str
+) -> None:
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, url)
+    assert invoke(store.url, "start", "run.yaml", "--detach", cwd=tmp_path).exit_code == 0
+    for file in home.rglob("*.key*"):
+        if key == "no key":
+            file.unlink()
+        else:
+            file.write_bytes(b"")
+    done = invoke(store.url, "worker", "--drain", cwd=tmp_path)
+    assert done.exit_code == 0, done.output
+    remarks = ("this host has no key of the log", "the log could not be signed")
+    assert [done.stderr.count(remark) for remark in remarks] == (
+        [1, 0] if key == "no key" else [0, 1]
+    )
+
+
 @pytest.mark.parametrize("min_accuracy", [1.0, 0.0])
 def test_a_worker_that_drains_and_who_waits_have_the_exit_code_of_the_run(
     store: Store, tmp_path: Path, url: str, min_accuracy: float
@@ -101,6 +135,25 @@ def test_a_signer_is_a_service_that_signs_what_other_hosts_record(
             assert time.monotonic() < until
             time.sleep(0.5)
         assert alive.exists()
+        signer.send_signal(signal.SIGTERM)
+        assert signer.wait(_PATIENCE_S) == 0
+    finally:
+        kill_group(signer)
+
+
+def test_a_signer_that_lost_its_key_says_so_and_signs_again_with_it(
+    store: Store, tmp_path: Path, home: Path
+) -> None:
+    signer = begin(store.url, "ledger", "sign", "--follow", "--every", "1", cwd=tmp_path)
+    try:
+        assert signer.stderr is not None
+        lines = iter(signer.stderr.readline, b"")
+        assert b"signed" in next(lines)
+        [key] = home.rglob("*.key")
+        lost = key.rename(tmp_path / "lost.key")
+        assert b"not signed for now: " in (line := next(lines)) and str(key).encode() in line
+        lost.rename(key)
+        assert next(lines) == b"signing again\n"
         signer.send_signal(signal.SIGTERM)
         assert signer.wait(_PATIENCE_S) == 0
     finally:

@@ -195,7 +195,8 @@ def test_a_run_whose_worker_died_is_resumed_by_the_next(
     write_configuration(tmp_path, mock_url)
     done = invoke(store.url, "start", "run.yaml", "--detach", "--json", cwd=tmp_path)
     assert done.exit_code == 0, done.output
-    config: Any = SimpleNamespace(stash=pytest.Stash(), getoption=lambda name: store.url)
+    options = {"--failproof-database-url": store.url, "--failproof-allow": []}
+    config: Any = SimpleNamespace(stash=pytest.Stash(), getoption=options.__getitem__)
     runs = SharedRuns(config)
     left = Note("run.yaml", run="1")
     (runs.folder / f"{key_of('key')}.json").write_bytes(orjson.dumps(left))

@@ -242,7 +242,7 @@ def test_a_wrong_end_or_beginning_of_the_base_url_is_told_with_the_remedy(
     code, said = started(short)
     assert code == 1
     assert f"(HTTP 404 at {short}/models: is `base_url` right?)" in said
-    assert "a run keeps its configuration: correct the file and start a new run" in said
+    assert "a run keeps its configuration: after a change of the file, start a new one" in said
 
 
 def refusing(folder: Path) -> Callable[..., int]:

@@ -158,7 +158,7 @@ async def _sign_until_stopped(
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     trouble: str | None = None
-    with CheckpointSigner(store, every_s) as keeper:
+    with CheckpointSigner(store, every_s, must_sign=True) as keeper:
         async with told_alive(alive_file):
             while not stop.is_set() and keeper.changed is None:
                 with suppress(TimeoutError):

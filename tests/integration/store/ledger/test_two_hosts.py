@@ -31,7 +31,7 @@ def test_a_host_without_the_key_signs_nothing_and_makes_none(store: Store, home:
     append(store, 0, 3)
     with CheckpointSigner(store) as keeper:
         pass
-    assert keeper.trouble is None and not keeper.has_key
+    assert keeper.trouble is None and not keeper.is_signer
     with store.connect() as connection, pytest.raises(InvalidInput, match="db init"):
         sign_and_keep_checkpoint(connection)
     assert keys(home) == []
@@ -48,7 +48,7 @@ def test_the_key_of_a_log_is_made_once_however_often_and_at_once(store: Store, h
     append(store, 0, 3)
     with CheckpointSigner(store) as keeper:
         pass
-    assert keeper.trouble is None and keeper.has_key
+    assert keeper.trouble is None and keeper.is_signer
 
 
 def test_a_log_that_another_host_signs_gets_no_second_key(
