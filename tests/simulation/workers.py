@@ -55,6 +55,8 @@ _CALM_S = 5.0
 """How often workers tell each other of limits: every second would be most of what happens."""
 _LIMITED = 0.15
 """How often the configuration limits what its servers get: such a history takes long."""
+_LIMITED_CASES = 4, 6
+"""Then so many cases are asked once, of one server: several workers often want something of it."""
 _LOOK_EVERY_S = 2.0
 """How often a worker looks for others that died. Every 0.5 s, as it really does, is a fifth more
 steps."""
@@ -98,8 +100,9 @@ class WorkersHistory(History):
             if tokens is not None:
                 per_minute = None  # one that waits for both takes twice as long
             self.shape = replace(
-                self.shape, at_once=at_once, per_minute=per_minute, tokens_per_minute=tokens
-            )
+                self.shape, cases=limits.randint(*_LIMITED_CASES), repetitions=1, servers=1,
+                at_once=at_once, per_minute=per_minute, tokens_per_minute=tokens,
+            )  # fmt: skip
             self.plan = prepared(self.shape)
             self.servers.hold_at = limits.randint(1, 3)
         self.quotas = Quotas(self.shape, self.database.shared.holds, _CALM_S, self.violations)

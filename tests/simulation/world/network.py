@@ -38,6 +38,8 @@ class Sent:
     number: int
     body: str
     process: Process
+    answer: asyncio.Future[_Reply]
+    """Done once the client has the reply, or waits for none any more."""
     arrived: bool = False
     reply: tuple[int, str] | None = None
     """The status and the body that the server sent back, once it did."""
@@ -69,10 +71,10 @@ class ModelServers:
         """Send it. The future gets the reply, or an `OSError`, or nothing at all."""
         process = PROCESS.get()
         assert process is not None
-        sent = Sent(len(self.sent) + 1, body.decode(), process)
+        reply: asyncio.Future[_Reply] = self.loop.create_future()
+        sent = Sent(len(self.sent) + 1, body.decode(), process, reply)
         self.sent.append(sent)
         self.on_send(sent)
-        reply: asyncio.Future[_Reply] = self.loop.create_future()
         self.loop.outside(self.faults.network_delay_s(), lambda: self._arrive(model, sent, reply))
         return reply
 

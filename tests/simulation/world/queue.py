@@ -288,6 +288,18 @@ def _shards_ever_held(connection: SimulatedConnection, parameters: Any) -> Answe
     return [(any(shard >= 0 for shard in held),)]
 
 
+def _tell_worker(connection: SimulatedConnection, parameters: Any) -> Answer:
+    database = connection.database
+    heartbeat = parameters["holder"], database.now_s
+    database.shared.heartbeats[parameters["worker_id"]] = heartbeat
+    return []
+
+
+def _forget_worker(connection: SimulatedConnection, parameters: Any) -> Answer:
+    connection.database.shared.heartbeats.pop(parameters["worker_id"], None)
+    return []
+
+
 def _nothing(connection: SimulatedConnection, parameters: Any) -> Answer:
     return []
 
@@ -306,8 +318,11 @@ ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     query("open_runs"): _open_runs,
     query("shards_without_job"): _shards_without_job,
     query("dead_leases"): _dead_leases,
-    query("tell_worker"): _nothing,
-    query("forget_worker"): _nothing,
+    query("tell_worker"): _tell_worker,
+    query("forget_worker"): _forget_worker,
+    query("list_limits"): lambda connection, _: connection.database.shared.list_limits(
+        connection.database.now_s
+    ),
     "SELECT pg_catalog.current_setting('search_path')": lambda *_: [("pg_catalog, pg_temp",)],
     _SET_PATH.format("'failproof_queue, pg_catalog, pg_temp'"): _nothing,
     _SET_PATH.format("%s"): _nothing,

@@ -1,4 +1,4 @@
-"""What workers send to the simulated servers, held against the limits of a minute and the holds.
+"""What workers send to the simulated servers, held against their limits and the holds.
 
 It is counted where a request is sent, whatever becomes of it. Tokens count as the server states
 them; those that it hides from whoever asks are no part of the promise.
@@ -30,6 +30,7 @@ class _Counted:
     sent_s: float
     body_bytes: int
     server: str
+    sent: Sent
     tokens: int = 0
 
 
@@ -50,9 +51,12 @@ class Quotas:
         """A worker sends this now. One that was stopped may have been stopped just before."""
         number = int(orjson.loads(sent.body)["model"].rpartition("-")[2]) % self.shape.servers
         server = f"http://server-{number}.test"
-        counted = _Counted(now_s, len(sent.body), server)
+        counted = _Counted(now_s, len(sent.body), server, sent)
         self._by_number[sent.number] = counted
         self._sent.setdefault(server, []).append(counted)
+        most = self.shape.at_once
+        if most is not None and self._in_flight(server) > most:
+            self._wrong.append(f"{server} got more than {most} requests at once")
         most = self.shape.per_minute
         if most is not None and len(self._minute(server, now_s)) > most:
             self._wrong.append(f"{server} got more than {most} requests in a minute")
@@ -75,6 +79,14 @@ class Quotas:
     def _is_limited(self) -> bool:
         shape = self.shape
         return (shape.at_once, shape.per_minute, shape.tokens_per_minute) != (None, None, None)
+
+    def _in_flight(self, server: str) -> int:
+        """The requests that somebody waits for. One that was killed or stopped waits for none: its
+        share has ended when another worker has it."""
+        return sum(
+            not (each.sent.answer.done() or each.sent.process.dead or each.sent.process.stopped)
+            for each in self._sent[server]
+        )
 
     def _minute(self, server: str, end_s: float) -> list[_Counted]:
         sent = self._sent[server]

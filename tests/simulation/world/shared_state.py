@@ -16,8 +16,10 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.core.limits import Claim, KeyState, LateClaim, Limits, share
+from failproof_es.core.limits.shared import MINUTE_S
 from failproof_es.core.spend import Report, Spending
 from failproof_es.core.spend.slices import reserve
+from failproof_es.engine.workers.presence import KEY_DIGITS
 from failproof_es.store.errors import LateStatement
 from failproof_es.store.writing.recorder import LeaseLost
 from tests.simulation.world.loop import PROCESS
@@ -44,8 +46,44 @@ class SharedTables:
     """By run and shard: the epoch and the number of the newest report, and what it got."""
     wanted_until: dict[UUID, float] = field(default_factory=dict)
     keys: dict[str, KeyState] = field(default_factory=dict)
+    servers: dict[str, str] = field(default_factory=dict)
+    """By provider key."""
+    holders: dict[UUID, str] = field(default_factory=dict)
+    """By share, of those that were ever claimed."""
+    heartbeats: dict[UUID, tuple[str, float]] = field(default_factory=dict)
+    """By worker: its holder, and when it told of itself last."""
     holds: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """By server: when it was told that one wants nothing, and until when."""
+
+    def is_alive(self, holder: str, now_s: float) -> bool:
+        """Whether a worker of this name told of itself within a minute."""
+        return any(
+            name == holder and now_s - heartbeat_s <= MINUTE_S
+            for name, heartbeat_s in self.heartbeats.values()
+        )
+
+    def list_limits(self, now_s: float) -> list[tuple[Any, ...]]:
+        """The rows of `list_limits.sql`."""
+        rows: list[tuple[Any, ...]] = []
+        for server, key in sorted((self.servers[key], key) for key in self.keys):
+            state = self.keys[key]
+            held_s = max(0.0, state.held_until - now_s)
+            live = [
+                (self.holders[share_id], share_id, share)
+                for share_id, share in state.shares.items()
+                if share.ends_at > now_s
+            ]
+            shown = server, key[:KEY_DIGITS]
+            rows += [
+                (
+                    *shown, holder, held.concurrency, held.wanted, held.requests, held.tokens,
+                    held.waits, held_s,
+                )
+                for holder, _, held in sorted(live, key=lambda row: row[:2])
+            ]  # fmt: skip
+            if not live and held_s:
+                rows.append((*shown, None, None, None, None, None, False, held_s))
+        return rows
 
 
 class SimulatedState:
@@ -158,11 +196,18 @@ def _share(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
     claim = Claim(**{name: given[name] for name in Claim._fields})
     before = keys.get(given["key"], KeyState())
     try:
-        keys[given["key"]], answer = share(
+        after, answer = share(
             before, limits, given["own"], claim, now=database.now_s, seconds=given["seconds"]
         )
     except LateClaim as late:
         raise LateStatement(str(late)) from late
+    is_new = given["own"] in after.shares and given["own"] not in before.shares
+    is_alive = database.shared.is_alive(given["holder"], database.now_s)
+    if is_new and given["seconds"] > 0 and not is_alive:
+        raise psycopg.OperationalError(f"{given['holder']} did not tell of itself within a minute")
+    keys[given["key"]] = after
+    database.shared.servers[given["key"]] = given["server"]
+    database.shared.holders[given["own"]] = given["holder"]
     if (held_until := keys[given["key"]].held_until) > before.held_until:
         told = database.shared.holds.setdefault(given["server"], [])
         told.append((database.now_s, held_until))
