@@ -92,10 +92,10 @@ def test_one_that_is_stopped_while_it_opens_a_run_asks_nothing(
 ) -> None:
     opening, opened = asyncio.Event(), DrivenRun.open
 
-    async def slowly(*arguments: Any) -> DrivenRun:
+    async def slowly(*arguments: Any, **options: Any) -> DrivenRun:
         opening.set()
         await asyncio.sleep(1)
-        return await opened(*arguments)
+        return await opened(*arguments, **options)
 
     monkeypatch.setattr(DrivenRun, "open", slowly)
 
@@ -105,6 +105,7 @@ def test_one_that_is_stopped_while_it_opens_a_run_asks_nothing(
             await opening.wait()
             working.stop.set()
             await working.left()
+        assert not working.worker.refusals.why, "it was being opened"
         assert count(store, "RequestSent") == 0
 
     drive(main)
@@ -113,7 +114,7 @@ def test_one_that_is_stopped_while_it_opens_a_run_asks_nothing(
 def test_an_error_that_nobody_foresaw_is_told_and_the_run_left_to_others(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(*_: Any) -> DrivenRun:
+    async def broken(*_: Any, **__: Any) -> DrivenRun:
         raise RuntimeError("a plugin failed")
 
     monkeypatch.setattr(DrivenRun, "open", broken)

@@ -16,6 +16,7 @@ from tests.servers.mock_server import MockServer
 CASES = 40
 """In twenty shards."""
 LONGEST_S = 60
+"""The bound of each wait. A test has several, and ends within three times as long."""
 
 
 class Working:
@@ -98,7 +99,8 @@ def drive(main: Callable[[MockServer], Awaitable[None]], latency_s: float = 0.0)
         server = MockServer(latency_s)
         await server.start()
         try:
-            await main(server)
+            async with asyncio.timeout(3 * LONGEST_S):
+                await main(server)
         finally:
             await server.stop()
 
