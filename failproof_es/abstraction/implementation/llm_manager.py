@@ -23,6 +23,7 @@ from failproof_es.models import (
     secret_variables,
 )
 from failproof_es.models.catalog.available_models import available_models, is_available
+from failproof_es.models.protocol import UnlistedModel
 from failproof_es.problems import InvalidInput
 
 
@@ -48,6 +49,7 @@ class LLMManager:
             self._named.setdefault(model.model, model)
             self._places.setdefault(_where(model), model)
         self._timeout_ms = configuration.execution.timeout_per_request_ms
+        self._allow_unlisted = configuration.execution.allow_unlisted
         self._loop = loop
         self._listing = _Listing()
         self._open: dict[str, Provider] = {}
@@ -137,7 +139,7 @@ class LLMManager:
         if key not in self._open:
             provider = create_provider(model, timeout_ms=self._timeout_ms, connections=1)
             try:
-                await provider.check()
+                await self._check(provider)
                 await provider.open()
             except InvalidInput as error:
                 await provider.close()
@@ -147,6 +149,14 @@ class LLMManager:
                 raise
             self._open[key] = provider
         return self._open[key]
+
+    async def _check(self, provider: Provider) -> None:
+        """Raises `InvalidInput` for a model that cannot be asked, as before a run."""
+        try:
+            await provider.check()
+        except UnlistedModel:
+            if not self._allow_unlisted:
+                raise
 
     async def _ask(self, model: Model, prompt: str, on_text: Callable[[str], None] | None) -> str:
         """What the model says, its own key replaced like on record."""

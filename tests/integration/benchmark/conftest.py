@@ -89,7 +89,12 @@ def configured(tmp_path: Path, server: Server) -> Configured:
             "judge": {**model, "model": "judge"},
             "judging": {"begins": "after_all_answers"},
             "prompts": {"path": str(folder), "dialect": "benchmark"},
-            "execution": {"parallel_workers": 2, "retry_attempts": 1, "retry_delay_ms": 1},
+            "execution": {
+                "parallel_workers": 2,
+                "retry_attempts": 1,
+                "retry_delay_ms": 1,
+                "allow_unlisted": True,
+            },
             **changes,
         }
         path = tmp_path / "benchmark.yaml"

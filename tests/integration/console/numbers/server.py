@@ -53,7 +53,8 @@ class _Asked(BaseHTTPRequestHandler):
                                         "usage": usage})  # fmt: skip
 
     def do_GET(self) -> None:
-        self._reply(200, {"object": "list", "data": [{"id": "mock", "object": "model"}]})
+        listed = [{"id": name} for name in ("mock", "mock-large", "one", "two")]
+        self._reply(200, {"object": "list", "data": listed})
 
     def _reply(self, status: int, told: object) -> None:
         data = orjson.dumps(told)
