@@ -33,6 +33,7 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.ending import describe_end
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
 from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOptions
+from failproof_es.gates import gate_line
 from failproof_es.models.trust.permissions import permissions_of
 from failproof_es.problems import InvalidInput
 from failproof_es.store.outage import Outage
@@ -105,8 +106,8 @@ def worker(
     Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at
     once. The keys of the models must be in this process's environment.
 
-    Exits 3 if a run that it worked on has ended and a gate is not met, and 1 if such a run failed
-    or is paused.
+    Exits 3 if a run that it worked on has ended and a gate is not met, 1 if such a run failed or is
+    paused, and 2 if this host could not drive the run of --run, or with --drain any open run.
 
     Whoever can write to the log can plan a run. So this host decides: a worker sends a vendor's
     key to the vendor's own host, and runs no class. --allow lets another variable go to another
@@ -142,17 +143,39 @@ def worker(
         report_signing_error(keeper, knows_missing=knows_missing)
     if not quiet:
         say(f"left: {plural(done.finished, 'evaluation')} finished here")
-    if run_id is not None and (refused := done.refusals.why.get(run_id)) is not None:
-        raise refused
+    _require_work(done, run_id, drain=drain)
     code = ExitCode.DONE
     for state in ended:
-        if run_id is not None:
-            say(_describe(state))
-        code = _worse(code, exit_code_of(Outcome.of(state, interrupted=False)))
+        code = _worse(code, _report_end(state, done, is_chosen=run_id is not None))
     if keeper is not None and keeper.changed is not None:
         code = ExitCode.FAILED
     if code is not ExitCode.DONE:
         click.get_current_context().exit(code)
+
+
+def _require_work(done: Worker, run_id: UUID | None, *, drain: bool) -> None:
+    """Raise `InvalidInput` where this host could drive nothing of what it was to work on."""
+    refusals = done.refusals.why
+    if run_id is not None and run_id in refusals:
+        raise refusals[run_id]
+    if drain and refusals and not done.joined:
+        refused = plural(len(refusals), "open run")
+        raise InvalidInput.because(
+            f"this host can drive nothing: it refused {refused}, for the reasons above"
+        )
+
+
+def _report_end(state: Run, done: Worker, *, is_chosen: bool) -> ExitCode:
+    """Say how a run ended, unless that was said or all is well; its exit code."""
+    outcome = Outcome.of(state, interrupted=False)
+    code = exit_code_of(outcome)
+    was_reported = state.started.originator_id in done.ended
+    if is_chosen or (code is not ExitCode.DONE and not was_reported):
+        say(_describe(state))
+    for name, gate in outcome.gates.items():
+        if not gate["met"]:
+            say(f"run {state.started.run_number}: {gate_line(name, gate)}")
+    return code
 
 
 def _worse(one: ExitCode, other: ExitCode) -> ExitCode:

@@ -113,6 +113,8 @@ class Worker:
         """Runs that this host cannot drive, and why."""
         self.joined: set[UUID] = set()
         """Runs that it worked on."""
+        self.ended: set[UUID] = set()
+        """Runs that it ended, and said so."""
         self._store = store
         self._options = options
         self._observe_all = observe
@@ -228,6 +230,7 @@ class Worker:
             with self._refusing(run_id), suppress(LeaseLost):  # then another worker ends it
                 if ending.result() and self._options.choice.run_id is None:
                     self._say(describe_end(await self._reader.read(read_run, run_id)))
+                    self.ended.add(run_id)
         found = await self._reader.read(self._chosen)
         for run in found:
             with self._refusing(run.run_id):

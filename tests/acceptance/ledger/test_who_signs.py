@@ -110,6 +110,8 @@ def test_a_worker_that_drains_and_who_waits_have_the_exit_code_of_the_run(
     assert early.exit_code == 1 and "run 1 acceptance: running" in early.stderr
     named = invoke(store.url, "worker", "--drain", cwd=tmp_path)
     assert named.exit_code == code, named.output
+    assert named.stderr.count("run 1 acceptance: completed") == 1
+    assert ("run 1: gate min_accuracy" in named.stderr) == bool(code)
     waited = invoke(store.url, "wait", "1", cwd=tmp_path)
     assert waited.exit_code == code and "run 1 acceptance: completed" in waited.stderr
     assert ("min_accuracy" in waited.stderr) == bool(code)

@@ -79,8 +79,8 @@ def slowly(folder: Path, url: str) -> None:
     write_configuration(folder, url, execution=execution)
 
 
-def end_of(process: Process, seconds: float = 90) -> str:
-    """What it said until it left. It must leave without an error."""
+def end_of(process: Process, seconds: float = 90, *, code: int = 0) -> str:
+    """What it said until it left. It must leave with this exit code."""
     _, said = process.communicate(timeout=seconds)
-    assert process.returncode == 0, said.decode()
+    assert process.returncode == code, said.decode()
     return said.decode()

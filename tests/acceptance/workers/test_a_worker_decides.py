@@ -114,6 +114,29 @@ def test_a_worker_runs_a_class_only_where_its_own_host_allows_it(
     assert f"runs the class {name}:Client" in allowed.stderr and record.exists()
 
 
+def test_a_worker_that_drains_and_may_drive_nothing_says_so_and_exits_2(
+    store: Store,
+    tmp_path: Path,
+    server: Recorder,
+    hosts: tuple[dict[str, str], dict[str, str]],
+) -> None:
+    """It exits as the runs that it drives, if there are any: others may drive the rest."""
+    planner, worker = hosts
+    model = {"provider": "openai", "base_url": server.url, "model": "m", "api_key_env": "MY_KEY"}
+    planned(store, tmp_path, model, planner)
+    refused = invoke(store.url, "worker", "--drain", "--quiet", cwd=tmp_path, **worker)
+    assert refused.exit_code == 2, refused.output
+    assert f"--allow MY_KEY={server.host}" in refused.stderr, "the reason"
+    last = "error: this host can drive nothing: it refused 1 open run, for the reasons above"
+    assert refused.stderr.splitlines()[-1] == last
+    with mock_server(latency_ms=0) as url:
+        free = {"provider": "openai", "base_url": url, "model": "mock"}
+        planned(store, tmp_path, free, planner)
+        mixed = invoke(store.url, "worker", "--drain", "--quiet", cwd=tmp_path, **worker)
+    assert mixed.exit_code == 0, mixed.output
+    assert "cannot be driven here" in mixed.stderr and "run 2 acceptance: completed" in mixed.stderr
+
+
 def test_the_reason_why_a_worker_refuses_a_run_stands_in_the_list_of_workers(
     store: Store,
     tmp_path: Path,

@@ -187,7 +187,7 @@ def test_workers_killed_at_random_moments_never_record_more_than_the_ceiling(
             assert sum(charges(store)) <= ceiling
             alive.append(begin_worker(workers, store, tmp_path, "--drain", "--quiet"))
         for each in alive:
-            end_of(each)
+            assert f"run 1 paused: the spend ceiling of ${ceiling}" in end_of(each, code=1)
         known, unknown = charges(store)
         assert known + unknown <= ceiling
         assert known + unknown > ceiling - Decimal("0.12"), "less than a request is left"
