@@ -34,10 +34,10 @@ PYTEST = $(COLLECT) -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscop
 
 # The plug-in of schemathesis costs each process half a second, and nothing here uses it.
 quick: .venv/dev
-	@echo "make: ruff, and pytest on tests/unit without the slow tests"
+	@echo "make: ruff, and pytest on tests/unit without long tests"
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/python -m pytest -q tests/unit -m 'not slow' -n logical --maxprocesses=8 --dist worksteal -p no:schemathesis
+	@$(BIN)/python -m pytest -q tests/unit -m 'not slow and not long' -n logical --maxprocesses=8 --dist worksteal -p no:schemathesis
 
 # The type checker keeps one core busy for a minute, so it works beside the tests. Another core compiles the tests first:
 # once, and not in each process of pytest. The output of the checks comes last; either can fail the target.

@@ -55,6 +55,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda each: each.group.rpartition(".")[2])
 @pytest.mark.parametrize("bad", BAD)
+@pytest.mark.long
 def test_what_is_offered_and_is_none_is_an_error_that_names_the_package(
     group: EntryPoints[Any], bad: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +70,7 @@ def test_what_is_offered_and_is_none_is_an_error_that_names_the_package(
 
 @pytest.mark.parametrize("metadata", [None, b"", b"Name: bad\n", b"\xff\xfe\x00"])
 @pytest.mark.parametrize("group", GROUPS, ids=lambda each: each.group.rpartition(".")[2])
+@pytest.mark.long
 def test_a_package_whose_metadata_is_damaged_hides_nothing_and_is_named_by_what_it_offers(
     group: EntryPoints[Any], metadata: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def check(
 
 
 @pytest.mark.parametrize("again_at", [256, 65_536])
+@pytest.mark.long
 def test_a_tree_that_holds_the_log_twice_proves_the_log(again_at: int) -> None:
     log = entries(again_at + 300)
     tree = log[:again_at] + log

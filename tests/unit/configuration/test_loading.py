@@ -200,6 +200,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
         ("execution: {timeout_ms: 1}", "execution.timeout_ms", "`timeout_per_request_ms`?"),
     ],
 )
+@pytest.mark.long
 def test_a_defect_is_named_with_its_line_and_field(
     tmp_path: Path, extra: str, field: str, words: str
 ) -> None:
@@ -276,6 +277,7 @@ def test_a_secret_is_refused_and_not_repeated(tmp_path: Path, extra: str) -> Non
         (b"a: " + b"9" * 6_000 + b"\n", "not a known key"),
     ],
 )
+@pytest.mark.long
 def test_a_file_that_is_no_configuration_is_refused(
     tmp_path: Path, text: bytes, words: str
 ) -> None:
@@ -400,6 +402,7 @@ SECRET = "hunter2"
         (f'a: "\\x{SECRET}"\n', "p.yaml:1: is not YAML"),
     ],
 )
+@pytest.mark.long
 def test_no_error_repeats_what_stands_in_a_price_file(
     tmp_path: Path, content: str, expected: str
 ) -> None:

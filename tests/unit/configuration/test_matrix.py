@@ -77,6 +77,7 @@ def test_as_many_variants_as_are_allowed_and_no_more(
     assert said in str(refused.value)
 
 
+@pytest.mark.long
 def test_a_product_that_nobody_could_build_is_refused_at_once(tmp_path: Path) -> None:
     parameters = {f"p{n}": list(range(100)) for n in range(20)}
     with pytest.raises(InvalidInput, match="leave some out"):

@@ -56,6 +56,7 @@ def made(kind: Any, text: str) -> Any:
 
 
 @pytest.mark.parametrize("name", LISTS)
+@pytest.mark.long
 def test_no_cell_of_any_column_is_a_formula(name: str) -> None:
     rows = LISTS[name]
     assert rows is not None

@@ -131,6 +131,7 @@ def test_no_limit_is_exceeded_whatever_is_lost_paused_or_killed(
     ],
     ids=str,
 )
+@pytest.mark.long
 def test_each_gets_its_part_whatever_limits_each_states(stated: list[Limits]) -> None:
     """Each request takes half a second and 30 tokens."""
     lowest = lowest_of(stated)

@@ -80,6 +80,7 @@ def test_that_the_last_cases_do_not_fit_is_told_before_any_is_stored(
 
 
 @pytest.mark.parametrize("on_disk", ["cases", "digests", "sets"])
+@pytest.mark.long
 def test_what_did_not_fit_is_given_up_without_a_word(
     on_disk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

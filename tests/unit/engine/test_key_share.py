@@ -175,6 +175,7 @@ def test_tokens_that_were_promised_to_a_request_that_is_given_up_are_free_for_ot
     asyncio.run(work())
 
 
+@pytest.mark.long
 def test_a_request_that_has_begun_gets_its_tokens_again_when_its_share_ended() -> None:
     """It waits for the end of a hold, its share ends in an outage, and its tokens with it: it was
     never sent, because nobody asked for new ones. Another one that waits must not get them first:

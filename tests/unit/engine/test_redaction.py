@@ -334,6 +334,7 @@ def test_a_key_is_found_in_text_without_escapes_whatever_it_is_made_of(
 
 @pytest.mark.parametrize("times", [1, 2, 9, 100_000])
 @pytest.mark.parametrize("inner", [r"\n", r"\u000d", r"\u0020", "\\\\t"])
+@pytest.mark.long
 def test_a_key_is_found_around_escaped_white_space_inside_escaped_white_space(
     times: int, inner: str, redactor: Redactor
 ) -> None:

@@ -112,6 +112,7 @@ def test_what_another_one_holds_unused_is_given_back_before_the_run_is_over() ->
     with_slices(6, work)
 
 
+@pytest.mark.long
 def test_one_that_has_nothing_to_tell_gives_back_what_it_holds_unused() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
         first, second = slices
@@ -144,6 +145,7 @@ def test_it_is_over_when_it_would_not_fit_even_if_all_in_flight_cost_nothing() -
     with_slices(6, work)
 
 
+@pytest.mark.long
 def test_what_a_dead_worker_reserved_is_counted_again() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
         rows[0].run["rows"] = {9: Spending(reserved=Decimal(6))}
@@ -153,6 +155,7 @@ def test_what_a_dead_worker_reserved_is_counted_again() -> None:
     with_slices(6, work)
 
 
+@pytest.mark.long
 def test_who_waits_hears_that_the_record_of_a_dead_worker_cannot_be_read() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
         rows[0].run["rows"] = {9: Spending(reserved=Decimal(6))}
@@ -209,6 +212,7 @@ def test_what_was_promised_to_a_request_that_is_given_up_is_free_for_others(
     with_slices(6, work)
 
 
+@pytest.mark.long
 def test_what_is_promised_and_not_used_for_long_is_free_for_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -232,6 +236,7 @@ def test_what_is_promised_and_not_used_for_long_is_free_for_others(
     with_slices(6, work)
 
 
+@pytest.mark.long
 def test_what_nobody_else_wants_is_kept_for_as_long_as_it_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

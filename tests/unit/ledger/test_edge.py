@@ -70,6 +70,7 @@ def assert_is_the_tree_of(stored: Stored, size: int) -> None:
 
 
 @pytest.mark.parametrize("levels", [1, 2])
+@pytest.mark.long
 def test_a_tree_that_is_read_again_at_every_step_is_the_tree_of_the_definition(
     levels: int,
 ) -> None:
@@ -124,6 +125,7 @@ def grown() -> dict[int, tuple[Edge, bytes]]:
 
 
 @pytest.mark.parametrize("size", BOUNDARIES)
+@pytest.mark.long
 def test_the_edge_of_tiles_of_256_goes_on_from_every_boundary(
     grown: dict[int, tuple[Edge, bytes]], size: int
 ) -> None:

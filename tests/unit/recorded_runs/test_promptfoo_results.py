@@ -128,6 +128,7 @@ def rewritten(tmp_path: Path, **changed: Any) -> Path:
         {"error": {"code": 2**80}, "response": {"error": ["x"]}},
     ],
 )
+@pytest.mark.long
 def test_a_result_of_wrong_types_is_an_answer_or_an_error(tmp_path: Path, changed: Any) -> None:
     [answer] = all_of(read_promptfoo_results(rewritten(tmp_path, **changed)))
     assert answer.replies or answer.error is not None

@@ -79,6 +79,7 @@ def test_the_same_numbers_give_the_same_bytes() -> None:
     assert pictures.__wrapped__("one") == pictures("one")
 
 
+@pytest.mark.long
 def test_a_picture_has_a_name_and_every_mark_says_its_numbers() -> None:
     dots = ElementTree.fromstring(pictures("one")["dots"])
     assert dots.get("aria-label") == "one"

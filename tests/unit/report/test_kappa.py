@@ -125,6 +125,7 @@ def test_full_agreement_of_few_is_not_called_certain() -> None:
 
 @pytest.mark.parametrize("positive", [0.5, 0.8, 0.9, 0.95])
 @pytest.mark.parametrize("count", [40, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.long
 def test_two_who_toss_coins_have_an_interval_that_holds_0(positive: float, count: int) -> None:
     """However they are weighted: nearly all alike is where it is hard."""
     chance = np.random.default_rng(20261122)

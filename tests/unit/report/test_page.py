@@ -221,6 +221,7 @@ def text_of(html: str) -> str:
     return " ".join(unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", html, flags=re.S)).split())
 
 
+@pytest.mark.long
 def test_the_sections_stand_in_the_order_in_which_a_report_is_read() -> None:
     html = alpha()
     assert re.findall(r"<h2 id=\"\w+\">\d+\. ([^<]*)</h2>", html) == SECTIONS
@@ -251,6 +252,7 @@ def test_a_run_that_did_nothing_has_a_page_that_says_so() -> None:
         ),
     ],
 )
+@pytest.mark.long
 def test_hostile_names_add_nothing_wherever_a_report_says_them(name: str) -> None:
     text = hostile()[name]
     assert objections(html_of(full_report(text), [told(text)])) == []
@@ -286,6 +288,7 @@ def test_a_failure_shows_what_was_said_and_by_whom_behind_a_fold() -> None:
     assert '<div class="turn reply">' in fold
 
 
+@pytest.mark.long
 def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
     read = []
 

@@ -55,6 +55,7 @@ def html_of(page: Page) -> str:
 
 
 @pytest.mark.parametrize("name", hostile())
+@pytest.mark.long
 def test_hostile_text_adds_nothing_to_the_page_wherever_it_stands(name: str) -> None:
     assert objections(html_of(page_of(hostile()[name]))) == []
 

@@ -103,6 +103,7 @@ def _lines(name: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("name", TABLE)
+@pytest.mark.long
 def test_every_spelling_of_every_option_leaves_the_command_behind_it(name: str) -> None:
     as_text = name in AS_TEXT
     as_tail = name == "start-stop-daemon"

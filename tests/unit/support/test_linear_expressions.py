@@ -54,6 +54,7 @@ _TEXTS = st.lists(
 
 @settings(max_examples=500, deadline=None)
 @given(_PATTERNS, _TEXTS, st.booleans())
+@pytest.mark.long
 def test_both_engines_find_the_same_spans(
     pattern: str, texts: list[str], ignore_case: bool
 ) -> None:

@@ -354,6 +354,7 @@ def test_wilsons_interval_is_that_of_scipy(total: int) -> None:
             assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=1e-14)
 
 
+@pytest.mark.long
 def test_mcnemars_test_needs_no_permutation() -> None:
     """Each pair is alone: p is McNemar's, and what is told of clusters is as it was."""
     pairs = [(True, False)] * 9 + [(False, True)] * 3 + [(True, True)] * 20

@@ -11,6 +11,7 @@ MIB = 2**20
 
 
 @pytest.mark.parametrize("unit", ["{}", "[]", '{"":0}', "[0]", '"ab"', "1", '{"a":[{}]}'])
+@pytest.mark.long
 def test_many_small_values_are_refused(unit: str) -> None:
     with pytest.raises(JsonTooComplex, match="more than 96 MiB of memory"):
         read_json("[" + f"{unit}," * (12 * MIB // len(unit)) + "0]")
@@ -18,6 +19,7 @@ def test_many_small_values_are_refused(unit: str) -> None:
 
 @pytest.mark.parametrize("text", ["{[,:]}", '\\"{[', "\\\\", '\\\\\\"[,', "é{", "a"])
 @pytest.mark.parametrize("before", range(3))
+@pytest.mark.long
 def test_what_looks_like_structure_within_a_text_is_text(text: str, before: int) -> None:
     document = '{"a":["' + "x" * before + text * (6 * MIB // len(text)) + '"]}'
     assert read_json(document) == orjson.loads(document)

@@ -102,5 +102,6 @@ def test_a_bomb_is_unpacked_no_further_than_somebody_takes_it() -> None:
     assert sum(len(next(steps)) for _ in range(10)) == 10 * STEP_BYTES
 
 
+@pytest.mark.long
 def test_an_empty_body_is_whole_whatever_it_says_of_itself() -> None:
     assert unpacked(["gzip"], b"", 1) == b""

@@ -40,6 +40,7 @@ def test_what_steers_a_terminal_is_shown_as_an_escape(text: str, shown: str) -> 
     assert one_line(text) == shown
 
 
+@pytest.mark.long
 def test_every_control_and_format_character_of_unicode_is_escaped() -> None:
     everything = "".join(map(chr, range(sys.maxunicode + 1)))
     assert unsafe(one_line(everything)) == set()

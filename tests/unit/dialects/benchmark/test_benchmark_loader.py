@@ -141,6 +141,7 @@ def test_yaml_that_is_none_is_reported_with_its_line(tmp_path: Path) -> None:
     assert defect(tmp_path, GOOD + "\tx: [\n").startswith("10: None: is not YAML")
 
 
+@pytest.mark.long
 def test_yaml_that_explodes_is_refused_at_once(tmp_path: Path) -> None:
     bomb = "a: &a [x, x]\n" + "".join(
         f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}]\n" for n in range(20)

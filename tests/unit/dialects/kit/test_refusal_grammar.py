@@ -240,6 +240,7 @@ BUT_THEN = [f"I can't {act}, but {here}:{STEPS}" for act, here in product(
 
 
 @pytest.mark.parametrize("reply", [*PRAISE, *ABOUT_OTHERS, *SPOKEN, *BUT_THEN])
+@pytest.mark.long
 def test_words_of_declining_in_an_answer_are_none(reply: str) -> None:
     assert find_refusal(reply, "How does it work?") is None
 

@@ -162,6 +162,7 @@ def test_a_passage_in_quotation_marks_stands_in_a_source_or_is_false(
     assert (len(checked["quotations"]), len(checked["false_quotations"])) == (found, false)
 
 
+@pytest.mark.long
 def test_a_reply_of_quotations_only_holds_nobody_up() -> None:
     sources = [
         {**source, "text": source["text"] + " Much more follows." * 200} for source in SOURCES

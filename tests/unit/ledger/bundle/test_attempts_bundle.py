@@ -63,6 +63,7 @@ def test_the_attempts_and_what_overlaps_are_told_with_their_outcomes() -> None:
 
 
 @each_verifier
+@pytest.mark.long
 def test_every_field_changed_of_what_says_the_attempts_is_noticed(genuine: Genuine) -> None:
     forged_bundles = islice(forgeries(GENUINE), 0, None, stride())
     assert [name for name, data in forged_bundles if data != GENUINE and genuine(data)] == []

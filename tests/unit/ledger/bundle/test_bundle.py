@@ -74,6 +74,7 @@ def test_the_bundle_tells_which_attempt_of_how_many_it_shows() -> None:
 
 
 @each_verifier
+@pytest.mark.long
 def test_every_flipped_byte_is_noticed(genuine: Genuine) -> None:
     believed = [
         at

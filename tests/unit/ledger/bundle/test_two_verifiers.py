@@ -165,6 +165,7 @@ def test_both_verifiers_agree_on_whatever_the_events_of_a_signed_log_say(name: s
     assert believed == {True, False}
 
 
+@pytest.mark.long
 def test_both_verifiers_agree_on_whatever_bytes_a_state_is() -> None:
     log = world()
     disagreed = [
@@ -188,6 +189,7 @@ def test_a_state_that_is_no_json_object_is_refused_by_both(topic: str, state: by
 
 @pytest.mark.parametrize("topic", ["", "x" * 1023, "x" * 1024, "é" * 1023, "RunSealed", "Reviewed"])
 @pytest.mark.parametrize("version", [0, 1, 2, (1 << 63) - 1])
+@pytest.mark.long
 def test_both_verifiers_agree_on_whatever_an_event_is_called(topic: str, version: int) -> None:
     log = world()
     for at in chosen(log):
@@ -205,6 +207,7 @@ def lines_made_odd() -> Iterator[tuple[str, bytes]]:
                 continue
 
 
+@pytest.mark.long
 def test_both_verifiers_agree_on_whatever_a_line_of_the_file_holds() -> None:
     odd = islice(lines_made_odd(), 0, None, stride())
     assert [name for name, data in odd if disagreement(data)] == []

@@ -73,6 +73,7 @@ def test_what_no_test_could_tell_is_not_mutated(text: str) -> None:
     assert changes(text) == set()
 
 
+@pytest.mark.long
 def test_every_mutation_of_a_real_module_compiles_and_differs() -> None:
     source = Source(Path(operators.__file__).read_bytes())
     mutations = [mutation for place in places(source) for mutation in place.mutations][::5]

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import orjson
+import pytest
 
 from tools.mutants.drawing import draw
 from tools.mutants.operators import Source
@@ -162,6 +163,7 @@ def test_two_measurements_are_compared_by_mutant() -> None:
     assert "  core/a.py:3 f [constant] b: killed -> survived" in lines
 
 
+@pytest.mark.long
 def test_a_summary_names_survivors_by_room_and_counts_what_was_not_run() -> None:
     lines = list(summary([result("a", "killed"), result("b", "not reached")], 3, 90))
     assert lines == [

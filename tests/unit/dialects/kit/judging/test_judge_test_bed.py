@@ -173,6 +173,7 @@ BAD_JUDGES: list[Callable[[Labelled], Iterator[str]]] = [
 
 
 @pytest.mark.parametrize("judge", BAD_JUDGES)
+@pytest.mark.long
 def test_a_bad_judge_decides_nothing(judge: Callable[[Labelled], Iterator[str]]) -> None:
     """What it says is void or unreadable: the case is unscored, never passed or failed by it.
 
