@@ -103,12 +103,11 @@ def read_run(connection: Connection, run_id: UUID) -> Run:
 def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exception | None]:
     """The run, folded as far as its stream is valid, and the defect that follows."""
     run, broken = Run(), None
-    for row in iterate_stream(connection, run_id):
-        try:
+    try:
+        for row in iterate_stream(connection, run_id):
             run = evolve_run(run, row.event())
-        except UNREADABLE as error:
-            broken = error
-            break
+    except UNREADABLE as error:
+        broken = error
     if run.manifest is None:
         raise broken or ImpossibleHistory(f"run {run_id} has no stream")
     return with_prices(connection, run), broken

@@ -170,14 +170,17 @@ def read_streams(
 def iterate_stream(
     connection: Connection, stream_id: UUID, at_once: int = 20
 ) -> Iterator[RecordedEvent]:
-    """Every event of one stream, in version order; holds a few of them in memory."""
-    version = 0
+    """Every event of one stream, in version order; holds a few of them in memory.
+
+    Raises `UnreadableEvent` at a row that lacks something, after the events before it.
+    """
+    version, count = 0, at_once
     with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
-        while rows := cursor.execute(_READ_ON, (stream_id, version, at_once)).fetchall():
-            yield from rows
-            if len(rows) < at_once:
-                return
-            version = rows[-1].version
+        while count == at_once:
+            count = 0
+            for row in cursor.execute(_READ_ON, (stream_id, version, at_once)):
+                yield row
+                version, count = row.version, count + 1
 
 
 def read_event(connection: Connection, stream_id: UUID, version: int) -> RecordedEvent | None:

@@ -292,11 +292,12 @@ def test_one_altered_row_is_told_whichever_it_is(store: Store, faulty: Driven) -
         assert altered["seal"] != unchanged["seal"]
 
 
+@pytest.mark.parametrize("topic", ["Scored", "CasesPlanned"])
 @pytest.mark.parametrize("forget", [forget_the_time, forget_the_position])
 def test_a_run_whose_row_lacks_its_time_or_position_is_not_sealed(
-    forget: Callable[..., None], store: Store, faulty: Driven
+    forget: Callable[..., None], topic: str, store: Store, faulty: Driven
 ) -> None:
-    last = [row for row in of_run(store) if row.topic == "Scored"][-1]
+    last = [row for row in of_run(store) if row.topic == topic][-1]
     with tampering(store.url) as connection:
         forget(connection, random.Random(SEED), [last])
         altered = facts(connection, faulty.run, faulty.checked)
