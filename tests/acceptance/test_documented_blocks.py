@@ -24,7 +24,6 @@ SNIPPETS = [
 ]
 NOT_EXECUTED = {
     "README.md": 1,
-    "docs/concepts/guarantees.md": 2,
     "docs/concepts/refusal-detection.md": 1,
     "docs/concepts/simulation.md": 1,
     "docs/examples/plugin/README.md": 1,

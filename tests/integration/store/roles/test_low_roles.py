@@ -397,7 +397,7 @@ def test_an_upgrade_that_somebody_holds_up_says_who_it_is(
 def test_window_a_statement_that_is_queued_before_its_rights_are_looked_at_holds_up_appends(
     store: Store, connection: psycopg.Connection[Any]
 ) -> None:
-    """For as long as those sessions stand; docs/concepts/guarantees.md says so."""
+    """For as long as those sessions stand; docs/reference/roles.md says so."""
     with as_role(store, AUDITOR) as reading, as_role(store, AUDITOR) as queued:
         reading.execute("SELECT count(*) FROM failproof.stored_events")
         asked = threading.Thread(target=refused_rule, args=(queued,))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -22,6 +24,8 @@ from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare
 from tests.integration.store.roles.rights import EFFECTIVE, MAY
 
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "roles.md"
+
 
 @pytest.fixture
 def projected(store: Store) -> Store:
@@ -29,6 +33,14 @@ def projected(store: Store) -> Store:
     with store.connect() as connection:
         prepare(connection)
     return store
+
+
+@pytest.mark.parametrize("role", MAY)
+def test_the_page_lists_the_functions_that_a_role_may_call(role: str) -> None:
+    (line,) = (line for line in PAGE.read_text("utf-8").splitlines() if f"| `{role}` |" in line)
+    calls = re.findall(r"`(\w+)`", line.split(" | ")[1])
+    own = "EXECUTE failproof."
+    assert {own + name for name in calls} == {right for right in MAY[role] if own in right}
 
 
 @pytest.mark.parametrize("role", MAY)
