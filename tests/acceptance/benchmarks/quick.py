@@ -43,18 +43,23 @@ class Shared:
 
     def __init__(self, one: Installation) -> None:
         self.one = one
-        self._lasting = set(one.home.iterdir())
+        self._lasting = set(self._files())
         create_database(one.server, "fresh", DATABASE)
 
     def anew(self) -> None:
         """An empty log, and nothing of those before in its home."""
         drop_database(self.one.server, DATABASE)
         create_database(self.one.server, DATABASE, "fresh")
-        for path in set(self.one.home.iterdir()) - self._lasting:
+        for path in set(self._files()) - self._lasting:
             if path.is_dir():
                 shutil.rmtree(path)
             else:
                 path.unlink()
+
+    def _files(self) -> Iterator[Path]:
+        """What stands in its home, and what it keeps of the log beside the key."""
+        yield from self.one.home.iterdir()
+        yield from (self.one.home / "ledger").iterdir()
 
     @contextmanager
     def installation(self, python: str = THIS) -> Iterator[Installation]:

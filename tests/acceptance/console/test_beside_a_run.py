@@ -51,7 +51,8 @@ def starting(store: Store, *arguments: str, cwd: Path) -> Iterator[tuple[Process
     assert process.stderr is not None
     with process, process.stderr:
         try:
-            assert process.stderr.readline().startswith(b"cases: ")
+            if arguments[0] == "start":
+                assert process.stderr.readline().startswith(b"cases: ")
             said = SAID.fullmatch(line := process.stderr.readline().decode().rstrip("\n"))
             assert said is not None, line
             yield process, said[1], int(said[2])
