@@ -22,6 +22,7 @@ from tests.acceptance.commands import invoke
 KEY = ProviderKey("0123456789abcdef" * 4, "https://here/v1")
 WANTED = Claim(wants_concurrency=1, wants_requests=1)
 LIMITS = Limits(1, 10)
+DAY_S = 86_400.0
 
 
 @pytest.fixture
@@ -64,11 +65,18 @@ def test_a_share_is_given_to_a_live_worker_alone(
     assert renewed.concurrency == 1, "a worker whose word comes late keeps what it has"
 
 
+def test_a_server_is_left_alone_for_a_day_at_most(store: Store, state: SharedState) -> None:
+    a_worker(store, "me")
+    hold = WANTED._replace(hold_s=30 * DAY_S, was_refused=True)
+    answer = DatabaseBook(state, "me").exchange(KEY, LIMITS, uuid4(), hold, 15.0)
+    assert DAY_S - 60 < answer.held_s <= DAY_S
+
+
 def test_workers_clear_ends_the_shares_of_a_key_and_what_its_server_is_left_alone_for(
     store: Store, state: SharedState, tmp_path: Path
 ) -> None:
     a_worker(store, "me")
-    hold = WANTED._replace(hold_s=86_400.0, was_refused=True)
+    hold = WANTED._replace(hold_s=DAY_S, was_refused=True)
     book = DatabaseBook(state, "me")
     book.exchange(KEY, LIMITS, uuid4(), hold, 15.0)
     listed = invoke(store.url, "workers", cwd=tmp_path).stdout
