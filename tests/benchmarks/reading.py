@@ -107,7 +107,7 @@ def filled(
                 filler.finish()
                 administrator.execute("ALTER SYSTEM SET autovacuum = off")
                 administrator.execute("SELECT pg_reload_conf()")
-            sign(store.url, folder)
+            sign(server, folder)
             with psycopg.connect(server.url, autocommit=True) as administrator:
                 administrator.execute("VACUUM (ANALYZE)")
                 administrator.execute("CHECKPOINT")
@@ -268,13 +268,14 @@ def one(runs: int, evaluations: int, *, shell: bool) -> Iterator[tuple[str, Took
             yield from commands(store, connection, servers, folder, evaluations)
 
 
-def sign(url: str, folder: Path) -> None:
-    """Put the log under a checkpoint, as every run does at its end."""
-    subprocess.run(
-        [sys.executable, "-m", "failproof_es.cli", "ledger", "checkpoint"],
-        cwd=folder, check=True, capture_output=True,
-        env={**os.environ, "HOME": str(folder), "FAILPROOF_ES_DATABASE_URL": url},
-    )  # fmt: skip
+def sign(server: EmbeddedServer, folder: Path) -> None:
+    """Make the key of the log, and put the log under a checkpoint, as every run does at its end."""
+    command = [sys.executable, "-m", "failproof_es.cli"]
+    for url, words in ((server.url, "db init"), (server.url_as(WRITER), "ledger checkpoint")):
+        subprocess.run(
+            [*command, *words.split()], cwd=folder, check=True, capture_output=True,
+            env={**os.environ, "HOME": str(folder), "FAILPROOF_ES_DATABASE_URL": url},
+        )  # fmt: skip
 
 
 _HOW = (
