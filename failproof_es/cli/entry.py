@@ -6,10 +6,12 @@ that could be half imported when it is called.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -23,6 +25,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, leave)
     # The interpreter restores the default while it ends: the signal would change the exit code.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    sys.unraisablehook = _interrupt_again
     from failproof_es.cli.app.command_table import main as program
 
     program(prog_name="failproof-es")
@@ -48,6 +51,19 @@ def interrupts_raise() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, leave)
+
+
+def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt that came where none can be raised, in a weak reference's callback."""
+    if ignored.exc_type is KeyboardInterrupt:
+        _thread.start_new_thread(_interrupt_soon, ())
+    else:
+        sys.__unraisablehook__(ignored)
+
+
+def _interrupt_soon() -> None:
+    time.sleep(0.02)  # the callback has returned by then; if not, this is repeated
+    _thread.interrupt_main()
 
 
 def report_interrupt() -> int:

@@ -64,7 +64,7 @@ def test_changed_suites_and_configurations_are_checked_and_nothing_is_sent(
     git(work, "init", "-q")
     write_suite(work / "suites", 2)
     nowhere = "http://127.0.0.1:9/v1"
-    write_configuration(work, nowhere, prompts={"path": "suites/suite.jsonl"})
+    write_configuration(work, nowhere, prompts={"path": "../suites/suite.jsonl"})
     (work / "run.yaml").rename(work / "configs/run.yaml")
     ids = [{"id": "failproof-es-suites"}, {"id": "failproof-es-configuration"}]
     repository: dict[str, Any] = {"repo": str(tmp_path / "hooks"), "rev": commit, "hooks": ids}

@@ -38,7 +38,7 @@ def test_a_run_of_any_dialect_is_exported_in_every_shape(
             tmp_path, url, **more,
             prompts={"path": Path(suite).name, "dialect": dialect},
         )  # fmt: skip
-        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        done = invoke(store.url, "start", "run.yaml", "--quiet", "--allow-unlisted", cwd=tmp_path)
     assert done.exit_code in (0, 1), done.output
 
     def exported(shape: str) -> dict[str, list[Any]]:

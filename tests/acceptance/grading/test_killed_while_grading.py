@@ -75,7 +75,7 @@ def test_an_answer_is_on_record_before_the_grader_reads_it(
     with mock_server(0, f"tests.servers.{server}") as url:
         write_run(tmp_path, name, url)
         killed = _WARM.begin(
-            [name, method, "start", "run.yaml", "--quiet"],
+            [name, method, "start", "run.yaml", "--quiet", "--allow-unlisted"],
             environment(store.url),
             tmp_path,
             module="tests.acceptance.grading.killed_in_grader",
