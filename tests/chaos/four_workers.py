@@ -20,7 +20,7 @@ from tests.acceptance.workers.processes import (
     require_exactly_once,
     wait_until,
 )
-from tests.chaos.server import ServerOfOurOwn
+from tests.chaos.server import ServerOfOurOwn, make_log_key
 
 CASES = 600
 
@@ -34,6 +34,7 @@ def two_killed_one_stopped_and_the_server_restarted(folder: Path) -> None:
         mock_server(latency_ms=400) as url,
         ExitStack() as workers,
     ):
+        make_log_key(store, folder / "home")
         plan(store, folder, url, CASES, **home)
         first, second, stopped, last = (
             begin_worker(workers, store, folder, "--drain", **home) for _ in range(4)

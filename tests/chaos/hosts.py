@@ -23,7 +23,7 @@ from failproof_es.store.writing.lease import LEASE_S
 from tests.acceptance.commands import PROGRAM, ROOT, environment, run, write_suite
 from tests.acceptance.workers.processes import count, require_exactly_once, slowly
 from tests.chaos.networks import Networks
-from tests.chaos.server import ServerOfOurOwn
+from tests.chaos.server import ServerOfOurOwn, make_log_key
 from tests.chaos.waiting_client import KINDS
 
 CASES = 880
@@ -148,6 +148,7 @@ def one_cut_off_and_one_without_power(folder: Path) -> None:
 
 def _cut_off_and_without_power(hosts: Hosts) -> None:
     store, networks = hosts.store, hosts.networks
+    make_log_key(store, hosts.folder / "home")
     write_suite(hosts.folder, CASES)
     slowly(hosts.folder, hosts.model_url)
     planning = hosts.begin(THIRD, "start", "run.yaml", "--detach", "--quiet")

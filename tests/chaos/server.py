@@ -15,7 +15,9 @@ import psycopg
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER, install
-from tests.conftest import create_database, database_url_as, fast_folder
+from failproof_es.store.store import Store
+from tests.acceptance.commands import run
+from tests.conftest import as_administrator, create_database, database_url_as, fast_folder
 
 _TEMPLATE = "migrated"
 _SETTINGS = {
@@ -66,6 +68,14 @@ class ServerOfOurOwn(EmbeddedServer):
         self.stop()
         if self._made is not None:
             shutil.rmtree(self._made, ignore_errors=True)
+
+
+def make_log_key(store: Store, home: Path) -> None:
+    """Make the key of the store's log in this home, as an administrator does on the host of it."""
+    administrator, cwd = as_administrator(store.url), home.parent
+    done = run(administrator, "db", "init", cwd=cwd, FAILPROOF_ES_HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    assert len(list(home.rglob("*.key"))) == 1, done.stderr
 
 
 class NoSmallDisk(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -19,12 +20,14 @@ from tests.acceptance.commands import Process, begin, begin_reading, run, write_
 from tests.chaos.grounds import Grounds
 from tests.chaos.invariants import violations
 from tests.chaos.plan import LEASE_S, Plan, Strike
+from tests.chaos.server import make_log_key
 from tests.conftest import drop_database
 from tests.servers.postgres_proxy import Cable
 
 _LONGEST_S = 300.0
 _LEAVES_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.15
+_DRIVEN_BY_WORKER = re.compile(r"is being driven by [^:]*, worker ")
 
 
 class Failed(Exception):
@@ -85,6 +88,7 @@ class Storm:
 
     def _blow(self, store: Store) -> None:
         with self._grounds.calm():
+            make_log_key(store, self._home)
             self._plan_run(store)
         for number in range(self.plan.workers):
             cable = None
@@ -259,26 +263,41 @@ class Storm:
                     child.kill()
 
     def _two_resume(self, store: Store) -> None:
-        """Kill every worker; two processes resume the run at once, each alone."""
+        """Kill every worker; two processes resume the run at once, each alone.
+
+        The server hears nothing of a worker that was killed while its cable is held: its leases end
+        by themselves, and both are told to try again.
+        """
         self._tell("every worker is killed, and two processes resume")
         self._kill_all()
+        until = time.monotonic() + 2 * LEASE_S
         with self._grounds.calm():
-            both = [
-                begin(
-                    store.url, "resume", "1", "--quiet",
-                    cwd=self._folder, FAILPROOF_ES_HOME=str(self._home),
-                )
-                for _ in range(2)
-            ]  # fmt: skip
-            said = []
-            for process in both:
-                _, raw = process.communicate(timeout=_LONGEST_S)
-                said.append((process.returncode, raw.decode().strip()))
-        self._tell(f"they said {said}")
+            said = self._both_resume(store)
+            while all(_DRIVEN_BY_WORKER.search(text) for _, text in said):
+                if time.monotonic() > until:
+                    raise Failed(f"leases of killed workers do not end: {said}")
+                time.sleep(_LOOK_EVERY_S)
+                said = self._both_resume(store)
         done = [text for code, text in said if code == 0]
         refused = [text for code, text in said if code == 1 and "is being driven by" in text]
         if not done or len(done) + len(refused) != 2:
             raise Failed(f"two processes resumed the run and said {said}")
+
+    def _both_resume(self, store: Store) -> list[tuple[int, str]]:
+        """The exit code of each, and what it said."""
+        both = [
+            begin(
+                store.url, "resume", "1", "--quiet",
+                cwd=self._folder, FAILPROOF_ES_HOME=str(self._home),
+            )
+            for _ in range(2)
+        ]  # fmt: skip
+        said = []
+        for process in both:
+            _, raw = process.communicate(timeout=_LONGEST_S)
+            said.append((process.returncode, raw.decode().strip()))
+        self._tell(f"they said {said}")
+        return said
 
 
 def _progress(store: Store) -> tuple[int, bool]:
