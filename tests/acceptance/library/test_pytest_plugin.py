@@ -150,8 +150,10 @@ def test_every_problem_is_told_before_any_test_runs_and_nothing_is_asked(
 
 
 INTERRUPTING = """
-import os, signal
+import os, signal, time
 from pathlib import Path
+
+was_interrupted = []  # in this process
 
 class Model:
     def __init__(self, *args, **kwargs):
@@ -162,10 +164,13 @@ class Model:
             asked.write(prompt + "\\n")
         if prompt == "Say number 2." and not Path("interrupted").exists():
             Path("interrupted").touch()
+            was_interrupted.append(prompt)
             os.kill(os.getpid(), signal.SIGINT)
+        if was_interrupted:
+            time.sleep(1)
         return prompt
 """
-"""A model that interrupts the program in its third answer, once."""
+"""A model that interrupts the program in its third answer, once, and gives it the time to stop."""
 
 
 @pytest.mark.slow
