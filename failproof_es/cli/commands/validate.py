@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.starting.permitting import permitted
+from failproof_es.cli.starting.permitting import not_permitted, permitted
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.engine.drive.targets import Targets
@@ -107,12 +106,18 @@ def print_preflight(
     """Run all checks, and print the result. Raises `InvalidInput` with every error."""
     configuration = loaded.configuration
     announce(configuration, say, loaded.placed, run_classes=run_classes)
-    demands = chain.from_iterable(
-        demands_of_model(field, model)
-        for field, model in models_of(configuration)
-        if is_looked_at(model, offline=offline, run_classes=run_classes)
+    looked_at, later = (
+        [
+            demand
+            for field, model in models_of(configuration)
+            if is_looked_at(model, offline=offline, run_classes=run_classes) is wanted
+            for demand in demands_of_model(field, model)
+        ]
+        for wanted in (True, False)
     )
-    permitted(demands, allow, own=True, placed=loaded.placed)
+    permitted(looked_at, allow, own=True, placed=loaded.placed)
+    for problem in not_permitted(later, allow, own=True, placed=loaded.placed):
+        say(f"warning: {problem}")
     permissions = granted_for(configuration)  # nothing else is sent, and no class runs
     preflight, estimates = asyncio.run(_look(loaded, store, permissions, offline, run_classes))
     for step in describe_checks(configuration, offline=offline, run_classes=run_classes):

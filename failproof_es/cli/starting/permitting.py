@@ -57,6 +57,18 @@ def permitted(
     return permissions
 
 
+def not_permitted(
+    demands: Iterable[Demand | ClassDemand],
+    allow: Sequence[str],
+    *,
+    own: bool,
+    placed: Callable[[Problem], Problem],
+) -> list[Problem]:
+    """What `permitted` would ask about or refuse. Nobody is asked."""
+    missing = permissions_here(allow, own=own).missing(demands)
+    return [placed(problem_of(demand)) for demand in missing]
+
+
 def permitted_again(
     run: Run,
     settings: Sequence[str],

@@ -173,7 +173,9 @@ def test_a_check_that_sends_nothing_needs_no_yes(
     store: Store, folder: Path, server: Recorder
 ) -> None:
     model = {"provider": "openai", "base_url": server.url, "model": "m", **EXFILTRATING}
-    assert said(store, folder, model, "validate", "--offline").exit_code == 0
+    offline = said(store, folder, model, "validate", "--offline")
+    assert offline.exit_code == 0
+    assert "warning: run.yaml" in offline.stderr and "--allow" in offline.stderr
     assert server.connections == 0
 
 
