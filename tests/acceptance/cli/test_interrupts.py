@@ -189,7 +189,7 @@ def test_an_interrupt_at_every_50_ms_ends_every_command_with_130(
     name: str, folder: Path, recorded_log: RecordedLog
 ) -> None:
     """Together at every moment; in the profile `search` each at each."""
-    every = stride(16)
+    every = stride(40)
     first = list(COMMANDS).index(name) % every
     natural: int | None = None
     for step in range(first, int(_LONGEST_S / _EVERY_S), every):
