@@ -18,7 +18,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
-from procrastinate.exceptions import ConnectorException
 
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
 from failproof_es.core.sharding.shards import ShardId
@@ -74,7 +73,7 @@ _SOONEST = 0.8
 LISTEN_S = 0.25
 """How often it looks whether its session was cut off: others take a worker without one for dead."""
 
-_IN_BETWEEN = (*UNAVAILABLE, psycopg.Error, ConnectorException)
+_IN_BETWEEN = (*UNAVAILABLE, psycopg.Error)
 """The same, and what comes of one whose queue is missing, or is made anew."""
 
 
@@ -127,7 +126,7 @@ class Worker:
         self._presence = Presence(store, self.worker_id, holder, self.refusals.why)
         self._limit_waits = LimitWaits(holder, say)
         self._coordinator = Coordinator(store, self._leases, observe, options.shared)
-        self._queue = ShardQueue(store.url, self._drive)
+        self._queue = ShardQueue(store, self._drive)
         self._open: dict[UUID, OpenRun] = {}
         """The runs to take shards of, as the last look found them."""
         self._providers: dict[UUID, frozenset[str]] = {}
@@ -153,8 +152,7 @@ class Worker:
         self._begin_renewing(asyncio.get_running_loop(), released)
         try:
             with tuned_python():
-                async with self._queue:
-                    await self._work()
+                await self._work()
         finally:
             released.set()
             await asyncio.to_thread(self._leases.close)
@@ -243,8 +241,6 @@ class Worker:
         if self._open and clock.monotonic_s() >= self._reconcile_at:
             period_s = self._options.lease_s / LEASE_PARTS
             self._reconcile_at = clock.monotonic_s() + _SOONEST * period_s
-            with suppress(ConnectorException):
-                await self._queue.clear_dead()
             await self._reader.read(enqueue_missing, list(self._open))
         await asyncio.to_thread(self._presence.tell)
         if overdue := self._limit_waits.overdue(self._shares.starving()):
