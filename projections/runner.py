@@ -42,11 +42,8 @@ from projections.relations import (
 
 Connection = psycopg.Connection[Any]
 
-_LOCK: LiteralString = (
-    "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0)), "
-    "set_config('idle_in_transaction_session_timeout', '60s', true)"
-)
-"""Others wait for it until the transaction ends: a client that is paused in it is cut off."""
+_LOCK: LiteralString = "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0))"
+"""Others wait for it until the transaction ends."""
 _LOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_lock(hashtextextended('failproof.projections.rebuild', 0))"
 )

@@ -22,7 +22,6 @@ _MAY_BE_AUDITOR = (
 _SETTINGS = """
 SELECT set_config('default_transaction_read_only', 'on', false),
     set_config('statement_timeout', %(ms)s, false),
-    set_config('idle_in_transaction_session_timeout', '60000', false),
     set_config('application_name', 'failproof-es console', false)
 """
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

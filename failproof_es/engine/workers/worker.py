@@ -197,7 +197,8 @@ class Worker:
 
     async def _pause(self) -> None:
         """Wait until there may be something to look at, or a stop is requested."""
-        period_s = self._options.lease_s / LEASE_PARTS if self._active else POLL_S
+        is_full = self._active >= self._options.most_shards
+        period_s = self._options.lease_s / LEASE_PARTS if is_full else POLL_S
         seconds = period_s * random.uniform(_SOONEST, 1.0)  # noqa: S311
         waits = [asyncio.create_task(each.wait()) for each in (self._stop, self._wake)]
         try:
