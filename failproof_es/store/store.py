@@ -22,7 +22,7 @@ from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.errors import DatabaseAway
 from failproof_es.store.lending import Lender
 from failproof_es.store.named_database import named_database
-from failproof_es.store.outage import LogUnavailable, Outage
+from failproof_es.store.outage import CONTENTION, LogUnavailable, Outage, server_answered
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.reading.experiments import NewRun, try_index_runs
 from failproof_es.store.schema.installation import (
@@ -265,7 +265,8 @@ def _told(url: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        kind = DatabaseAway if isinstance(error, psycopg.OperationalError) else InvalidInput
+        is_away = isinstance(error, psycopg.OperationalError) and not server_answered(error)
+        kind = DatabaseAway if is_away else InvalidInput
         raise kind.because(
             f"the database cannot be used: {_without_password(str(error), url)}",
             remedy=_remedy(error),
@@ -275,6 +276,8 @@ def _told(url: str) -> Iterator[None]:
 def _remedy(error: psycopg.Error) -> str:
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return "grant this user failproof_auditor to read the log, or failproof_writer to run"
+    if isinstance(error, CONTENTION):
+        return "try again: another session held what this one needs"
     return f"check --database-url or {DATABASE_URL}, and that the server is running"
 
 

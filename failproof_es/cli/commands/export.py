@@ -38,6 +38,7 @@ from failproof_es.store.reading.collections import documents
 from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.support.atomic_file import WrittenFile
 from failproof_es.support.extras import require_for
+from projections.positions import hold_positions
 
 _LIST = ""
 _SHAPES = (Column("shape", "shape"), Column("runs", "runs"), Column("writes", "writes"))
@@ -107,6 +108,7 @@ def export(
         files: list[_File] = []
         try:
             with connection.transaction():
+                hold_positions(connection)
                 lift_idle_limit(connection)
                 chosen = [RecordedRun.read(connection, run_id) for run_id in ids]
                 files.extend(_write(exporter.files(chosen, made), folder))
