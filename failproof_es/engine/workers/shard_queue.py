@@ -1,10 +1,11 @@
-"""The queue of shards: jobs of the package `procrastinate`, one for each shard that needs a worker.
+"""The queue of shards: a job for each that needs a worker, in tables of the package `procrastinate`.
 
 A job names a run and a shard, and nothing else. Whether it waits or is gone decides nothing: who
 takes it claims the shard's lease, and reads in the log what is left. Jobs of a run are in a queue
-of their own, named by its id, so that a worker takes those of its runs alone. The package puts jobs
-in the queue; they are taken out by one statement of ours, because a worker of the package lives no
-shorter than its jobs, and stops for all of them when it meets an outage.
+of their own, named by its id, so that a worker takes those of its runs alone. The tables are the
+package's; jobs are put there and taken by statements of ours, one for each, because the package's
+worker waits at an outage until its running jobs are over, and a second job for a shard is an error
+to it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-import procrastinate
 import psycopg
-from procrastinate import exceptions, jobs
 
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.history_errors import ImpossibleHistory
@@ -42,8 +41,6 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import query
 
 TASK = "shard"
-_PATH = "SELECT pg_catalog.set_config('search_path', 'failproof_queue, pg_catalog, pg_temp', {})"
-_AT_ONCE = 1_000
 _SOON = 1
 """The priority of a job that comes late; those of a plan have 0."""
 POLL_S = 1.0
@@ -222,37 +219,19 @@ def enqueue(connection: Connection, shards: Iterable[ShardId]) -> list[ShardId]:
     They are taken before those that a plan put there: what was begun, and lost its worker, would
     else wait behind every shard that nobody has begun.
     """
+    return _enqueue(connection, shards, _SOON)
+
+
+def _enqueue(connection: Connection, shards: Iterable[ShardId], priority: int = 0) -> list[ShardId]:
     wanted = list(shards)
-    try:
-        with connection.transaction():
-            _enqueue(connection, wanted, _SOON)
-    except exceptions.AlreadyEnqueued:  # by another worker, meanwhile: one by one then
-        return [each for each in wanted if _enqueued(connection, each)]
-    return wanted
-
-
-def _enqueued(connection: Connection, shard: ShardId) -> bool:
-    with contextlib.suppress(exceptions.AlreadyEnqueued), connection.transaction():
-        _enqueue(connection, [shard], _SOON)
-        return True
-    return False
-
-
-def _enqueue(connection: Connection, shards: Sequence[ShardId], priority: int = 0) -> None:
-    """Defer a job for each, in the caller's transaction. Raises `AlreadyEnqueued`."""
-    manager = _APP.job_manager
-    before = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()
-    assert before is not None
-    connection.execute(_PATH.format("true").encode())
-    for first in range(0, len(shards), _AT_ONCE):
-        some = [_job(shard, priority) for shard in shards[first : first + _AT_ONCE]]
-        try:
-            manager.batch_defer_jobs(some, connection=connection)
-        except exceptions.ConnectorException as error:
-            if isinstance(error.__cause__, psycopg.Error):
-                raise error.__cause__ from None
-            raise
-    connection.execute("SELECT pg_catalog.set_config('search_path', %s, true)", (before[0],))
+    parameters = {
+        "task": TASK,
+        "priority": priority,
+        "run_ids": [shard.run_id for shard in wanted],
+        "shards": [shard.shard for shard in wanted],
+    }
+    rows = connection.execute(query("put_jobs"), parameters).fetchall()
+    return [ShardId(run_id, shard) for run_id, shard in rows]
 
 
 def _shard_of(run_id: object, shard: object) -> ShardId | None:
@@ -262,18 +241,3 @@ def _shard_of(run_id: object, shard: object) -> ShardId | None:
     with contextlib.suppress(ValueError):
         return ShardId(UUID(run_id), shard)
     return None
-
-
-def _job(shard: ShardId, priority: int) -> jobs.Job:
-    return jobs.Job(
-        queue=str(shard.run_id),
-        lock=None,
-        queueing_lock=str(shard),
-        priority=priority,
-        task_name=TASK,
-        task_kwargs={"run_id": str(shard.run_id), "shard": shard.shard},
-    )
-
-
-_APP = procrastinate.App(connector=procrastinate.SyncPsycopgConnector())
-"""It opens no connection: those who defer jobs bring theirs."""

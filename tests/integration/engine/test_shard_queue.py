@@ -125,7 +125,8 @@ def test_a_job_is_taken_once_the_urgent_ones_first_and_a_locked_one_is_passed_by
         )
         with stranger.transaction():
             stranger.execute(
-                "SELECT FROM failproof_queue.procrastinate_jobs WHERE queueing_lock = %s FOR UPDATE",
+                "SELECT FROM failproof_queue.procrastinate_jobs "
+                "WHERE queueing_lock = %s FOR UPDATE",
                 (f"{run_id}/0",),
             )
             asyncio.run(both())

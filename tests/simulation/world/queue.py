@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
-
-from procrastinate import exceptions, jobs
 
 from failproof_es.core.sharding.shards import ShardId, shard_count
 from failproof_es.store.writing.recorder import query
@@ -44,25 +41,12 @@ class QueueTable:
         self.runs: dict[UUID, OpenShards] = {}
         self.jobs: list[QueuedJob] = []
 
-    def add(self, shards: Sequence[ShardId], priority: int = 0) -> None:
-        """All of them, or none. Raises `AlreadyEnqueued`."""
-        if not {job.shard for job in self.jobs}.isdisjoint(shards):
-            raise exceptions.AlreadyEnqueued
-        self.jobs += [QueuedJob(shard, priority) for shard in shards]
-
-
-def _deferred(some: Sequence[jobs.Job], *, connection: SimulatedConnection) -> None:
-    """As `JobManager.batch_defer_jobs`, in the caller's transaction."""
-    shards = [
-        ShardId(UUID(str(job.task_kwargs["run_id"])), int(str(job.task_kwargs["shard"])))
-        for job in some
-    ]
-    [priority] = {job.priority for job in some}
-    connection.written(lambda: connection.database.queue.add(shards, priority))
-
-
-SIMULATED_APP: Any = SimpleNamespace(job_manager=SimpleNamespace(batch_defer_jobs=_deferred))
-"""In place of the app with which the engine defers jobs."""
+    def add(self, shards: Sequence[ShardId], priority: int = 0) -> list[ShardId]:
+        """A job for each that has none; returns those."""
+        waiting = {job.shard for job in self.jobs}
+        new = [shard for shard in shards if shard not in waiting]
+        self.jobs += [QueuedJob(shard, priority) for shard in new]
+        return new
 
 
 # -- the statements ----------------------------------------------------------------------------
@@ -100,6 +84,18 @@ def _delete_jobs(connection: SimulatedConnection, parameters: Any) -> Answer:
 
     connection.written(deleted)
     return []
+
+
+def _put_jobs(connection: SimulatedConnection, parameters: Any) -> Answer:
+    pairs = zip(parameters["run_ids"], parameters["shards"], strict=True)
+    shards = sorted(ShardId(run_id, shard) for run_id, shard in pairs)
+    new: list[ShardId] = []
+
+    def put() -> None:
+        new.extend(connection.database.queue.add(shards, parameters["priority"]))
+
+    connection.written(put)
+    return [(shard.run_id, shard.shard) for shard in new]
 
 
 def _take_job(connection: SimulatedConnection, parameters: Any) -> Answer:
@@ -186,11 +182,11 @@ def _nothing(connection: SimulatedConnection, parameters: Any) -> Answer:
     return []
 
 
-_SET_PATH = "SELECT pg_catalog.set_config('search_path', {}, true)"
 ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     "SELECT failproof.open_shards(%s, %s, %s)": _open_shards,
     "SELECT failproof.close_shards(%s)": _close_shards,
     "DELETE FROM failproof_queue.procrastinate_jobs WHERE queue_name = %s": _delete_jobs,
+    query("put_jobs"): _put_jobs,
     query("take_job"): _take_job,
     "SELECT is_open FROM failproof.run_shard_list WHERE run_id = %s": _is_open,
     "SELECT cases, shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _cut,
@@ -205,7 +201,4 @@ ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     query("list_limits"): lambda connection, _: connection.database.shared.list_limits(
         connection.database.now_s
     ),
-    "SELECT pg_catalog.current_setting('search_path')": lambda *_: [("pg_catalog, pg_temp",)],
-    _SET_PATH.format("'failproof_queue, pg_catalog, pg_temp'"): _nothing,
-    _SET_PATH.format("%s"): _nothing,
 }

@@ -9,10 +9,8 @@ from typing import Any
 
 import psycopg_pool
 import pytest
-from procrastinate.exceptions import AppNotOpen
 
 import failproof_es
-from failproof_es.engine.workers import shard_queue
 from failproof_es.store.writing.application import datastore
 
 ROOT = Path(failproof_es.__file__).parent.parent
@@ -21,9 +19,8 @@ OTHER_DRIVERS = {"asyncpg", "pg8000", "psycopg2", "psycopg_pool", "sqlalchemy"}
 DOORS = {
     "failproof_es/store/connecting.py": {"Connection"},
     "failproof_es/store/writing/application.py": {"PostgresDatastore", "PostgresFactory"},
-    "failproof_es/engine/workers/shard_queue.py": {"SyncPsycopgConnector"},
 }
-"""The last two make objects that open no connection: tests below hold them to it."""
+"""The last one makes an object that opens no connection: a test below holds it to it."""
 
 
 def doors(source: str) -> Iterator[str]:
@@ -94,8 +91,3 @@ def test_the_store_of_the_log_has_no_pool_of_the_package() -> None:
     pool: Any = store.pool
     assert not isinstance(pool, psycopg_pool.ConnectionPool)
     pool.open(wait=True, timeout=0.0)  # opens nothing: there is no such server
-
-
-def test_the_app_that_defers_jobs_has_no_connection_of_its_own() -> None:
-    with pytest.raises(AppNotOpen):
-        shard_queue._APP.connector.get_sync_connector().execute_query("SELECT 1")
