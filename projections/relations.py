@@ -100,8 +100,9 @@ def _lock(connection: Connection, projections: Sequence[Projection]) -> None:
     Who reads by statements of their own may hold one table and want the next: this gives up before
     the server looks for a deadlock (`deadlock_timeout`, 1 s), so no reader is ever its victim.
     """
-    kinds = _kinds(connection, projections)
-    tables = [sql.Identifier(LIVE, name) for name, kind in sorted(kinds.items()) if kind != "VIEW"]
+    rows = connection.execute(sql_file("kinds"), _named(projections)).fetchall()
+    own = sorted(name for name, kind, is_own in rows if kind != "v" and is_own)
+    tables = [sql.Identifier(LIVE, name) for name in own]
     if not tables:
         return
     connection.execute("SELECT set_config('lock_timeout', %s, true)", (f"{PATIENCE_MS}ms",))
@@ -128,7 +129,10 @@ def _named(projections: Sequence[Projection]) -> dict[str, Any]:
 
 def _drop(connection: Connection, projection: Projection) -> None:
     """Drop without CASCADE. The catalog says what each is: another version may have made it."""
-    kinds = _kinds(connection, [projection])
+    rows = connection.execute(sql_file("kinds"), _named([projection])).fetchall()
+    kinds: dict[str, LiteralString] = {
+        name: "VIEW" if kind == "v" else "TABLE" for name, kind, _ in rows
+    }
     # A view goes before the tables it reads.
     for name, kind in sorted(kinds.items(), key=lambda item: item[1], reverse=True):
         connection.execute(
@@ -136,9 +140,3 @@ def _drop(connection: Connection, projection: Projection) -> None:
                 sql.SQL(kind), sql.Identifier(LIVE), sql.Identifier(name)
             )
         )
-
-
-def _kinds(connection: Connection, projections: Sequence[Projection]) -> dict[str, LiteralString]:
-    """What the live relations of these projections are, by name."""
-    rows = connection.execute(sql_file("kinds"), _named(projections)).fetchall()
-    return {name: "VIEW" if kind == "v" else "TABLE" for name, kind in rows}

@@ -1,4 +1,4 @@
-"""The queue of shards: a job for each that needs a worker, in tables of the package `procrastinate`.
+"""The queue of shards: a job for each that needs a worker, in tables made by `procrastinate`.
 
 A job names a run and a shard, and nothing else. Whether it waits or is gone decides nothing: who
 takes it claims the shard's lease, and reads in the log what is left. Jobs of a run are in a queue
@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from asyncio import FIRST_COMPLETED
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -68,6 +68,8 @@ class ShardQueue:
         self._drive = drive
         self.queues: list[str] = []
         """The names of the queues to take jobs from: ids of runs. Changed while it works."""
+        self.taken: set[ShardId] = set()
+        """The shards that are driven here, and those that are about to be claimed."""
 
     async def take_jobs(self, most: int) -> None:
         """Take jobs and drive their shards, at most so many at once, until cancelled; then wait
@@ -79,9 +81,9 @@ class ShardQueue:
         driving: set[asyncio.Task[None]] = set()
         try:
             while True:
-                shard = await self._taken() if len(driving) < most else None
+                shard = await self._next() if len(driving) < most else None
                 if shard is not None:
-                    task = asyncio.create_task(self._drive(shard), name=f"shard {shard}")
+                    task = asyncio.create_task(self._driven(shard), name=f"shard {shard}")
                     driving.add(task)
                     task.add_done_callback(driving.discard)
                 elif driving:
@@ -92,7 +94,16 @@ class ShardQueue:
             if driving:
                 await asyncio.wait(driving)
 
-    async def _taken(self) -> ShardId | None:
+    async def _driven(self, shard: ShardId) -> None:
+        is_new = shard not in self.taken
+        self.taken.add(shard)
+        try:
+            await self._drive(shard)
+        finally:
+            if is_new:
+                self.taken.discard(shard)
+
+    async def _next(self) -> ShardId | None:
         """The shard of the next job; `None` where no job waits, or the server is away."""
         with contextlib.suppress(psycopg.Error, *UNAVAILABLE):
             while self.queues and (row := await asyncio.to_thread(self._take)) is not None:
@@ -202,14 +213,17 @@ def providers_of(connection: Connection, run: OpenRun) -> frozenset[str]:
     return frozenset(model.provider for model in asked)
 
 
-def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardId]:
+def enqueue_missing(
+    connection: Connection, runs: Sequence[UUID], taken: Collection[ShardId] = ()
+) -> list[ShardId]:
     """Put every shard of these runs in the queue that nobody drives and that has no job.
 
-    A shard whose last holder found nothing left is not looked at. Returns what was put there.
+    Those that were `taken` by this process and are not claimed yet are not missing. A shard whose
+    last holder found nothing left is not looked at. Returns what was put there.
     """
     parameters = {"runs": list(runs), "task": TASK}
     rows = connection.execute(query("shards_without_job"), parameters).fetchall()
-    missing = [ShardId(run_id, shard) for run_id, shard in rows]
+    missing = [shard for row in rows if (shard := ShardId(*row)) not in taken]
     return enqueue(connection, missing)
 
 

@@ -242,7 +242,7 @@ class Worker:
         if self._open and clock.monotonic_s() >= self._reconcile_at:
             period_s = self._options.lease_s / LEASE_PARTS
             self._reconcile_at = clock.monotonic_s() + _SOONEST * period_s
-            await self._reader.read(enqueue_missing, list(self._open))
+            await self._reader.read(enqueue_missing, list(self._open), frozenset(self._queue.taken))
         await asyncio.to_thread(self._presence.tell)
         if overdue := self._limit_waits.overdue(self._shares.starving()):
             await self._reader.read(self._limit_waits.tell, overdue)

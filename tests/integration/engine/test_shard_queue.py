@@ -130,7 +130,7 @@ def test_a_job_is_taken_once_the_urgent_ones_first_and_a_locked_one_is_passed_by
                 (f"{run_id}/0",),
             )
             asyncio.run(both())
-        assert one[0] == ShardId(run_id, 4)
+        assert ShardId(run_id, 4) in one[:3], "three are taken at once, at most"
         assert sorted(one, key=lambda shard: shard.shard) == [
             ShardId(run_id, k) for k in range(1, SHARDS)
         ]
