@@ -182,6 +182,10 @@ def _nothing(connection: SimulatedConnection, parameters: Any) -> Answer:
     return []
 
 
+def _list_limits(connection: SimulatedConnection, parameters: Any) -> Answer:
+    return connection.database.shared.list_limits(connection.database.now_s)
+
+
 ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     "SELECT failproof.open_shards(%s, %s, %s)": _open_shards,
     "SELECT failproof.close_shards(%s)": _close_shards,
@@ -198,7 +202,5 @@ ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     query("dead_leases"): _dead_leases,
     query("tell_worker"): _tell_worker,
     query("forget_worker"): _forget_worker,
-    query("list_limits"): lambda connection, _: connection.database.shared.list_limits(
-        connection.database.now_s
-    ),
+    query("list_limits"): _list_limits,
 }
