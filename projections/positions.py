@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -38,6 +39,23 @@ def read_positions(connection: Connection) -> dict[str, Position]:
     with connection.cursor(row_factory=class_row(Position)) as cursor:
         cursor.execute("SELECT name, version, position, updated_at FROM projections.positions")
         return {found.name: found for found in cursor}
+
+
+def hold_positions(connection: Connection) -> None:
+    """Until the transaction ends, no projection's tables are replaced.
+
+    Call it before the first query of a snapshot: it would see a table that was built since as it
+    was when it was half full. Does nothing where there are no projections to read.
+    """
+    with (
+        suppress(
+            psycopg.errors.UndefinedTable,
+            psycopg.errors.InvalidSchemaName,
+            psycopg.errors.InsufficientPrivilege,
+        ),
+        connection.transaction(),
+    ):
+        connection.execute("LOCK TABLE projections.positions IN ACCESS SHARE MODE")
 
 
 def move_positions(

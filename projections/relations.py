@@ -15,6 +15,8 @@ Connection = psycopg.Connection[Any]
 
 LIVE: LiteralString = "projections"
 BUILDING: LiteralString = "projections_building"
+PATIENCE_MS = 500
+"""So long a swap waits for readers, and new readers wait for it meanwhile."""
 
 
 def create_schemas(connection: Connection) -> None:
@@ -46,6 +48,7 @@ def is_whole(connection: Connection, projection: Projection) -> bool:
 
 def create(connection: Connection, projection: Projection) -> None:
     """Create the live relations again, empty. Raises `InvalidInput` as `replace` does."""
+    _lock(connection, [projection])
     refuse_dependents(connection, [projection])
     _drop(connection, projection)
     enter(connection, LIVE)
@@ -69,8 +72,10 @@ def replace(connection: Connection, projections: Sequence[Projection]) -> None:
     """Put what was built in the place of the live relations, under the same grants.
 
     Raises `InvalidInput`, naming them, when views or other objects that are not ours depend
-    on the live ones: they would have to go with them.
+    on the live ones: they would have to go with them. Raises `LockNotAvailable` where somebody
+    reads them for longer than `PATIENCE_MS`.
     """
+    _lock(connection, projections)
     refuse_dependents(connection, projections)
     grants = connection.execute(sql_file("grants"), _named(projections)).fetchall()
     for projection in projections:
@@ -86,6 +91,23 @@ def replace(connection: Connection, projections: Sequence[Projection]) -> None:
             )
     for (grant,) in grants:
         connection.execute(sql.SQL(grant))
+
+
+def _lock(connection: Connection, projections: Sequence[Projection]) -> None:
+    """Keep readers out of the live relations until the transaction ends.
+
+    In one statement, and the positions first, which who reads a snapshot holds (`hold_positions`).
+    Who reads by statements of their own may hold one table and want the next: this gives up before
+    the server looks for a deadlock (`deadlock_timeout`, 1 s), so no reader is ever its victim.
+    """
+    rows = connection.execute(sql_file("kinds"), _named(projections)).fetchall()
+    own = sorted(name for name, kind, is_own in rows if kind != "v" and is_own)
+    tables = [sql.Identifier(LIVE, name) for name in own]
+    if not tables:
+        return
+    connection.execute("SELECT set_config('lock_timeout', %s, true)", (f"{PATIENCE_MS}ms",))
+    locked = sql.SQL(", ").join([sql.Identifier(LIVE, "positions"), *tables])
+    connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(locked))
 
 
 def refuse_dependents(connection: Connection, projections: Sequence[Projection]) -> None:
@@ -109,7 +131,7 @@ def _drop(connection: Connection, projection: Projection) -> None:
     """Drop without CASCADE. The catalog says what each is: another version may have made it."""
     rows = connection.execute(sql_file("kinds"), _named([projection])).fetchall()
     kinds: dict[str, LiteralString] = {
-        name: "VIEW" if kind == "v" else "TABLE" for name, kind in rows
+        name: "VIEW" if kind == "v" else "TABLE" for name, kind, _ in rows
     }
     # A view goes before the tables it reads.
     for name, kind in sorted(kinds.items(), key=lambda item: item[1], reverse=True):

@@ -11,10 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from functools import partial
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay
+from tenacity.wait import wait_random
 
+from failproof_es.problems import InvalidInput
+from failproof_es.store.outage import CONTENTION
 from failproof_es.store.reading.reader import max_position
 from projections import PROJECTIONS, Projection
 from projections.batch import read_batch, take_in
@@ -41,18 +46,18 @@ from projections.relations import (
 )
 
 Connection = psycopg.Connection[Any]
+T = TypeVar("T")
 
-_LOCK: LiteralString = (
-    "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0)), "
-    "set_config('idle_in_transaction_session_timeout', '60s', true)"
-)
-"""Others wait for it until the transaction ends: a client that is paused in it is cut off."""
+_LOCK: LiteralString = "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0))"
+"""Others wait for it until the transaction ends."""
 _LOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_lock(hashtextextended('failproof.projections.rebuild', 0))"
 )
 _UNLOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_unlock(hashtextextended('failproof.projections.rebuild', 0))"
 )
+SWAP_WITHIN_S = 120.0
+"""So long a swap tries to find a moment without a reader."""
 COLLECT_SELDOM = (200_000, 20, 100)
 """Thresholds of `gc`: parsed events hold no cycles, so collecting often wastes time."""
 
@@ -115,6 +120,13 @@ def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTI
     it is rebuilt beside them, and swapped. Raises `InvalidInput` as `rebuild` does.
     """
     create_schemas(connection)
+    outdated = _between_readers(partial(_create_missing, connection, projections))
+    if outdated:
+        rebuild(connection, outdated, projections=projections)
+
+
+def _create_missing(connection: Connection, projections: Sequence[Projection]) -> list[str]:
+    """Create what is missing; return the names of the projections of another version."""
     with _as_projector(connection):
         connection.execute(_LOCK)
         create_positions(connection)
@@ -128,8 +140,25 @@ def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTI
             elif stands is None or not is_whole(connection, projection):
                 create(connection, projection)
                 move_positions(connection, [projection], 0)
-    if outdated:
-        rebuild(connection, outdated, projections=projections)
+    return outdated
+
+
+def _between_readers(swap: Callable[[], T]) -> T:
+    """Call it again as long as readers keep it out. Raises `InvalidInput` after `SWAP_WITHIN_S`."""
+    retrying = Retrying(
+        retry=retry_if_exception_type(CONTENTION),
+        wait=wait_random(0.05, 0.5),
+        stop=stop_after_delay(SWAP_WITHIN_S),
+        reraise=True,
+    )
+    try:
+        return retrying(swap)
+    except CONTENTION as error:
+        raise InvalidInput.because(
+            f"the tables of the projections are read without a pause for {SWAP_WITHIN_S:g} s, so "
+            f"they cannot be replaced: {error}",
+            remedy="end the transactions that read them (`pg_stat_activity`), and rebuild again",
+        ) from error
 
 
 def reached(connection: Connection, projections: Sequence[Projection]) -> int:
@@ -197,20 +226,28 @@ def _rebuild(
     while True:
         head = max_position(connection)
         with _as_projector(connection):
-            # Until here the live tables may move on; for the rest they are locked.
             batch = read_batch(connection, position, topics)
-            if batch is None:
-                connection.execute(_LOCK)
-                batch = read_batch(connection, position, topics)
-                if batch is None:
-                    replace(connection, chosen)
-                    move_positions(connection, chosen, position)
-                    return position
-            enter(connection, BUILDING)
-            take_in(connection, chosen, {p.name: position for p in chosen}, batch)
-        position = batch.position
-        if progress is not None:
-            progress(position, head)
+            if batch is not None:
+                enter(connection, BUILDING)
+                take_in(connection, chosen, {p.name: position for p in chosen}, batch)
+        if batch is not None:
+            position = batch.position
+            if progress is not None:
+                progress(position, head)
+        elif _between_readers(partial(_swap, connection, chosen, position)):
+            return position
+
+
+def _swap(connection: Connection, chosen: Sequence[Projection], position: int) -> bool:
+    """Put what was built up to `position` in the place of the live tables; false where the log
+    went on meanwhile."""
+    with _as_projector(connection):
+        connection.execute(_LOCK)
+        if read_batch(connection, position, _topics(chosen)) is not None:
+            return False
+        replace(connection, chosen)
+        move_positions(connection, chosen, position)
+    return True
 
 
 def _begin_building(connection: Connection, chosen: Sequence[Projection]) -> None:

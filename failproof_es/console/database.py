@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import BoundedSemaphore, Lock
+from typing import TypeVar
 
 import psycopg
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+from tenacity.wait import wait_random
 
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
+from failproof_es.store.outage import CONTENTION
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.schema.installation import AUDITOR
+from projections.positions import hold_positions
 
+T = TypeVar("T")
+_MOST_TRIES = 4
 WAIT_S = 5.0
 """How long a request waits for its turn."""
 _MAY_BE_AUDITOR = (
@@ -22,10 +29,26 @@ _MAY_BE_AUDITOR = (
 _SETTINGS = """
 SELECT set_config('default_transaction_read_only', 'on', false),
     set_config('statement_timeout', %(ms)s, false),
-    set_config('idle_in_transaction_session_timeout', '60000', false),
     set_config('application_name', 'failproof-es console', false)
 """
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+def ask_again(read: Callable[[], T]) -> T:
+    """Read again, in a new snapshot, what was the victim of a deadlock or met a lock."""
+    retrying = Retrying(
+        retry=retry_if_exception_type(CONTENTION),
+        wait=wait_random(0, 0.2),
+        stop=stop_after_attempt(_MOST_TRIES),
+        reraise=True,
+    )
+    return retrying(read)
+
+
+def _begin(connection: Connection) -> None:
+    """Begin a snapshot during which no projection's tables are replaced."""
+    connection.execute(_BEGIN)
+    hold_positions(connection)
 
 
 class ConsoleBusy(Exception):
@@ -106,13 +129,13 @@ class ReadOnlyDatabase:
             if connection is None:
                 break
             try:
-                connection.execute(_BEGIN)
+                _begin(connection)
             except psycopg.Error:
                 connection.close()
             else:
                 return connection
         connection = self._connect()
-        connection.execute(_BEGIN)
+        _begin(connection)
         return connection
 
     def _connect(self) -> Connection:

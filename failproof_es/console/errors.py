@@ -19,6 +19,7 @@ from failproof_es.console.paging import BadParameter
 from failproof_es.console.rendering import render
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
+from failproof_es.store.outage import CONTENTION, server_answered
 from failproof_es.store.reading.archives import RunIsArchived
 
 _DATA = (".json", ".jsonl", ".csv")
@@ -95,6 +96,18 @@ def _told(error: Exception) -> tuple[HTTPStatus, str, str]:
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "Too many pages are being read at this moment.",
                 "Try again in a few seconds.",
+            )
+        case psycopg.Error() if isinstance(error, CONTENTION):
+            return (
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "Other sessions of the database held what this page reads.",
+                "Try again in a few seconds.",
+            )
+        case psycopg.OperationalError() if server_answered(error):
+            return (
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"The database runs, and refused to read this: {error.diag.message_primary}.",
+                "Try again later. `failproof-es db status`.",
             )
         case psycopg.OperationalError() | psycopg.InterfaceError():
             return (

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from inspect import Parameter, Signature
 from itertools import chain, islice
 from typing import Annotated, Any
@@ -18,7 +19,7 @@ from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from failproof_es.console.database import ConsoleBusy, ReadOnlyDatabase
+from failproof_es.console.database import ConsoleBusy, ReadOnlyDatabase, ask_again
 from failproof_es.console.errors import ErrorPage, response_to
 from failproof_es.console.follower import Follower
 from failproof_es.console.links import Here
@@ -183,7 +184,7 @@ def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable
             names = [name for name, _ in request.query_params.multi_items()]
             if twice := next((name for name in names if names.count(name) > 1), None):
                 raise BadParameter(twice, "it stands there twice")
-            return answer(request, query, path)
+            return ask_again(partial(answer, request, query, path))
         except Exception as error:
             return response_to(request, error)
 

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from failproof_es.exports.exporter import Export, ExportedFile, LeftOut, Pieces, refuse_settings
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.connecting import lift_idle_limit
 from failproof_es.store.reading.reader import Connection
 from projections.installed import ours, usable_of_others
 from projections.relations import LIVE
@@ -152,6 +153,7 @@ def _batches(
     )
     converts = [column.convert for column in columns]
     with connection.transaction(), connection.cursor("exported_rows") as cursor:
+        lift_idle_limit(connection)
         cursor.itersize = 100
         cursor.execute(sql.SQL("SELECT {} {}").format(chosen, relation.rows))
         batch: list[list[Any]] = []

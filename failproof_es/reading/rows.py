@@ -36,6 +36,7 @@ from failproof_es.reading.feeder import EVERY_RUN, ID_PART, RunFilter, Unreadabl
 from failproof_es.reading.log import LogFeeder
 from failproof_es.store.reading.archives import RunIsArchived
 from failproof_es.store.reading.reader import Connection
+from projections.positions import hold_positions
 from projections.protocol import exact_text, sql_file, visible
 from projections.results.outcome_rows import SELECTED, outcome_of_row
 from projections.results.run_rows import run_of
@@ -362,6 +363,7 @@ def _one_moment(connection: Connection) -> Iterator[None]:
         return
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        hold_positions(connection)
         yield
 
 

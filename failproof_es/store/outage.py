@@ -22,6 +22,22 @@ AWAY = (
 """What a statement raises while the database is away, or is a standby that takes no writes."""
 
 
+CONTENTION = (
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+    psycopg.errors.LockNotAvailable,
+)
+"""What a statement raises that met another session's. It can be executed again, at once."""
+_GONE = ("08", "57P")
+"""The beginnings of the SQLSTATEs with which a server says that it ends a session."""
+
+
+def server_answered(error: psycopg.Error) -> bool:
+    """Whether a server that runs refused the statement. The driver gives deadlocks, full disks and
+    cancelled statements the same class as a server that is away."""
+    return error.sqlstate is not None and not error.sqlstate.startswith(_GONE)
+
+
 class LogUnavailable(Exception):
     """The log could not be reached for too long; nothing more is sent."""
 

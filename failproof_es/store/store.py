@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
 from threading import Lock
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 import psycopg
-from psycopg.pq import TransactionStatus
 
 from failproof_es.core.experiment import Plan
 from failproof_es.events import Event, RunStarted
@@ -20,8 +20,9 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
 from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.errors import DatabaseAway
+from failproof_es.store.lending import Lender
 from failproof_es.store.named_database import named_database
-from failproof_es.store.outage import LogUnavailable, Outage
+from failproof_es.store.outage import CONTENTION, LogUnavailable, Outage, server_answered
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.reading.experiments import NewRun, try_index_runs
 from failproof_es.store.schema.installation import (
@@ -57,7 +58,7 @@ class Store:
         self.embedded = embedded
         self._log: EventLog | None = None
         self._making_log = Lock()
-        self._idle: list[psycopg.Connection[Any]] = []
+        self._lender = Lender(partial(self.connect, prepare_threshold=None), _MOST_IDLE)
         self.is_new = False
         """Whether `open` gave the database its schema."""
 
@@ -157,36 +158,9 @@ class Store:
         """A connection of the caller's own, in autocommit unless told otherwise."""
         return connect(self.url, **options)
 
-    @contextlib.contextmanager
-    def lend(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection for a moment, in autocommit: one that was lent before, or a new one.
-
-        Making one takes the server longer than most of what is read. Leave no setting of the
-        session behind. One that the server has cut meanwhile is found out by its first statement,
-        which raises `psycopg.OperationalError`; then none of the others is lent any more.
-        """
-        connection = self._take_idle() or self.connect(prepare_threshold=None)
-        try:
-            yield connection
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, psycopg.Error):
-                self._close_idle()
-            raise
-        status = connection.info.transaction_status
-        if status == TransactionStatus.IDLE and len(self._idle) < _MOST_IDLE:
-            self._idle.append(connection)
-        else:
-            connection.close()
-
-    def _take_idle(self) -> psycopg.Connection[Any] | None:
-        with contextlib.suppress(IndexError):  # another thread may take it at the same moment
-            return self._idle.pop()
-        return None
-
-    def _close_idle(self) -> None:
-        while (connection := self._take_idle()) is not None:
-            connection.close()
+    def lend(self) -> AbstractContextManager[psycopg.Connection[Any]]:
+        """A connection for a moment, as `Lender.connection` lends it."""
+        return self._lender.connection()
 
     @property
     def outage(self) -> Outage:
@@ -268,7 +242,7 @@ class Store:
 
     def close(self) -> None:
         """Close every connection. The embedded server keeps running."""
-        self._close_idle()
+        self._lender.close()
         if self._log is not None:
             self._log.close()
             self._log = None
@@ -291,7 +265,8 @@ def _told(url: str) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        kind = DatabaseAway if isinstance(error, psycopg.OperationalError) else InvalidInput
+        is_away = isinstance(error, psycopg.OperationalError) and not server_answered(error)
+        kind = DatabaseAway if is_away else InvalidInput
         raise kind.because(
             f"the database cannot be used: {_without_password(str(error), url)}",
             remedy=_remedy(error),
@@ -301,6 +276,8 @@ def _told(url: str) -> Iterator[None]:
 def _remedy(error: psycopg.Error) -> str:
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return "grant this user failproof_auditor to read the log, or failproof_writer to run"
+    if isinstance(error, CONTENTION):
+        return "try again: another session held what this one needs"
     return f"check --database-url or {DATABASE_URL}, and that the server is running"
 
 

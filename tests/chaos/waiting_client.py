@@ -5,7 +5,6 @@ It says `asked` once each has asked, and the name of each that hears that the se
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import threading
 from collections.abc import Callable
@@ -13,9 +12,7 @@ from typing import cast
 
 import psycopg
 from eventsourcing.persistence import OperationalError
-from procrastinate.exceptions import ConnectorException
 
-from failproof_es.engine.workers.shard_queue import ShardQueue
 from failproof_es.store.connecting import connect
 from failproof_es.store.writing.application import EventLog
 from failproof_es.store.writing.recorder import EventRecorder
@@ -36,18 +33,7 @@ def _log(url: str, asking: Callable[[], object]) -> None:
         connection.execute(_SLOWLY)
 
 
-def _queue(url: str, asking: Callable[[], object]) -> None:
-    async def drive(shard: object) -> None: ...
-
-    async def ask() -> None:
-        async with ShardQueue(url, drive) as queue:
-            asking()
-            await queue.app.connector.execute_query_async(_SLOWLY)
-
-    asyncio.run(ask())
-
-
-KINDS = {"reader": _reader, "log": _log, "queue": _queue}
+KINDS = {"reader": _reader, "log": _log}
 
 
 def main() -> None:
@@ -56,7 +42,7 @@ def main() -> None:
     def wait(name: str) -> None:
         try:
             KINDS[name](sys.argv[1], everybody.wait)
-        except (psycopg.OperationalError, OperationalError, ConnectorException):
+        except (psycopg.OperationalError, OperationalError):
             print(name, flush=True)
 
     for name in KINDS:

@@ -245,13 +245,16 @@ class RefusesOptions(_Proxy):
     """Refuses whoever names one of `names` in the packet that asks for the connection.
 
     `refusal` says so; a `{}` in it is for the name. `asked` counts the connections asked for,
-    `refused` those that were not made.
+    `refused` those that were not made. `version` is what clients hear of the server's.
     """
 
-    def __init__(self, server: EmbeddedServer, refusal: str, names: Sequence[str]) -> None:
+    def __init__(
+        self, server: EmbeddedServer, refusal: str, names: Sequence[str], version: str = ""
+    ) -> None:
         super().__init__(server)
         self._refusal = refusal
         self._names = names
+        self._version = version
         self.asked = self.refused = 0
 
     def _serve(self, client: socket.socket) -> None:
@@ -266,8 +269,18 @@ class RefusesOptions(_Proxy):
                 return
         server = self._connect()
         server.sendall(startup)
+        if self._version:
+            for message in _until_ready(server):
+                client.sendall(self._older(message))
         threading.Thread(target=_pass_on, args=(server, client), daemon=True).start()
         _pass_on(client, server)
+
+    def _older(self, message: bytes) -> bytes:
+        name = b"server_version\0"
+        if message[:1] != b"S" or message[5 : 5 + len(name)] != name:
+            return message
+        body = name + self._version.encode() + b"\0"
+        return b"S" + struct.pack(">i", len(body) + 4) + body
 
 
 class TransactionPooler(_Proxy):

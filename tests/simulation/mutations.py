@@ -183,7 +183,7 @@ def retry_after_not_shared(patched: pytest.MonkeyPatch) -> None:
 
 def shards_not_reconciled(patched: pytest.MonkeyPatch) -> None:
     """Nobody looks for shards whose job was lost."""
-    patched.setattr(worker, "enqueue_missing", lambda connection, runs: [])
+    patched.setattr(worker, "enqueue_missing", lambda connection, runs, taken: [])
 
 
 def finished_by_the_hints(patched: pytest.MonkeyPatch) -> None:

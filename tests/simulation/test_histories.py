@@ -90,7 +90,7 @@ def test_what_can_happen_does_happen(histories: Mapping[int, Ended]) -> None:
     story = "\n".join(line for ended in histories.values() for line in ended.trace)
     for end in (
         "LeaseLost", "RunBusy", "LogUnavailable", "kill", "stopped", "outage", "clock",
-        "is alone", "job was lost", "job was doubled", "job was stuck", "spend ceiling",
+        "is alone", "job was lost", "job was doubled", "spend ceiling",
     ):  # fmt: skip
         assert end in story, end
 

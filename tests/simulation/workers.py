@@ -46,7 +46,7 @@ from tests.simulation.world.database import SimulatedStore
 from tests.simulation.world.leases import SimulatedShardLeases
 from tests.simulation.world.loop import PROCESS, SimulatedLoop
 from tests.simulation.world.network import Sent, SimulatedTargets
-from tests.simulation.world.queue import SIMULATED_APP, OpenShards, SimulatedQueue
+from tests.simulation.world.queue import OpenShards
 from tests.simulation.world.quotas import Quotas
 from tests.simulation.world.shared_state import SimulatedState
 
@@ -128,7 +128,6 @@ class WorkersHistory(History):
         """The rest of the world in place of what a worker finds on its host."""
         yield from super()._replaced()
         yield worker, "ShardLeases", self._leases
-        yield worker, "ShardQueue", lambda url, drive: SimulatedQueue(self.database, drive)
         yield worker, "KeyShares", lambda book: KeyShares(book, self.loop.time)
         yield key_share, "CALM_S", _CALM_S
         yield key_share, "SOON_S", _CALM_S
@@ -143,7 +142,6 @@ class WorkersHistory(History):
         yield driven_run, "Targets", self._targets
         yield driven_run, "freeze_objects", lambda: None
         yield driven_run, "require_plugins", lambda started: None
-        yield shard_queue, "_APP", SIMULATED_APP
         yield shard_queue, "shard_size", lambda pieces: self.shard_pieces
         yield appending, "time", SimpleNamespace(sleep=lambda seconds: None)
         for module in (presence, operations, shared_budget):

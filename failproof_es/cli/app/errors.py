@@ -21,7 +21,7 @@ from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.ledger.note import NoteError
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent, UnreadableState
-from failproof_es.store.outage import LogUnavailable
+from failproof_es.store.outage import LogUnavailable, server_answered
 from failproof_es.store.writing.lease import RunBusy
 
 _RUN = "failproof_es_run"
@@ -90,6 +90,12 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
                 "error: the database takes no writes: it is a standby, or the sessions of this "
                 "user or database are set to be read-only (`failproof-es db status` names such a "
                 "setting). Nothing that was recorded is lost."
+            )
+            return ExitCode.FAILED
+        case psycopg.OperationalError() if server_answered(error):
+            say(
+                f"error: the database runs, and refused this: {_text(error)}. Nothing that was "
+                f"recorded is lost. Try again; then {_take_up(error)}."
             )
             return ExitCode.FAILED
         case psycopg.OperationalError():

@@ -33,10 +33,12 @@ from failproof_es.exports.exporter import Export, ExportedFile, Exporter, Pieces
 from failproof_es.exports.registry import EXPORTERS, exporter_named, usable_exporters
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.connecting import lift_idle_limit
 from failproof_es.store.reading.collections import documents
 from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.support.atomic_file import WrittenFile
 from failproof_es.support.extras import require_for
+from projections.positions import hold_positions
 
 _LIST = ""
 _SHAPES = (Column("shape", "shape"), Column("runs", "runs"), Column("writes", "writes"))
@@ -106,6 +108,8 @@ def export(
         files: list[_File] = []
         try:
             with connection.transaction():
+                hold_positions(connection)
+                lift_idle_limit(connection)
                 chosen = [RecordedRun.read(connection, run_id) for run_id in ids]
                 files.extend(_write(exporter.files(chosen, made), folder))
         finally:  # what was written before a failure is there, too

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, NamedTuple
 
 from fastapi import FastAPI, Query
@@ -17,6 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from failproof_es.console.database import ask_again
 from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.numbers import LivePage
 from failproof_es.console.live.wakeups import Wakeups
@@ -150,7 +152,7 @@ class LiveRuns:
     def _read(self, run: str, last: _Read | None) -> _Read:
         """The numbers now, written if they are others than the last ones."""
         begun_at = clock.monotonic_s()
-        numbers = self._numbers(run, None if last is None else last.numbers)
+        numbers = ask_again(partial(self._numbers, run, last and last.numbers))
         if last is not None and numbers == last.numbers:
             event = last.event
         else:

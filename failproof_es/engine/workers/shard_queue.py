@@ -1,23 +1,24 @@
-"""The queue of shards: jobs of the package `procrastinate`, one for each shard that needs a worker.
+"""The queue of shards: a job for each that needs a worker, in tables made by `procrastinate`.
 
-A job names a run and a shard, and nothing else. Whether it waits, runs or is gone decides nothing:
-who takes it claims the shard's lease, and reads in the log what is left. Jobs of a run are in a
-queue of their own, named by its id, so that a worker takes those of its runs alone.
+A job names a run and a shard, and nothing else. Whether it waits or is gone decides nothing: who
+takes it claims the shard's lease, and reads in the log what is left. Jobs of a run are in a queue
+of their own, named by its id, so that a worker takes those of its runs alone. The tables are the
+package's; jobs are put there and taken by statements of ours, one for each, because the package's
+worker waits at an outage until its running jobs are over, and a second job for a shard is an error
+to it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from asyncio import FIRST_COMPLETED
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-import procrastinate
 import psycopg
-from procrastinate import exceptions, jobs
 
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.history_errors import ImpossibleHistory
@@ -33,22 +34,17 @@ from failproof_es.events import (
     RunSealed,
     RunStarted,
 )
-from failproof_es.store.connecting import KEEPALIVE
+from failproof_es.store.outage import UNAVAILABLE
 from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.schema.queue_schema import has_queue, require_queue
 from failproof_es.store.store import Store
 from failproof_es.store.writing.recorder import query
 
 TASK = "shard"
-_PATH = "SELECT pg_catalog.set_config('search_path', 'failproof_queue, pg_catalog, pg_temp', {})"
-_AT_ONCE = 1_000
 _SOON = 1
 """The priority of a job that comes late; those of a plan have 0."""
 POLL_S = 1.0
 """How often a worker without work looks into the queue."""
-HEARTBEAT_S = 5.0
-DEAD_AFTER_S = 30.0
-"""A process whose last heartbeat is older is taken to be gone; only its jobs are cleared away."""
 
 _STANDING: dict[str, Standing] = {
     RunStarted.__name__: "running",
@@ -61,82 +57,64 @@ _STANDING: dict[str, Standing] = {
 }
 
 DriveShard = Callable[[ShardId], Awaitable[None]]
-"""Drives the shard of a job. It must not raise: the job is over in any case."""
+"""Drives the shard of a job. It must not raise: nobody waits for what it says."""
 
 
 class ShardQueue:
-    """The queue, for one worker. `async with` it; the jobs it takes are those of `queues`."""
+    """The queue, for one worker. The jobs it takes are those of `queues`."""
 
-    def __init__(self, url: str, drive: DriveShard) -> None:
-        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # ours are told to people
-        connector = procrastinate.PsycopgConnector(
-            conninfo=url,
-            min_size=1,
-            max_size=3,
-            configure=_prepare,
-            kwargs=KEEPALIVE,
-        )
-        self.app = procrastinate.App(connector=connector)
+    def __init__(self, store: Store, drive: DriveShard) -> None:
+        self._store = store
+        self._drive = drive
         self.queues: list[str] = []
         """The names of the queues to take jobs from: ids of runs. Changed while it works."""
-
-        async def shard(run_id: object, shard: object) -> None:
-            if (named := _shard_of(run_id, shard)) is not None:
-                await drive(named)
-
-        self.app.task(name=TASK)(shard)
+        self.taken: set[ShardId] = set()
+        """The shards that are driven here, and those that are about to be claimed."""
 
     async def take_jobs(self, most: int) -> None:
-        """Take jobs, at most so many at once, until cancelled; then wait for those under way.
+        """Take jobs and drive their shards, at most so many at once, until cancelled; then wait
+        for those under way.
 
-        Goes on after an outage of the server, and after another worker took this one to be gone.
-        In an outage the package answers a cancellation with an error of its own.
+        A job is out of the queue when it was taken, and does not live as long as its shard: an
+        outage of the server costs one look into the queue, however long the shards last.
         """
-        task = asyncio.current_task()
-        assert task is not None
-        while True:
-            with contextlib.suppress(exceptions.ConnectorException):
-                await self.app.run_worker_async(
-                    queues=self.queues,
-                    concurrency=most,
-                    install_signal_handlers=False,
-                    listen_notify=False,
-                    delete_jobs="always",
-                    fetch_job_polling_interval=POLL_S,
-                    update_heartbeat_interval=HEARTBEAT_S,
-                    stalled_worker_timeout=DEAD_AFTER_S,
-                )
-            if task.cancelling():  # the error took the place of the cancellation
-                raise asyncio.CancelledError
-            await asyncio.sleep(POLL_S)
+        driving: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                shard = await self._next() if len(driving) < most else None
+                if shard is not None:
+                    task = asyncio.create_task(self._driven(shard), name=f"shard {shard}")
+                    driving.add(task)
+                    task.add_done_callback(driving.discard)
+                elif driving:
+                    await asyncio.wait(driving, timeout=POLL_S, return_when=FIRST_COMPLETED)
+                else:
+                    await asyncio.sleep(POLL_S)
+        finally:
+            if driving:
+                await asyncio.wait(driving)
 
-    async def clear_dead(self) -> None:
-        """Delete the jobs of processes that are gone. Raises `ConnectorException`."""
-        manager = self.app.job_manager
-        await manager.prune_stalled_workers(DEAD_AFTER_S)
-        for job in await manager.get_stalled_jobs(seconds_since_heartbeat=DEAD_AFTER_S):
-            with contextlib.suppress(exceptions.ConnectorException):  # another one was first
-                await manager.finish_job(job, jobs.Status.FAILED, delete_job=True)
+    async def _driven(self, shard: ShardId) -> None:
+        is_new = shard not in self.taken
+        self.taken.add(shard)
+        try:
+            await self._drive(shard)
+        finally:
+            if is_new:
+                self.taken.discard(shard)
 
-    async def __aenter__(self) -> ShardQueue:
-        asyncio.get_running_loop().set_exception_handler(_tell_others)
-        await self.app.open_async()
-        return self
+    async def _next(self) -> ShardId | None:
+        """The shard of the next job; `None` where no job waits, or the server is away."""
+        with contextlib.suppress(psycopg.Error, *UNAVAILABLE):
+            while self.queues and (row := await asyncio.to_thread(self._take)) is not None:
+                if (shard := _shard_of(*row)) is not None:
+                    return shard
+        return None
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.app.close_async()
-
-
-def _tell_others(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """That a job could not be put down as over because the server is away is no news: whoever
-    drove it waits for the server, too."""
-    if not isinstance(context.get("exception"), exceptions.ConnectorException):
-        loop.default_exception_handler(context)
-
-
-async def _prepare(connection: psycopg.AsyncConnection[Any]) -> None:
-    await connection.execute(_PATH.format("false").encode())
-    await connection.commit()
+    def _take(self) -> tuple[object, object] | None:
+        with self._store.lend() as connection:
+            parameters = {"task": TASK, "queues": list(self.queues)}
+            return connection.execute(query("take_job"), parameters).fetchone()
 
 
 def usable_queue(store: Store) -> None:
@@ -201,9 +179,7 @@ def close_run(connection: Connection, run_id: UUID) -> None:
     with connection.transaction():
         connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
         connection.execute(
-            "DELETE FROM failproof_queue.procrastinate_jobs "
-            "WHERE queue_name = %s AND status = 'todo'",
-            (str(run_id),),
+            "DELETE FROM failproof_queue.procrastinate_jobs WHERE queue_name = %s", (str(run_id),)
         )
 
 
@@ -237,14 +213,17 @@ def providers_of(connection: Connection, run: OpenRun) -> frozenset[str]:
     return frozenset(model.provider for model in asked)
 
 
-def enqueue_missing(connection: Connection, runs: Sequence[UUID]) -> list[ShardId]:
+def enqueue_missing(
+    connection: Connection, runs: Sequence[UUID], taken: Collection[ShardId] = ()
+) -> list[ShardId]:
     """Put every shard of these runs in the queue that nobody drives and that has no job.
 
-    A shard whose last holder found nothing left is not looked at. Returns what was put there.
+    Those that were `taken` by this process and are not claimed yet are not missing. A shard whose
+    last holder found nothing left is not looked at. Returns what was put there.
     """
-    how = {"runs": list(runs), "dead_after_s": DEAD_AFTER_S, "task": TASK}
-    rows = connection.execute(query("shards_without_job"), how).fetchall()
-    missing = [ShardId(run_id, shard) for run_id, shard in rows]
+    parameters = {"runs": list(runs), "task": TASK}
+    rows = connection.execute(query("shards_without_job"), parameters).fetchall()
+    missing = [shard for row in rows if (shard := ShardId(*row)) not in taken]
     return enqueue(connection, missing)
 
 
@@ -254,37 +233,19 @@ def enqueue(connection: Connection, shards: Iterable[ShardId]) -> list[ShardId]:
     They are taken before those that a plan put there: what was begun, and lost its worker, would
     else wait behind every shard that nobody has begun.
     """
+    return _enqueue(connection, shards, _SOON)
+
+
+def _enqueue(connection: Connection, shards: Iterable[ShardId], priority: int = 0) -> list[ShardId]:
     wanted = list(shards)
-    try:
-        with connection.transaction():
-            _enqueue(connection, wanted, _SOON)
-    except exceptions.AlreadyEnqueued:  # by another worker, meanwhile: one by one then
-        return [each for each in wanted if _enqueued(connection, each)]
-    return wanted
-
-
-def _enqueued(connection: Connection, shard: ShardId) -> bool:
-    with contextlib.suppress(exceptions.AlreadyEnqueued), connection.transaction():
-        _enqueue(connection, [shard], _SOON)
-        return True
-    return False
-
-
-def _enqueue(connection: Connection, shards: Sequence[ShardId], priority: int = 0) -> None:
-    """Defer a job for each, in the caller's transaction. Raises `AlreadyEnqueued`."""
-    manager = _APP.job_manager
-    before = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()
-    assert before is not None
-    connection.execute(_PATH.format("true").encode())
-    for first in range(0, len(shards), _AT_ONCE):
-        some = [_job(shard, priority) for shard in shards[first : first + _AT_ONCE]]
-        try:
-            manager.batch_defer_jobs(some, connection=connection)
-        except exceptions.ConnectorException as error:
-            if isinstance(error.__cause__, psycopg.Error):
-                raise error.__cause__ from None
-            raise
-    connection.execute("SELECT pg_catalog.set_config('search_path', %s, true)", (before[0],))
+    parameters = {
+        "task": TASK,
+        "priority": priority,
+        "run_ids": [shard.run_id for shard in wanted],
+        "shards": [shard.shard for shard in wanted],
+    }
+    rows = connection.execute(query("put_jobs"), parameters).fetchall()
+    return [ShardId(run_id, shard) for run_id, shard in rows]
 
 
 def _shard_of(run_id: object, shard: object) -> ShardId | None:
@@ -294,18 +255,3 @@ def _shard_of(run_id: object, shard: object) -> ShardId | None:
     with contextlib.suppress(ValueError):
         return ShardId(UUID(run_id), shard)
     return None
-
-
-def _job(shard: ShardId, priority: int) -> jobs.Job:
-    return jobs.Job(
-        queue=str(shard.run_id),
-        lock=None,
-        queueing_lock=str(shard),
-        priority=priority,
-        task_name=TASK,
-        task_kwargs={"run_id": str(shard.run_id), "shard": shard.shard},
-    )
-
-
-_APP = procrastinate.App(connector=procrastinate.SyncPsycopgConnector())
-"""It opens no connection: those who defer jobs bring theirs."""

@@ -18,7 +18,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
-from procrastinate.exceptions import ConnectorException
 
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
 from failproof_es.core.sharding.shards import ShardId
@@ -74,7 +73,7 @@ _SOONEST = 0.8
 LISTEN_S = 0.25
 """How often it looks whether its session was cut off: others take a worker without one for dead."""
 
-_IN_BETWEEN = (*UNAVAILABLE, psycopg.Error, ConnectorException)
+_IN_BETWEEN = (*UNAVAILABLE, psycopg.Error)
 """The same, and what comes of one whose queue is missing, or is made anew."""
 
 
@@ -129,7 +128,7 @@ class Worker:
         self._presence = Presence(store, self.worker_id, holder, self.refusals.why)
         self._limit_waits = LimitWaits(holder, say)
         self._coordinator = Coordinator(store, self._leases, observe, options.shared)
-        self._queue = ShardQueue(store.url, self._drive)
+        self._queue = ShardQueue(store, self._drive)
         self._open: dict[UUID, OpenRun] = {}
         """The runs to take shards of, as the last look found them."""
         self._providers: dict[UUID, frozenset[str]] = {}
@@ -155,8 +154,7 @@ class Worker:
         self._begin_renewing(asyncio.get_running_loop(), released)
         try:
             with tuned_python():
-                async with self._queue:
-                    await self._work()
+                await self._work()
         finally:
             released.set()
             await asyncio.to_thread(self._leases.close)
@@ -201,7 +199,8 @@ class Worker:
 
     async def _pause(self) -> None:
         """Wait until there may be something to look at, or a stop is requested."""
-        period_s = self._options.lease_s / LEASE_PARTS if self._active else POLL_S
+        is_full = self._active >= self._options.most_shards
+        period_s = self._options.lease_s / LEASE_PARTS if is_full else POLL_S
         seconds = period_s * random.uniform(_SOONEST, 1.0)  # noqa: S311
         waits = [asyncio.create_task(each.wait()) for each in (self._stop, self._wake)]
         try:
@@ -246,9 +245,7 @@ class Worker:
         if self._open and clock.monotonic_s() >= self._reconcile_at:
             period_s = self._options.lease_s / LEASE_PARTS
             self._reconcile_at = clock.monotonic_s() + _SOONEST * period_s
-            with suppress(ConnectorException):
-                await self._queue.clear_dead()
-            await self._reader.read(enqueue_missing, list(self._open))
+            await self._reader.read(enqueue_missing, list(self._open), frozenset(self._queue.taken))
         await asyncio.to_thread(self._presence.tell)
         if overdue := self._limit_waits.overdue(self._shares.starving()):
             await self._reader.read(self._limit_waits.tell, overdue)

@@ -74,6 +74,19 @@ BEGIN
                 USING ERRCODE = 'FP001';
         END IF;
     END IF;
+    -- Several writers share the stream of a run, and that of its operations. Whoever comes second gets no
+    -- row and appends nothing: an error would stand in the server's log each time.
+    IF EXISTS (
+        SELECT FROM unnest(originator_ids, originator_versions, run_ids)
+            AS new (stream, version, run_id)
+        WHERE (new.run_id IS NULL OR new.run_id = new.stream)
+            AND (
+                SELECT true FROM failproof.events AS e
+                WHERE e.originator_id = new.stream AND e.originator_version = new.version
+            )
+    ) THEN
+        RETURN;
+    END IF;
     -- The login is taken here, where no client can say another one. Nobody else appends meanwhile.
     INSERT INTO failproof.append_logins (from_position, login)
     SELECT (SELECT coalesce(max(notification_id), 0) + 1 FROM failproof.events), session_user

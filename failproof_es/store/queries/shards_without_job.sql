@@ -1,14 +1,12 @@
--- Shards of these runs that are not known to be finished, that nobody drives, and that no job stands
--- for: none waits, and none was taken by a process that lives and has yet to claim the shard for the
--- first time. Where a lease was held and has ended, a job that was taken says nothing: its process
--- may be cut off, and would count as alive for longer than the lease lasted. What stands in the queue for
--- a shard and is not as it was put there does not count, and goes: nobody may ever take it.
+-- Shards of these runs that are not known to be finished, that nobody drives, and for which no job
+-- waits. What stands in the queue for a shard and is not as it was put there does not count, and
+-- goes: nobody may ever take it.
 WITH misplaced AS (
     DELETE FROM failproof_queue.procrastinate_jobs AS j
-    WHERE j.status = 'todo'
-        AND split_part(j.queueing_lock, '/', 1) = ANY (%(runs)s::uuid[]::text[])
+    WHERE split_part(j.queueing_lock, '/', 1) = ANY (%(runs)s::uuid[]::text[])
         AND (
-            j.queueing_lock = j.queue_name || '/' || (j.args ->> 'shard')
+            j.status = 'todo'
+            AND j.queueing_lock = j.queue_name || '/' || (j.args ->> 'shard')
             AND j.args ->> 'run_id' = j.queue_name
             AND j.task_name = %(task)s
             AND j.lock IS NULL
@@ -20,28 +18,17 @@ SELECT r.run_id, s.shard::integer
 FROM failproof.run_shard_list AS r
 CROSS JOIN LATERAL generate_series(0, (r.cases - 1) / r.shard_cases) AS s (shard)
 LEFT JOIN failproof.lease_list AS l ON l.run_id = r.run_id AND l.shard = s.shard
-LEFT JOIN (
-    SELECT j.queueing_lock, bool_or(j.status = 'todo') AS waits
-    FROM failproof_queue.procrastinate_jobs AS j
-    LEFT JOIN failproof_queue.procrastinate_workers AS w ON w.id = j.worker_id
-    WHERE j.queueing_lock = j.queue_name || '/' || (j.args ->> 'shard')
-        AND j.args ->> 'run_id' = j.queue_name
-        AND j.task_name = %(task)s
-        AND j.lock IS NULL
-        AND j.scheduled_at IS NULL
-        AND (
-            j.status = 'todo'
-            OR (
-                j.status = 'doing'
-                AND w.last_heartbeat
-                > clock_timestamp() - make_interval(secs => %(dead_after_s)s)
-            )
-        )
-    GROUP BY j.queueing_lock
-) AS job ON job.queueing_lock = r.run_id::text || '/' || s.shard
+LEFT JOIN failproof_queue.procrastinate_jobs AS j
+    ON j.queueing_lock = r.run_id::text || '/' || s.shard
+    AND j.queueing_lock = j.queue_name || '/' || (j.args ->> 'shard')
+    AND j.args ->> 'run_id' = j.queue_name
+    AND j.task_name = %(task)s
+    AND j.status = 'todo'
+    AND j.lock IS NULL
+    AND j.scheduled_at IS NULL
 WHERE r.is_open
     AND r.cases > 0
     AND r.run_id = ANY (%(runs)s)
     AND (l.finished OR l.expires_at > clock_timestamp()) IS NOT TRUE
-    AND (job.waits OR (job.queueing_lock IS NOT NULL AND l.run_id IS NULL)) IS NOT TRUE
+    AND j.id IS NULL
 ORDER BY 1, 2

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from psycopg import sql
 
+from failproof_es.store.connecting import lift_idle_limit
 from failproof_es.store.reading.reader import Connection
 
 
@@ -26,6 +27,7 @@ def documents(
         connection.transaction(),
         connection.cursor("documents") as cursor,
     ):
+        lift_idle_limit(connection)
         cursor.itersize = 1  # a document may be as long as the longest reply
         cursor.execute(sql.SQL(statement), {"runs": list(runs), "prompts": list(prompts)})
         for key, document in cursor:

@@ -19,6 +19,7 @@ from psycopg.rows import class_row
 from failproof_es.core.case import run_id as run_id_of
 from failproof_es.events import Event
 from failproof_es.problems import InvalidInput
+from failproof_es.store.connecting import lift_idle_limit
 from failproof_es.store.errors import UnreadableEvent as UnreadableEvent
 from failproof_es.store.mapper import decode, upcast
 from failproof_es.store.reading.of_streams import events_of_streams
@@ -255,6 +256,7 @@ def find(
         sql.Literal(limit),
     )
     with connection.transaction(), connection.cursor("find") as cursor:
+        lift_idle_limit(connection)
         cursor.itersize = _MOST_ROWS
         cursor.execute(statement, [value for _, value in filters], binary=True)
         for positions in _portions(cursor):

@@ -72,7 +72,7 @@ def append_drafts(store: Store, drafts: Sequence[Draft]) -> list[Event]:
 def append_within(store: Store, connection: Connection, drafts: Sequence[Draft]) -> list[Event]:
     """Append these in the caller's transaction. The caller's lock keeps other writers away.
 
-    Raises `psycopg.errors.UniqueViolation` where there was no such lock, `IncompleteAppend`.
+    Raises `StreamConflict` where there was no such lock, `IncompleteAppend`.
     """
     events = list(to_events(drafts, stream_versions(connection, _streams(drafts))))
     append_entries(connection, [store.log.mapper.to_stored_event(event) for event in events])

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
-import psycopg
 from eventsourcing.application import Application
 from eventsourcing.persistence import ApplicationRecorder, InfrastructureFactory, Mapper
 from eventsourcing.postgres import PostgresDatastore, PostgresFactory
 from eventsourcing.utils import Environment
 from psycopg.rows import dict_row
 
-from failproof_es.store.connecting import (
-    CONNECT_TIMEOUT_S,
-    Connection,
-    parameters_of,
-    use_own_names,
-)
+from failproof_es.store.connecting import connect, parameters_of
+from failproof_es.store.lending import Lender
 from failproof_es.store.mapper import EventMapper
 from failproof_es.store.writing.recorder import EventRecorder
+
+_MOST_IDLE = 2
+"""So many connections are kept for the next append: the journal has one, what records beside it
+another one."""
 
 
 class LogFactory(PostgresFactory):
@@ -54,29 +53,23 @@ class EventLog(Application[UUID]):
         return EventMapper(self.construct_transcoder())
 
 
-class LogDatastore(PostgresDatastore):
-    """Connections on which names without a schema are PostgreSQL's own, as on all of ours."""
+class _LentConnections(Lender):
+    """In the place of the package's pool.
 
-    def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
-        """The function that prepares each new connection."""
-        prepare = super().after_connect_func()
+    That one makes connections by its own clock, with pauses that double without bound: after an
+    outage of 80 s appends stood still for 40 s more.
+    """
 
-        def after_connect(connection: psycopg.Connection[Any]) -> None:
-            prepare(connection)
-            use_own_names(connection)
-
-        return after_connect
+    def open(self, wait: bool = False, timeout: float = 0.0) -> None:
+        """Nothing is made before it is asked for."""
 
 
 def datastore(url: str) -> PostgresDatastore:
-    """A connection pool on `url`, with all its parameters."""
-    settings = parameters_of(url)
-    store = LogDatastore(
-        dbname="", host="", port="", user="", password="", schema="failproof",
-        pool_size=1, max_overflow=4, connect_timeout=CONNECT_TIMEOUT_S,
-    )  # fmt: skip
-    store.pool.connection_class = Connection
-    store.pool.kwargs = {**settings, "row_factory": dict_row}
+    """Connections to `url`, each made by `connect`, with all its parameters."""
+    parameters_of(url)
+    store = PostgresDatastore(dbname="", host="", port="", user="", password="", schema="failproof")
+    pool: Any = _LentConnections(partial(connect, url, row_factory=dict_row), _MOST_IDLE)
+    store.pool = pool
     return store
 
 

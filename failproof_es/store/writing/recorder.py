@@ -68,9 +68,27 @@ def query(name: str) -> LiteralString:
 
 
 def append_entries(connection: psycopg.Connection[Any], events: Sequence[StoredEvent]) -> None:
-    """Append in the transaction of `connection`. Raises `IncompleteAppend`."""
+    """Append in the transaction of `connection`. Raises `StreamConflict`, `IncompleteAppend`."""
     rows = connection.execute(query("append"), append_parameters(events)).fetchall()
+    if events and not rows and (conflict := _conflict(connection, events)) is not None:
+        raise conflict
     require_complete_append(len(events), len(rows))
+
+
+def _conflict(
+    connection: psycopg.Connection[Any], events: Sequence[StoredEvent]
+) -> StreamConflict | None:
+    """The stream that is further than the append expects, if one is."""
+    expected: dict[UUID, int] = {}
+    for event in events:
+        stream_id = cast("UUID", event.originator_id)
+        expected.setdefault(stream_id, event.originator_version - 1)
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        actual: dict[UUID, int] = dict(cursor.execute(VERSIONS, (list(expected),)).fetchall())
+    for stream_id, version in expected.items():
+        if actual.get(stream_id, 0) > version:
+            return StreamConflict(stream_id, version, actual[stream_id])
+    return None
 
 
 Named = tuple[UUID, int, int]
@@ -153,6 +171,8 @@ class EventRecorder(PostgresApplicationRecorder):
             positions = self._inserted(stored_events, leases)
         except _Taken as error:
             raise self._conflict(stored_events) from error
+        if not positions and (conflict := self._found_conflict(stored_events)) is not None:
+            raise conflict
         require_complete_append(len(stored_events), len(positions))
         if notify:
             self.try_notify(positions[-1])
@@ -210,18 +230,14 @@ class EventRecorder(PostgresApplicationRecorder):
 
     def _conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict:
         """The stream whose version is not what the append expects."""
-        expected: dict[UUID, int] = {}
-        for event in stored_events:
-            stream_id = cast("UUID", event.originator_id)
-            expected.setdefault(stream_id, event.originator_version - 1)
+        first = stored_events[0]
+        version = first.originator_version - 1
+        unknown = StreamConflict(cast("UUID", first.originator_id), version, 0)
+        return self._found_conflict(stored_events) or unknown
+
+    def _found_conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict | None:
         with self.datastore.get_connection() as connection:
-            rows = connection.execute(VERSIONS, (list(expected),)).fetchall()
-        actual = {row["originator_id"]: cast("int", row["max"]) for row in rows}
-        stream_id = next(
-            (each for each, version in expected.items() if actual.get(each, 0) > version),
-            next(iter(expected)),
-        )
-        return StreamConflict(stream_id, expected[stream_id], actual.get(stream_id, 0))
+            return _conflict(cast("psycopg.Connection[Any]", connection), stored_events)
 
     def position_of(self, event: StoredEvent) -> int | None:
         """The position of exactly this event, byte for byte; `None` if it is not in the log."""

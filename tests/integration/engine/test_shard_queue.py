@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import time
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
-from procrastinate.exceptions import ConnectorException
 
 from failproof_es.core.sharding.shards import ShardId, shard_count, shard_size
 from failproof_es.engine.history import read_run
@@ -85,39 +82,83 @@ def test_what_has_neither_a_job_nor_a_holder_gets_a_job_again(store: Store) -> N
         assert enqueue_missing(connection, [run_id]) == [ShardId(run_id, 3)]
 
 
-def test_the_job_of_a_process_that_is_gone_counts_for_nothing(store: Store) -> None:
+def test_a_job_that_does_not_wait_counts_for_nothing_and_goes(store: Store) -> None:
     with store.connect() as connection:
         run_id = planned(connection)
-        connection.execute(
-            "INSERT INTO failproof_queue.procrastinate_workers (last_heartbeat) "
-            "VALUES (now()), (now() - interval '1 minute')"
-        )
-        for shard, worker in ((0, 1), (1, 2), (2, None)):
+        for shard, status in ((0, "doing"), (1, "failed"), (2, "todo")):
             connection.execute(
-                "UPDATE failproof_queue.procrastinate_jobs SET status = 'doing', worker_id = %s "
+                "UPDATE failproof_queue.procrastinate_jobs SET status = %s "
                 "WHERE queueing_lock = %s",
-                (worker, f"{run_id}/{shard}"),
+                (status, f"{run_id}/{shard}"),
             )
-        assert enqueue_missing(connection, [run_id]) == [ShardId(run_id, 1), ShardId(run_id, 2)]
+        assert enqueue_missing(connection, [run_id]) == [ShardId(run_id, 0), ShardId(run_id, 1)]
+        assert enqueue_missing(connection, [run_id]) == [], "their jobs wait now"
+        rows = connection.execute("SELECT count(*) FROM failproof_queue.procrastinate_jobs")
+        assert rows.fetchone() == (SHARDS,)
 
 
-def test_the_job_of_a_process_that_lost_its_lease_counts_for_nothing(store: Store) -> None:
-    """It may be cut off: its heartbeat is as young as that of a process that lives."""
-    with store.connect() as connection, ShardLeases(store.url, "cut off", seconds=0.2) as leases:
+def test_a_job_is_taken_once_the_urgent_ones_first_and_a_locked_one_is_passed_by(
+    store: Store,
+) -> None:
+    async def take(shards: list[ShardId], most: int) -> None:
+        async def drive(shard: ShardId) -> None:
+            shards.append(shard)
+
+        queue = ShardQueue(store, drive)
+        queue.queues.append(str(run_id))
+        taking = asyncio.create_task(queue.take_jobs(most))
+        async with asyncio.timeout(30):
+            while len(shards) < SHARDS - 1:  # noqa: ASYNC110 - it is the database that tells
+                await asyncio.sleep(0.01)
+        taking.cancel()
+        await asyncio.wait([taking], timeout=10)
+
+    async def both() -> None:
+        await asyncio.gather(take(one, 1), take(one, 2))
+
+    one: list[ShardId] = []
+    with store.connect() as connection, store.connect() as stranger:
+        run_id, other = planned(connection), planned(connection)
+        connection.execute(
+            "UPDATE failproof_queue.procrastinate_jobs SET priority = 1 WHERE queueing_lock = %s",
+            (f"{run_id}/4",),
+        )
+        with stranger.transaction():
+            stranger.execute(
+                "SELECT FROM failproof_queue.procrastinate_jobs "
+                "WHERE queueing_lock = %s FOR UPDATE",
+                (f"{run_id}/0",),
+            )
+            asyncio.run(both())
+        assert ShardId(run_id, 4) in one[:3], "three are taken at once, at most"
+        assert sorted(one, key=lambda shard: shard.shard) == [
+            ShardId(run_id, k) for k in range(1, SHARDS)
+        ]
+        assert waiting(connection) == [f"{run_id}/0", *(f"{other}/{k}" for k in range(SHARDS))]
+
+
+def test_a_queue_that_is_left_waits_for_the_shards_under_way(store: Store) -> None:
+    async def leave() -> None:
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def drive(shard: ShardId) -> None:
+            begun.set()
+            await may_end.wait()
+
+        queue = ShardQueue(store, drive)
+        queue.queues.append(str(run_id))
+        taking = asyncio.create_task(queue.take_jobs(1))
+        await asyncio.wait_for(begun.wait(), timeout=30)
+        taking.cancel()
+        done, _ = await asyncio.wait([taking], timeout=0.2)
+        assert not done
+        may_end.set()
+        done, _ = await asyncio.wait([taking], timeout=30)
+        assert done and taking.cancelled()
+
+    with store.connect() as connection:
         run_id = planned(connection)
-        connection.execute(
-            "INSERT INTO failproof_queue.procrastinate_workers (last_heartbeat) VALUES (now())"
-        )
-        connection.execute(
-            "UPDATE failproof_queue.procrastinate_jobs SET status = 'doing', worker_id = 1 "
-            "WHERE queueing_lock = ANY (%s)",
-            ([f"{run_id}/0", f"{run_id}/1"],),
-        )
-        assert leases.claim(run_id, 1) is not None
-        assert enqueue_missing(connection, [run_id]) == []
-        time.sleep(0.25)
-        assert enqueue_missing(connection, [run_id]) == [ShardId(run_id, 1)]
-        assert enqueue_missing(connection, [run_id]) == [], "its job waits now"
+    asyncio.run(leave())
 
 
 def test_two_workers_that_put_the_same_shard_in_the_queue_put_it_there_once(store: Store) -> None:
@@ -194,58 +235,3 @@ def test_only_the_writer_may_put_something_in_the_queue(store: Store, role: str)
             connection.execute(
                 "UPDATE failproof.run_shards SET shard_cases = 1 WHERE run_id = %s", (run_id,)
             )
-
-
-def test_a_queue_that_loses_the_server_while_it_is_left_is_left_all_the_same(store: Store) -> None:
-    calls: list[None] = []
-
-    async def lose_the_server(**_: object) -> None:
-        calls.append(None)
-        try:
-            await asyncio.sleep(60)
-        except asyncio.CancelledError:
-            if len(calls) > 1:
-                raise
-            raise ConnectorException("away") from None
-
-    async def leave() -> None:
-        async with ShardQueue(store.url, never) as queue:
-            queue.app.run_worker_async = lose_the_server  # type: ignore[method-assign]
-            taking = asyncio.create_task(queue.take_jobs(1))
-            await asyncio.sleep(0.05)
-            taking.cancel()
-            done, _ = await asyncio.wait([taking], timeout=2)
-            assert done and taking.cancelled()
-
-    asyncio.run(leave())
-
-
-def test_a_job_that_cannot_be_put_down_as_over_is_no_news(
-    store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def away(*_: object, **__: object) -> None:
-        over.set()
-        raise ConnectorException("away")
-
-    async def take() -> None:
-        async with ShardQueue(store.url, never) as queue:
-            queue.queues.append(str(run_id))
-            queue.app.job_manager.finish_job = away  # type: ignore[method-assign]
-            taking = asyncio.create_task(queue.take_jobs(1))
-            await asyncio.wait_for(over.wait(), timeout=10)
-            await asyncio.sleep(0.05)
-            taking.cancel()
-            await asyncio.wait([taking], timeout=10)
-            gc.collect()
-            asyncio.get_running_loop().call_exception_handler({"message": "another one"})
-
-    with store.connect() as connection:
-        run_id = planned(connection)
-    over = asyncio.Event()
-    asyncio.run(take())
-    told = [record.getMessage() for record in caplog.records if record.name == "asyncio"]
-    assert told == ["another one"]
-
-
-async def never(shard: ShardId) -> None:
-    """Drives nothing."""

@@ -19,7 +19,7 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.workers import refusals, shard_queue
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.engine.workers.ending import Coordinator
-from failproof_es.engine.workers.shard_queue import ShardQueue, is_open
+from failproof_es.engine.workers.shard_queue import is_open
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.schema.installation import install
 from failproof_es.store.store import Store
@@ -263,37 +263,6 @@ def test_one_lives_through_a_queue_that_is_dropped_and_made_anew(
         assert (count(store, "RunPaused"), count(store, "RunSealed")) == (0, 1)
 
     drive(main, latency_s=0.1)
-
-
-def test_a_queue_that_is_stopped_while_the_server_is_away_ends(
-    store: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def nothing(_: object) -> None:
-        raise AssertionError("there is no job")
-
-    async def main() -> None:
-        queue = ShardQueue(store.url, nothing)
-        queue.app.connector._pool_args["timeout"] = 1.0  # type: ignore[attr-defined]
-        async with queue:
-            taking = asyncio.create_task(queue.take_jobs(1))
-            workers = "SELECT count(*) FROM failproof_queue.procrastinate_workers"
-            await until(lambda: number(store, workers) == 1)
-            [(name,)] = administrator.execute("SELECT current_database()").fetchall()
-            closed = sql.SQL("ALTER ROLE failproof_writer CONNECTION LIMIT {}")
-            del name
-            administrator.execute(closed.format(0))
-            try:
-                administrator.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
-                taking.cancel()
-                done, _ = await asyncio.wait([taking], timeout=20)
-                assert done == {taking}
-            finally:
-                administrator.execute(closed.format(-1))
-
-    asyncio.run(main())
 
 
 def test_a_run_is_closed_only_as_long_as_it_is_paused(store: Store, tmp_path: Path) -> None:

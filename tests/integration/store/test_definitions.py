@@ -125,17 +125,3 @@ def test_the_read_models_in_the_package_are_those_that_this_version_makes(
         for projection in PROJECTIONS:
             connection.execute(projection.ddl())
         assert read_model_differences(connection) == []  # a rebuild is under way
-
-
-def test_connections_are_opened_in_one_place() -> None:
-    root = Path(failproof_es.__file__).parent
-    opening = re.compile(
-        r"\bConnection\.connect\(|psycopg\.(?:Async)?(?:Connection\.)?connect\(|ConnectionPool\("
-    )
-    found = [
-        file.relative_to(root.parent).as_posix()
-        for package in (root, root.parent / "projections")
-        for file in package.rglob("*.py")
-        if opening.search(file.read_text("utf-8"))
-    ]
-    assert found == ["failproof_es/store/connecting.py"]

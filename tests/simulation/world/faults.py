@@ -9,7 +9,7 @@ from typing import Literal
 DatabaseFault = Literal["refused", "lost", "late"]
 """Refused: nothing was done. Lost: committed, and nobody is told. Late: nobody is told, and it is
 done at some later moment, if it still may be."""
-QueueFault = Literal["lost", "doubled", "stuck"]
+QueueFault = Literal["lost", "doubled"]
 """Lost: the job is gone. Doubled: it waits on for another worker. Stuck: nobody drives it."""
 ServerFault = Literal[
     "unreachable", "silent", "rate_limited", "busy", "overloaded", "failing", "cut", "garbled",
@@ -64,7 +64,7 @@ class Faults:
         """What becomes of the job that a worker takes."""
         if self.calm or self.random.random() >= self.queue:
             return None
-        return self.random.choice(("lost", "doubled", "stuck"))
+        return self.random.choice(("lost", "doubled"))
 
     def of_check(self) -> bool:
         """Whether a model looks unusable from the host that begins to drive a run."""

@@ -1,31 +1,20 @@
-"""The simulated queue of shards, and the table of the runs that are open for workers.
+"""The simulated table of jobs, and the table of the runs that are open for workers.
 
-It does what the package `procrastinate` does, and what may become of its jobs: one is lost, one is
-given to two workers, one is taken by nobody who lives.
+It says what may become of a job: one is lost on the way, one is given to two workers.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import psycopg
-from procrastinate import exceptions, jobs
-
 from failproof_es.core.sharding.shards import ShardId, shard_count
-from failproof_es.engine.workers.shard_queue import DEAD_AFTER_S, HEARTBEAT_S, POLL_S
 from failproof_es.store.writing.recorder import query
-from tests.simulation.world.loop import PROCESS, Process
 
 if TYPE_CHECKING:
-    from tests.simulation.world.database import SimulatedDatabase
     from tests.simulation.world.sql import SimulatedConnection
-
-Drive = Callable[[ShardId], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -39,11 +28,10 @@ class OpenShards:
 
 @dataclass(eq=False, slots=True)
 class QueuedJob:
-    """A job in the table: it waits, or was taken by a worker of procrastinate."""
+    """A job in the table: it waits."""
 
     shard: ShardId
     priority: int = 0
-    taken_by: int | None = None
 
 
 class QueueTable:
@@ -52,144 +40,13 @@ class QueueTable:
     def __init__(self) -> None:
         self.runs: dict[UUID, OpenShards] = {}
         self.jobs: list[QueuedJob] = []
-        self.heartbeats: dict[int, float] = {}
-        """By worker of procrastinate, when it was heard of last."""
 
-    def add(self, shards: Sequence[ShardId], priority: int = 0) -> None:
-        """All of them, or none. Raises `AlreadyEnqueued`."""
-        waiting = {job.shard for job in self.jobs if job.taken_by is None}
-        if not waiting.isdisjoint(shards):
-            raise exceptions.AlreadyEnqueued
-        self.jobs += [QueuedJob(shard, priority) for shard in shards]
-
-    def lives(self, worker: int | None, now: float) -> bool:
-        """Whether this worker of procrastinate was heard of lately."""
-        return worker is not None and now - self.heartbeats.get(worker, now) < DEAD_AFTER_S
-
-
-class SimulatedQueue:
-    """The engine's `ShardQueue`, for one simulated worker."""
-
-    def __init__(self, database: SimulatedDatabase, drive: Drive) -> None:
-        process = PROCESS.get()
-        assert process is not None
-        self.queues: list[str] = []
-        self._database = database
-        self._table = database.queue
-        self._drive = drive
-        self._process: Process = process
-        self._worker = self._registered()
-        self._open = True
-
-    async def take_jobs(self, most: int) -> None:
-        """See `ShardQueue.take_jobs`."""
-        running: set[asyncio.Task[None]] = set()
-        try:
-            while True:
-                job = None
-                if len(running) < most:
-                    job = await asyncio.to_thread(self._taken)
-                if job is not None:
-                    task = asyncio.create_task(self._run(job))
-                    running.add(task)
-                    task.add_done_callback(running.discard)
-                elif running:
-                    await asyncio.wait(running, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
-                else:
-                    await asyncio.sleep(POLL_S)
-        finally:
-            await asyncio.gather(*running, return_exceptions=True)
-
-    async def clear_dead(self) -> None:
-        """See `ShardQueue.clear_dead`."""
-        await asyncio.to_thread(self._clear_dead)
-
-    async def __aenter__(self) -> SimulatedQueue:
-        self._beat()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._open = False
-
-    async def _run(self, job: QueuedJob) -> None:
-        await self._drive(job.shard)
-        await asyncio.to_thread(self._finished, job)
-
-    # -- at one moment of the server's clock -------------------------------------------------
-
-    def _taken(self) -> QueuedJob | None:
-        """The next job that waits in one of the queues. It may be lost, or wait on for another."""
-        if not self._reachable():
-            self._worker = self._registered()  # as after an error of its connection
-            return None
-        waiting = [
-            job
-            for job in self._table.jobs
-            if job.taken_by is None and str(job.shard.run_id) in self.queues
-        ]
-        if not waiting:
-            return None
-        job = max(waiting, key=lambda each: each.priority)  # of several, the first that came
-        fault = self._database.faults.of_queue()
-        if fault is not None:
-            self._database.note(f"the job was {fault}: shard {job.shard.shard}")
-        if fault == "lost":
-            self._table.jobs.remove(job)
-            return None
-        if fault == "doubled":
-            return QueuedJob(job.shard, job.priority)
-        job.taken_by = self._worker
-        if fault == "stuck":  # the answer was lost on the way
-            self._worker = self._registered()
-            return None
-        return job
-
-    def _finished(self, job: QueuedJob) -> None:
-        if not self._reachable():
-            self._worker = self._registered()
-        elif job in self._table.jobs:
-            self._table.jobs.remove(job)
-
-    def _clear_dead(self) -> None:
-        if not self._reachable():
-            raise exceptions.ConnectorException
-        table, now = self._table, self._database.now_s
-        table.jobs = [
-            job for job in table.jobs if job.taken_by is None or table.lives(job.taken_by, now)
-        ]
-
-    def _registered(self) -> int:
-        worker = len(self._table.heartbeats) + 1
-        self._table.heartbeats[worker] = self._database.now_s
-        return worker
-
-    def _beat(self) -> None:
-        if self._process.dead or not self._open:
-            return
-        if not self._process.stopped and self._reachable():
-            self._table.heartbeats[self._worker] = self._database.now_s
-        self._database.outside(HEARTBEAT_S, self._beat)
-
-    def _reachable(self) -> bool:
-        try:
-            self._database.require_reachable(self._process)
-        except psycopg.OperationalError:
-            return False
-        return True
-
-
-def _deferred(some: Sequence[jobs.Job], *, connection: SimulatedConnection) -> None:
-    """As `JobManager.batch_defer_jobs`, in the caller's transaction."""
-    shards = [
-        ShardId(UUID(str(job.task_kwargs["run_id"])), int(str(job.task_kwargs["shard"])))
-        for job in some
-    ]
-    [priority] = {job.priority for job in some}
-    connection.written(lambda: connection.database.queue.add(shards, priority))
-
-
-SIMULATED_APP: Any = SimpleNamespace(job_manager=SimpleNamespace(batch_defer_jobs=_deferred))
-"""In place of the app with which the engine defers jobs."""
+    def add(self, shards: Sequence[ShardId], priority: int = 0) -> list[ShardId]:
+        """A job for each that has none; returns those."""
+        waiting = {job.shard for job in self.jobs}
+        new = [shard for shard in shards if shard not in waiting]
+        self.jobs += [QueuedJob(shard, priority) for shard in new]
+        return new
 
 
 # -- the statements ----------------------------------------------------------------------------
@@ -223,14 +80,37 @@ def _delete_jobs(connection: SimulatedConnection, parameters: Any) -> Answer:
     table = connection.database.queue
 
     def deleted() -> None:
-        table.jobs = [
-            job
-            for job in table.jobs
-            if job.taken_by is not None or str(job.shard.run_id) != parameters[0]
-        ]
+        table.jobs = [job for job in table.jobs if str(job.shard.run_id) != parameters[0]]
 
     connection.written(deleted)
     return []
+
+
+def _put_jobs(connection: SimulatedConnection, parameters: Any) -> Answer:
+    pairs = zip(parameters["run_ids"], parameters["shards"], strict=True)
+    shards = sorted(ShardId(run_id, shard) for run_id, shard in pairs)
+    new: list[ShardId] = []
+
+    def put() -> None:
+        new.extend(connection.database.queue.add(shards, parameters["priority"]))
+
+    connection.written(put)
+    return [(shard.run_id, shard.shard) for shard in new]
+
+
+def _take_job(connection: SimulatedConnection, parameters: Any) -> Answer:
+    """The next job that waits in one of the queues. It may be lost, or wait on for another."""
+    database = connection.database
+    jobs = [job for job in database.queue.jobs if str(job.shard.run_id) in parameters["queues"]]
+    if not jobs:
+        return []
+    job = max(jobs, key=lambda waiting: waiting.priority)  # of several, the first that came
+    fault = database.faults.of_queue()
+    if fault is not None:
+        database.note(f"the job was {fault}: shard {job.shard.shard}")
+    if fault != "doubled":
+        connection.written(lambda: database.queue.jobs.remove(job))
+    return [] if fault == "lost" else [(str(job.shard.run_id), job.shard.shard)]
 
 
 def _is_open(connection: SimulatedConnection, parameters: Any) -> Answer:
@@ -257,9 +137,7 @@ def _open_runs(connection: SimulatedConnection, parameters: Any) -> Answer:
 def _shards_without_job(connection: SimulatedConnection, parameters: Any) -> Answer:
     database, found = connection.database, []
     table, now = database.queue, database.now_s
-    busy = {
-        job.shard for job in table.jobs if job.taken_by is None or table.lives(job.taken_by, now)
-    }
+    waiting = {job.shard for job in table.jobs}
     for run_id in sorted(parameters["runs"]):
         run = table.runs.get(run_id)
         if run is None or not run.is_open:
@@ -268,7 +146,7 @@ def _shards_without_job(connection: SimulatedConnection, parameters: Any) -> Ans
             row = database.leases.of_run.get(run_id, {}).get(number)
             held = row is not None and row.ends_at > now
             finished = (run_id, number) in database.leases.finished
-            if not held and not finished and ShardId(run_id, number) not in busy:
+            if not held and not finished and ShardId(run_id, number) not in waiting:
                 found.append((run_id, number))
     return found
 
@@ -304,12 +182,16 @@ def _nothing(connection: SimulatedConnection, parameters: Any) -> Answer:
     return []
 
 
-_SET_PATH = "SELECT pg_catalog.set_config('search_path', {}, true)"
+def _list_limits(connection: SimulatedConnection, parameters: Any) -> Answer:
+    return connection.database.shared.list_limits(connection.database.now_s)
+
+
 ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     "SELECT failproof.open_shards(%s, %s, %s)": _open_shards,
     "SELECT failproof.close_shards(%s)": _close_shards,
-    "DELETE FROM failproof_queue.procrastinate_jobs "
-    "WHERE queue_name = %s AND status = 'todo'": _delete_jobs,
+    "DELETE FROM failproof_queue.procrastinate_jobs WHERE queue_name = %s": _delete_jobs,
+    query("put_jobs"): _put_jobs,
+    query("take_job"): _take_job,
     "SELECT is_open FROM failproof.run_shard_list WHERE run_id = %s": _is_open,
     "SELECT cases, shard_cases FROM failproof.run_shard_list WHERE run_id = %s": _cut,
     "SELECT EXISTS (SELECT FROM failproof.lease_list WHERE run_id = %s AND shard >= 0)": (
@@ -320,10 +202,5 @@ ANSWERS: Mapping[str, Callable[[SimulatedConnection, Any], Answer]] = {
     query("dead_leases"): _dead_leases,
     query("tell_worker"): _tell_worker,
     query("forget_worker"): _forget_worker,
-    query("list_limits"): lambda connection, _: connection.database.shared.list_limits(
-        connection.database.now_s
-    ),
-    "SELECT pg_catalog.current_setting('search_path')": lambda *_: [("pg_catalog, pg_temp",)],
-    _SET_PATH.format("'failproof_queue, pg_catalog, pg_temp'"): _nothing,
-    _SET_PATH.format("%s"): _nothing,
+    query("list_limits"): _list_limits,
 }

@@ -16,6 +16,7 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
+from failproof_es.store.connecting import LIFT_IDLE_LIMIT
 from failproof_es.store.reading import reader
 from failproof_es.store.writing.recorder import query
 from tests.simulation.world import queue
@@ -330,5 +331,6 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     query("evaluation_streams"): lambda *asked: [(len(_under_run(*asked)),)],
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
     _text(reader.VERSIONS): _versions,
+    LIFT_IDLE_LIMIT: lambda *_: [],
     **queue.ANSWERS,
 }

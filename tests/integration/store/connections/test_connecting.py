@@ -10,6 +10,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.store import connecting
 from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.server import EmbeddedServer
@@ -22,6 +23,7 @@ LIMITS = {
     "statement_timeout", "transaction_timeout", "lock_timeout",
     "idle_in_transaction_session_timeout", "idle_session_timeout",
 }  # fmt: skip
+OWN = {**dict.fromkeys(LIMITS, "0"), "idle_in_transaction_session_timeout": "60000"}
 BEGAN_WITH = "SELECT name, reset_val FROM pg_settings WHERE name = ANY (%s)"
 """What a setting was when the session began, whatever was said since."""
 
@@ -49,12 +51,16 @@ def now(connection: psycopg.Connection[Any]) -> dict[str, str]:
     return limits(connection, BEGAN_WITH.replace("reset_val", "setting"))
 
 
-def test_a_session_begins_without_the_time_limits_of_its_role(hurried: Store) -> None:
-    lifted = dict.fromkeys(LIMITS, "0")
+def test_a_session_begins_without_the_time_limits_of_its_role(
+    hurried: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "_versions", {})
+    with hurried.connect() as first:  # the version is not known yet: the session learned it
+        assert now(first) == OWN
     with hurried.connect() as connection:
-        assert limits(connection) == now(connection) == lifted
+        assert limits(connection) == now(connection) == OWN
     with hurried.log.factory.datastore.get_connection() as pooled:  # type: ignore[attr-defined]
-        assert limits(pooled) == now(pooled) == lifted
+        assert limits(pooled) == now(pooled) == OWN
     for _ in range(20):
         with hurried.connect() as connection:
             assert connection.execute("SELECT pg_sleep(0.01)").fetchone() is not None
@@ -69,7 +75,7 @@ def test_a_setting_that_the_server_does_not_know_is_left_out(
     with hurried.connect() as connection:
         connection.execute("SET lock_timeout = 7")
         connecting.use_own_names(connection)
-        assert now(connection) == dict.fromkeys(LIMITS, "0")
+        assert now(connection) == OWN
 
 
 def test_options_that_the_url_or_the_environment_names_stay(
@@ -77,11 +83,11 @@ def test_options_that_the_url_or_the_environment_names_stay(
 ) -> None:
     with connect(make_conninfo(store.url, options="-c work_mem=77kB")) as connection:
         assert connection.execute("SHOW work_mem").fetchone() == ("77kB",)
-        assert limits(connection) == dict.fromkeys(LIMITS, "0")
+        assert limits(connection) == OWN
     monkeypatch.setenv("PGOPTIONS", "-c work_mem=78kB")
     with store.connect() as connection:
         assert connection.execute("SHOW work_mem").fetchone() == ("78kB",)
-        assert limits(connection) == dict.fromkeys(LIMITS, "0")
+        assert limits(connection) == OWN
 
 
 @pytest.mark.parametrize(
@@ -99,11 +105,11 @@ def test_what_refuses_a_limit_gets_a_connection_without_it_and_is_asked_once(
     with RefusesOptions(postgres_server, refusal, sorted(left)) as proxy:
         url = make_conninfo(proxy.url_of(store.url), options="")
         with connect(url) as connection:
-            assert now(connection) == dict.fromkeys(LIMITS, "0")
+            assert now(connection) == OWN
         with Store(url) as through:
             pool = through.log.factory.datastore  # type: ignore[attr-defined]
             with pool.get_connection() as pooled:
-                assert now(pooled) == dict.fromkeys(LIMITS, "0")
+                assert now(pooled) == OWN
         assert (proxy.asked > 2, proxy.refused) == (True, 1)
     assert any(kept == left for kept in connecting._refused.values())
 
@@ -115,3 +121,46 @@ def test_another_refusal_is_told_as_it_is_and_nobody_asks_twice(
         with pytest.raises(psycopg.OperationalError, match="no more connections"):
             connect(proxy.url_of(store.url))
         assert proxy.asked == proxy.refused == 1
+
+
+def test_a_server_is_never_asked_for_a_limit_that_its_version_lacks(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    """It would refuse the connection, and write FATAL into its log."""
+    lacking = 'unrecognized configuration parameter "{}"'
+    with RefusesOptions(postgres_server, lacking, ["transaction_timeout"], version="15.4") as old:
+        for _ in range(3):
+            with connect(old.url_of(store.url)) as connection:
+                assert now(connection) == OWN
+        assert (old.asked, old.refused) == (3, 0)
+
+
+def test_a_first_transaction_that_a_limit_of_the_role_ends_is_begun_again(
+    hurried: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "_versions", {})
+    lifted = iter([False])
+    real = connecting._lifted
+    monkeypatch.setattr(connecting, "_lifted", lambda *asked: next(lifted, True) and real(*asked))
+    with hurried.connect() as connection:
+        assert limits(connection) == now(connection) == OWN
+
+
+def test_every_session_has_the_same_settings_whichever_door_it_came_by(store: Store) -> None:
+    """As PostgreSQL itself sees them; a session by a socket has no keepalives to show."""
+    console = ReadOnlyDatabase(store.url, connections=1, statement_timeout_s=7.0)
+    pool = store.log.factory.datastore  # type: ignore[attr-defined]
+    doors = {"connect": store.connect, "lend": store.lend, "log": pool.get_connection}
+    for door, opened in {**doors, "console": console.apart}.items():
+        with opened() as connection:
+            limit = "7000" if door == "console" else "0"
+            assert now(connection) == {**OWN, "statement_timeout": limit}, door
+            [row] = connection.cursor(row_factory=psycopg.rows.tuple_row).execute(
+                "SELECT application_name, current_setting('search_path') "
+                "FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+            )
+            assert row[0].startswith("failproof-es") and row[1] == "pg_catalog, pg_temp", door
+            sent = connection.info.get_parameters()
+            for name, value in connecting._PARAMETERS.items():
+                assert sent.get(name) == str(value), (door, name)
+    console.close()

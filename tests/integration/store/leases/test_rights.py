@@ -73,19 +73,20 @@ def test_within_an_epoch_nobody_changes_whose_it_is(
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "after"),
     [
-        f"SELECT failproof.number_run('{RUN}')",
-        "SELECT failproof.lock_ledger()",
-        runner._LOCK,
+        (f"SELECT failproof.number_run('{RUN}')", "10s"),
+        ("SELECT failproof.append('{}', '{}', '{}', '{}', '{}', '{}')", "10s"),
+        ("SELECT failproof.lock_ledger()", "1min"),
+        (runner._LOCK, "1min"),
     ],
-    ids=["who begins a run", "who signs", "who follows"],
+    ids=["who begins a run", "who appends", "who signs", "who follows"],
 )
 def test_who_is_paused_while_others_wait_for_its_transaction_is_cut_off(
-    statement: str, connection: Connection
+    statement: str, after: str, connection: Connection
 ) -> None:
     limit = "SELECT current_setting('idle_in_transaction_session_timeout')"
     with connection.transaction():
         connection.execute(statement.encode())
-        assert connection.execute(limit).fetchall() == [("1min",)]
-    assert connection.execute(limit).fetchall() == [("0",)]
+        assert connection.execute(limit).fetchall() == [(after,)]
+    assert connection.execute(limit).fetchall() == [("1min",)]
