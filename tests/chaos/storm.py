@@ -295,7 +295,7 @@ class Storm:
         said = []
         for process in both:
             _, raw = process.communicate(timeout=_LONGEST_S)
-            said.append((process.returncode, raw.decode().strip()))
+            said.append((process.wait(), raw.decode().strip()))
         self._tell(f"they said {said}")
         return said
 
