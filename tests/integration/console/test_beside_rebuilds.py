@@ -14,10 +14,11 @@ import httpx
 import psycopg
 import pytest
 
-from failproof_es.console.database import ReadOnlyDatabase
+from failproof_es.console.database import ReadOnlyDatabase, ask_again
 from failproof_es.console.errors import _told
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
+from failproof_es.store.outage import CONTENTION
 from failproof_es.store.store import Store
 from projections import PROJECTIONS, runner
 from projections.runner import prepare, rebuild
@@ -166,3 +167,22 @@ def test_what_a_server_that_runs_refuses_is_never_told_as_a_server_that_is_away(
 def test_a_server_that_is_away_is_told_as_that() -> None:
     for error in (psycopg.OperationalError("refused"), psycopg.errors.AdminShutdown("ended")):
         assert "cannot be reached" in _told(error)[1]
+
+
+@pytest.mark.parametrize("kind", CONTENTION)
+def test_a_reader_that_was_a_deadlock_s_victim_is_asked_again_and_not_for_ever(
+    kind: type[psycopg.Error],
+) -> None:
+    tries: list[int] = []
+
+    def read(succeeds_at: int) -> str:
+        tries.append(len(tries) + 1)
+        if tries[-1] < succeeds_at:
+            raise kind("held by another session")
+        return "the page"
+
+    assert ask_again(lambda: read(3)) == "the page"
+    tries.clear()
+    with pytest.raises(kind):
+        ask_again(lambda: read(100))
+    assert 3 <= len(tries) <= 5
