@@ -18,6 +18,7 @@ DECLARE
     lost record;
     appended bigint;
     wrong record;
+    moment timestamptz;
 BEGIN
     IF num_nulls(lease_run_ids, lease_shards, lease_epochs) <> 3
         AND (
@@ -95,10 +96,21 @@ BEGIN
         ORDER BY last.from_position DESC
         LIMIT 1
     );
+    -- The clock may have been set back since the last event: the order of the log is that of its times. It is
+    -- followed for a day at most, so that one wrong time, years from now, is not that of all events for years.
+    moment := clock_timestamp();
+    SELECT greatest(last.recorded_at, moment) INTO moment
+    FROM (
+        SELECT e.recorded_at FROM failproof.events AS e
+        ORDER BY e.notification_id DESC
+        LIMIT 1
+    ) AS last
+    WHERE last.recorded_at <= moment + interval '1 day';
+    moment := coalesce(moment, clock_timestamp());
     RETURN QUERY
         INSERT INTO failproof.events AS e
-            (originator_id, originator_version, topic, state, run_id, leaf_hash)
-        SELECT originator_id, originator_version, topic, state, run_id, leaf_hash
+            (originator_id, originator_version, topic, state, run_id, leaf_hash, recorded_at)
+        SELECT originator_id, originator_version, topic, state, run_id, leaf_hash, moment
         FROM unnest(originator_ids, originator_versions, topics, states, run_ids, leaf_hashes)
             WITH ORDINALITY AS new
                 (originator_id, originator_version, topic, state, run_id, leaf_hash, place)

@@ -8,6 +8,7 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 from uuid import UUID, uuid4
@@ -15,11 +16,13 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from failproof_es.assurance.checking.findings import CLOCK
+from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.events import Event, PromptsImported
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.errors import JournalError, ReadOnlyLog, StreamConflict
 from failproof_es.store.outage import LogUnavailable, Outage
-from failproof_es.store.reading.reader import Connection, read_streams, stream_versions
+from failproof_es.store.reading.reader import Connection, read_after, read_streams, stream_versions
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import MOST_TRIES, append, append_drafts, append_within
@@ -62,6 +65,51 @@ def test_what_is_returned_is_what_is_recorded(store: Store) -> None:
     events = append_drafts(store, [a_draft(stream, "\x00 naïve \u2028")])
     with store.connect() as connection:
         assert [row.event() for row in read_streams(connection, [stream])[stream]] == events
+
+
+def recorded_times(store: Store) -> list[datetime]:
+    """When the events of the log were recorded, in their order."""
+    with store.connect() as connection:
+        return [row.recorded_at for row in read_after(connection, 0, 1000)]
+
+
+@pytest.mark.parametrize("seconds", [3, 86_000])
+def test_a_clock_that_is_set_back_records_no_time_before_the_last_one(
+    store: Store, administrator: psycopg.Connection[Any], seconds: int
+) -> None:
+    append_drafts(store, [a_draft(uuid4())])
+    _ahead(administrator, seconds)
+    append_drafts(store, [a_draft(uuid4()), a_draft(uuid4())])
+    append_drafts(store, [a_draft(uuid4())])
+    times = recorded_times(store)
+    assert times == sorted(times)
+    with store.connect() as connection:
+        findings = [each.kind for each in verify_log(connection, None).findings]
+    assert CLOCK not in findings
+
+
+def test_a_time_in_years_is_that_of_one_event_alone(
+    store: Store, administrator: psycopg.Connection[Any]
+) -> None:
+    append_drafts(store, [a_draft(uuid4())])
+    _ahead(administrator, 86_400 * 365)
+    append_drafts(store, [a_draft(uuid4())])
+    wrong, right = recorded_times(store)[-2:]
+    assert wrong - right > timedelta(days=300)
+
+
+def _ahead(administrator: psycopg.Connection[Any], seconds: int) -> None:
+    """The last event was recorded by a clock that was so far ahead."""
+    with administrator.transaction():
+        administrator.execute("SET LOCAL event_triggers = off")
+        administrator.execute("ALTER TABLE failproof.events DISABLE TRIGGER USER")
+        administrator.execute(
+            "UPDATE failproof.events "
+            "SET recorded_at = clock_timestamp() + %s * interval '1 second' "
+            "WHERE notification_id = (SELECT max(notification_id) FROM failproof.events)",
+            (seconds,),
+        )
+        administrator.execute("ALTER TABLE failproof.events ENABLE TRIGGER USER")
 
 
 def test_who_is_second_decides_again_by_what_the_first_did(store: Store) -> None:
