@@ -68,7 +68,10 @@ def write_run(
     write_suite(folder, cases, PROMPT)
     asked = {"provider": "openai", "base_url": base_url, "model": "mock", **model}
     write_configuration(
-        folder, base_url, models=[asked], execution={"parallel_workers": connections}
+        folder,
+        base_url,
+        models=[asked],
+        execution={"parallel_workers": connections, "allow_unlisted": True},
     )
 
 
