@@ -151,11 +151,15 @@ class Author:
         self._versions[stream] = version
 
     def lose_an_append(self) -> None:
-        """Leave a gap in the positions, as an append that is refused does."""
+        """Leave a gap in the positions, as an append that is refused does.
+
+        To the stream of an evaluation: whoever is second at a run's own appends nothing.
+        """
         self.flush()
+        stream = next(each for each in self._versions if each not in (PASSED, FAILED))
         with pytest.raises(IntegrityError):
             self.store.log.events.put(
-                [self._event(Scored, FAILED, 1, FAILED, prompt_id=FAILED, model_key="m",
+                [self._event(Scored, stream, 1, FAILED, prompt_id=FAILED, model_key="m",
                              repetition=1, scores={}, reason="", passed=None, scorer="s",
                              scorer_version="1")]
             )  # fmt: skip
