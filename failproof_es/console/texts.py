@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 import orjson
 
 from failproof_es.console.page import Shown
-from failproof_es.dialects.kit.judging.quotation import span_of
+from failproof_es.dialects.kit.judging.quotation import spans_of
 
 MOST_CHARACTERS = 6_000
 MOST_LINES = 200
@@ -69,8 +69,8 @@ def with_quotations(
     searched = text[:_SEARCHED]
     spans: list[tuple[int, int, str]] = []
     told = []
-    for judge, quote in quotes:
-        span = span_of(quote, searched)
+    found = spans_of([quote for _, quote in quotes], searched)
+    for (judge, quote), span in zip(quotes, found, strict=True):
         if span is not None:
             spans.append((*span, judge))
         told.append(
