@@ -206,11 +206,36 @@ def _unspanned(text: str, removed: list[Removed]) -> str:
 def _told(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
     """The first span that is a command, not an option or a program that a later span runs."""
     codes = [span["code"].strip() for span in spans]
-    for at, (span, code) in enumerate(zip(spans, codes, strict=True)):
-        mentioned = any(each.startswith(f"{code} ") for each in codes[at + 1 :])
-        if not mentioned and not code.startswith("-"):
+    last_uses = _last_uses(codes)
+    for index, (span, code) in enumerate(zip(spans, codes, strict=True)):
+        if last_uses[code] <= index and not code.startswith("-"):
             return span
     return spans[0] if spans else None
+
+
+def _last_uses(codes: Sequence[str]) -> dict[str, int]:
+    """For each code the index of the last one that is this code with more words; -1 if none is.
+
+    Sorted, the codes that begin as another one does follow it: each is compared with its neighbour
+    alone, and not with all that come later.
+    """
+    last_indexes = {f"{code} ": index for index, code in enumerate(codes)}
+    uses = dict.fromkeys(last_indexes, -1)
+    beginnings: list[str] = []  # those of the code at hand, each the beginning of the next
+
+    def end_last() -> None:
+        code = beginnings.pop()
+        if beginnings:
+            shorter = beginnings[-1]
+            uses[shorter] = max(uses[shorter], uses[code], last_indexes[code])
+
+    for code in sorted(last_indexes):
+        while beginnings and not code.startswith(beginnings[-1]):
+            end_last()
+        beginnings.append(code)
+    while beginnings:
+        end_last()
+    return {code: uses[f"{code} "] for code in codes}
 
 
 def _without_signs(text: str, removed: list[Removed], *, root: bool) -> str:
