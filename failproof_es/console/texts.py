@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
@@ -118,9 +119,9 @@ def _shown(
 def quotes_in(judge: str, verdict: object, most: int = 100) -> list[tuple[str, str]]:
     """What a judge's verdict quotes: texts under the names by which verdicts give quotations."""
     found: list[tuple[str, str]] = []
-    waiting: list[object] = [verdict]
+    waiting = deque([verdict])
     while waiting and len(found) < most:
-        each = waiting.pop(0)
+        each = waiting.popleft()
         if isinstance(each, dict):
             for name, value in each.items():
                 if name in ("quote", "quotation", "quotes", "quotations"):

@@ -29,5 +29,6 @@ def _in_order(marks: regex.Match[str]) -> str:
     order = unicodedata.combining
     ordered: list[str] = []
     for moves, group in groupby("".join(pieces), key=lambda mark: order(mark) > 0):
-        ordered += sorted(group, key=order) if moves else group
+        row = list(group)
+        ordered += sorted(row, key=order) if moves else row
     return "".join(ordered)

@@ -97,8 +97,8 @@ def _objects(
 def _decode(text: str, start: int) -> tuple[Any, int]:
     """The JSON object that begins there, and where it ends. Raises as the decoder does.
 
-    Only this object is given to the decoder: its errors count the lines from the beginning of
-    what it was given, which for each of many objects in a reply would take the square of its length.
+    Only this object is given to the decoder: its errors count the lines from the beginning of what
+    it was given. For each of many objects that would take the square of the reply's length.
     """
     end, commas = _extent(text, start)
     try:

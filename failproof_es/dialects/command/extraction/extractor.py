@@ -41,7 +41,12 @@ from typing import Literal
 
 from failproof_es.dialects.command.extraction import wrappings
 from failproof_es.dialects.command.extraction.here_documents import line_ends
-from failproof_es.dialects.command.extraction.markdown import Fence, fences, one_line_fence
+from failproof_es.dialects.command.extraction.markdown import (
+    DEEPEST,
+    Fence,
+    fences,
+    one_line_fence,
+)
 from failproof_es.dialects.command.extraction.prose import COMMAND_NAMES, is_prose, is_sentence
 from failproof_es.dialects.command.extraction.reasoning import split_reasoning
 from failproof_es.dialects.command.extraction.shown_code import Shown, shown_code
@@ -152,7 +157,7 @@ def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[Remov
     return text
 
 
-def _unfenced(text: str, removed: list[Removed]) -> tuple[Fence | None, str]:
+def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence | None, str]:
     lines = text.split("\n")
     blocks = fences(lines)
     if len(blocks) == 1 and _is_stray(blocks[0], lines):
@@ -160,8 +165,8 @@ def _unfenced(text: str, removed: list[Removed]) -> tuple[Fence | None, str]:
         removed.append(Removed("fence", "```"))
         text = "\n".join(lines)
     chosen = next((block for block in blocks if block.is_shell), None) or next(iter(blocks), None)
-    if chosen is not None and chosen.label in ("markdown", "md"):
-        inner = _unfenced(chosen.body, [])
+    if chosen is not None and chosen.is_markdown and depth < DEEPEST:
+        inner = _unfenced(chosen.body, [], depth + 1)
         chosen = (
             chosen if inner[0] is None else Fence(inner[0].info, inner[1], chosen.start, chosen.end)
         )

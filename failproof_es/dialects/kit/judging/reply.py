@@ -86,7 +86,9 @@ def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
     return answered
 
 
-def _read_item(item: Item, answers: Sequence[Any], quotable: Mapping[int, Comparable]) -> dict[str, Any]:
+def _read_item(
+    item: Item, answers: Sequence[Any], quotable: Mapping[int, Comparable]
+) -> dict[str, Any]:
     read: dict[str, Any] = {
         "item": item.key, "verdict": None, "quote": None, "turn": None, "void": None,
     }  # fmt: skip

@@ -46,7 +46,9 @@ class SourceIds:
     """The ids of a case's sources, to be found where a text cites them."""
 
     def __init__(self, ids: Collection[str]) -> None:
-        self._known = {_hyphened(each): each for each in ids} | {_spaced(each): each for each in ids}
+        self._known = {_hyphened(each): each for each in ids} | {
+            _spaced(each): each for each in ids
+        }
         matches = map(_LIKE_AN_ID.fullmatch, self._known)
         self._prefixes = {_USUAL_PREFIX, *(match[1].lower() for match in matches if match)}
 
