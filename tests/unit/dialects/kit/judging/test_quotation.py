@@ -70,7 +70,9 @@ def test_a_word_that_stands_anywhere_shows_nothing_unless_it_is_all_that_was_sai
 
 
 PIECES = st.lists(
-    st.sampled_from(["a", "b", "é", "7", " ", "\n ", "\t", ".", "_", "-", "ก", "我", "\udfff", "'"]),
+    st.sampled_from(
+        ["a", "b", "é", "7", " ", "\n ", "\t", ".", "_", "-", "ก", "我", "\udfff", "'"]
+    ),
     max_size=12,
 ).map("".join)
 
