@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
 import orjson
 
 from failproof_es.console.page import Shown
-from failproof_es.dialects.kit.judging.quotation import span_of
+from failproof_es.dialects.kit.judging.quotation import spans_of
 
 MOST_CHARACTERS = 6_000
 MOST_LINES = 200
@@ -69,8 +70,8 @@ def with_quotations(
     searched = text[:_SEARCHED]
     spans: list[tuple[int, int, str]] = []
     told = []
-    for judge, quote in quotes:
-        span = span_of(quote, searched)
+    found = spans_of([quote for _, quote in quotes], searched)
+    for (judge, quote), span in zip(quotes, found, strict=True):
         if span is not None:
             spans.append((*span, judge))
         told.append(
@@ -118,9 +119,9 @@ def _shown(
 def quotes_in(judge: str, verdict: object, most: int = 100) -> list[tuple[str, str]]:
     """What a judge's verdict quotes: texts under the names by which verdicts give quotations."""
     found: list[tuple[str, str]] = []
-    waiting: list[object] = [verdict]
+    waiting = deque([verdict])
     while waiting and len(found) < most:
-        each = waiting.pop(0)
+        each = waiting.popleft()
         if isinstance(each, dict):
             for name, value in each.items():
                 if name in ("quote", "quotation", "quotes", "quotations"):

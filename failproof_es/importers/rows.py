@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,8 +61,8 @@ def read_csv(source: Source, path: Path) -> Rows:
     names = first[1]
     if len(names) > MAX_COLUMNS:
         raise bad(shown, f"has more than {MAX_COLUMNS:,} columns", first[0])
-    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
-        raise bad(shown, f"has the column {twice[0]!r} twice", first[0])
+    if twice := next((name for name, count in Counter(names).items() if count > 1), None):
+        raise bad(shown, f"has the column {twice!r} twice", first[0])
     return Rows(names, lambda _: _csv_rows(shown, names, records))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Literal
 
 Unreadable = Literal[
@@ -95,43 +95,50 @@ def _objects(
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    """The JSON value that begins there, and where it ends. Raises as the decoder does."""
-    try:
-        return _DECODER.raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        plain = _without_trailing_commas(text, start)
-        if plain is None:
-            raise
-        try:
-            value, length = _DECODER.raw_decode(plain)
-        except (ValueError, RecursionError):
-            raise error from None
-        return value, start + length
+    """The JSON object that begins there, and where it ends. Raises as the decoder does.
 
-
-def _without_trailing_commas(text: str, start: int) -> str | None:
-    """The object that begins there, each comma before a closing sign made a space.
-
-    As long as it was. `None` where it has no such comma, or nothing closes it.
+    Only this object is given to the decoder: its errors count the lines from the beginning of what
+    it was given. For each of many objects that would take the square of the reply's length.
     """
-    parts: list[str] = []
-    depth, before, copied = 0, "", start
-    comma: int | None = None
+    end, commas = _extent(text, start)
+    try:
+        value, _ = _DECODER.raw_decode(_with_spaces(text[start:end], start, commas))
+    except (ValueError, RecursionError):
+        _DECODER.raw_decode(text, start)  # raises, and tells the place in the whole reply
+        raise
+    return value, end
+
+
+def _extent(text: str, start: int) -> tuple[int, list[int]]:
+    """Where the object that begins there ends, and where its trailing commas are.
+
+    The end of the text, and no commas, where nothing closes the object.
+    """
+    depth, before, comma = 0, "", -1
+    commas: list[int] = []
     for token in _TOKEN.finditer(text, start):
         sign = token[0]
         if sign == '"':
-            return None
+            break
         if sign in ("}", "]"):
-            if comma is not None:
-                parts += [text[copied:comma], " "]
-                copied = comma + 1
+            if comma >= 0:
+                commas.append(comma)
             depth -= 1
-        comma = token.start() if sign == "," and before not in ("{", "[", ",") else None
+        comma = token.start() if sign == "," and before not in ("{", "[", ",") else -1
         depth += sign in ("{", "[")
         before = sign
         if depth == 0:
-            return "".join([*parts, text[copied : token.end()]]) if parts else None
-    return None
+            return token.end(), commas
+    return len(text), []
+
+
+def _with_spaces(document: str, start: int, commas: Sequence[int]) -> str:
+    """The object with a space in the place of each of its trailing commas."""
+    pieces, copied = [], 0
+    for comma in commas:
+        pieces.append(document[copied : comma - start])
+        copied = comma - start + 1
+    return " ".join([*pieces, document[copied:]])
 
 
 def _undecodable(text: str, error: ValueError | RecursionError) -> ReplyUnreadable:

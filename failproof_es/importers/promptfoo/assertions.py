@@ -134,7 +134,9 @@ def _texts(value: Any, fill: Callable[[str], str], *, listed: bool) -> list[str]
 def _fields(text: str) -> list[str]:
     """The texts between commas. One in quotation marks may hold commas, and marks as `""`."""
     found = []
-    for match in _FIELD.finditer(text):
+    end = 0
+    while match := _FIELD.match(text, end):  # to search would begin anew at every white space
+        end = match.end()
         if match["rest"] is not None:
             raise _NoCounterpart("a text in quotation marks does not end before a comma")
         if match["quoted"] is not None:

@@ -38,18 +38,13 @@ from failproof_es.events import EvaluationEvent, Event
 from failproof_es.problems import Problems
 from failproof_es.support.bounded.process import Limits
 from failproof_es.testing.evaluations import JUDGE, KEY, stages
+from tests.growth.texts import WORST
 from tests.plugin_packages import install, look_again
 from tests.unit.histories import History, a_case
 
 MOST_CPU_S = 1.0
 """Of one grading in this process: the slowest takes 14 ms, and a tenth of a second when its own
 patterns are compiled first."""
-HOSTILE = (
-    '{"score":0.5,"reason":"x",}', '{"T":0.1,"reasoning":"x",}', "{", '{"', "[", '"', "\\", "\n",
-    "I can't help with that. ", "I can't ", "not ", "aa ", "`-a` ", "> ", "a", "<think>", "```\n",
-    "because ", "\u0130", "我不能", "wrong ", "never do ", "{{a}} ", "“a” ",
-)  # fmt: skip
-"""Repeated, they take readers longest."""
 
 
 def example(name: str) -> Case:
@@ -73,7 +68,7 @@ def filled(case: Case, unit: str) -> str:
 def test_whatever_is_graded_in_this_process_is_graded_soon(name: str) -> None:
     dialect, case = dialect_named(name), example(name)
     grader = Grader(dialect, NO_JUDGES, 0)
-    for unit in HOSTILE:
+    for unit in WORST:
         reply = Reply(0, filled(case, unit), "stop")
         assert grader.is_bounded(case, [reply]) or name in ("failproof", "checks")
         begun = time.process_time()

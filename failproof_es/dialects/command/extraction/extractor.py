@@ -41,7 +41,12 @@ from typing import Literal
 
 from failproof_es.dialects.command.extraction import wrappings
 from failproof_es.dialects.command.extraction.here_documents import line_ends
-from failproof_es.dialects.command.extraction.markdown import Fence, fences, one_line_fence
+from failproof_es.dialects.command.extraction.markdown import (
+    DEEPEST,
+    Fence,
+    fences,
+    one_line_fence,
+)
 from failproof_es.dialects.command.extraction.prose import COMMAND_NAMES, is_prose, is_sentence
 from failproof_es.dialects.command.extraction.reasoning import split_reasoning
 from failproof_es.dialects.command.extraction.shown_code import Shown, shown_code
@@ -152,7 +157,7 @@ def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[Remov
     return text
 
 
-def _unfenced(text: str, removed: list[Removed]) -> tuple[Fence | None, str]:
+def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence | None, str]:
     lines = text.split("\n")
     blocks = fences(lines)
     if len(blocks) == 1 and _is_stray(blocks[0], lines):
@@ -160,8 +165,8 @@ def _unfenced(text: str, removed: list[Removed]) -> tuple[Fence | None, str]:
         removed.append(Removed("fence", "```"))
         text = "\n".join(lines)
     chosen = next((block for block in blocks if block.is_shell), None) or next(iter(blocks), None)
-    if chosen is not None and chosen.label in ("markdown", "md"):
-        inner = _unfenced(chosen.body, [])
+    if chosen is not None and chosen.is_markdown and depth < DEEPEST:
+        inner = _unfenced(chosen.body, [], depth + 1)
         chosen = (
             chosen if inner[0] is None else Fence(inner[0].info, inner[1], chosen.start, chosen.end)
         )
@@ -206,11 +211,36 @@ def _unspanned(text: str, removed: list[Removed]) -> str:
 def _told(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
     """The first span that is a command, not an option or a program that a later span runs."""
     codes = [span["code"].strip() for span in spans]
-    for at, (span, code) in enumerate(zip(spans, codes, strict=True)):
-        mentioned = any(each.startswith(f"{code} ") for each in codes[at + 1 :])
-        if not mentioned and not code.startswith("-"):
+    last_uses = _last_uses(codes)
+    for index, (span, code) in enumerate(zip(spans, codes, strict=True)):
+        if last_uses[code] <= index and not code.startswith("-"):
             return span
     return spans[0] if spans else None
+
+
+def _last_uses(codes: Sequence[str]) -> dict[str, int]:
+    """For each code the index of the last one that is this code with more words; -1 if none is.
+
+    Sorted, the codes that begin as another one does follow it: each is compared with its neighbour
+    alone, and not with all that come later.
+    """
+    last_indexes = {f"{code} ": index for index, code in enumerate(codes)}
+    uses = dict.fromkeys(last_indexes, -1)
+    beginnings: list[str] = []  # those of the code at hand, each the beginning of the next
+
+    def end_last() -> None:
+        code = beginnings.pop()
+        if beginnings:
+            shorter = beginnings[-1]
+            uses[shorter] = max(uses[shorter], uses[code], last_indexes[code])
+
+    for code in sorted(last_indexes):
+        while beginnings and not code.startswith(beginnings[-1]):
+            end_last()
+        beginnings.append(code)
+    while beginnings:
+        end_last()
+    return {code: uses[f"{code} "] for code in codes}
 
 
 def _without_signs(text: str, removed: list[Removed], *, root: bool) -> str:

@@ -18,6 +18,10 @@ _SHELLS = (
     | _CONSOLES
     | {"shell", "posix", "shellscript", "shell-script", "commandline", "command-line", "cli"}
 )
+_MARKDOWN = frozenset({"markdown", "md"})
+DEEPEST = 3
+"""So deep is Markdown in Markdown read. Each level is read again, in two ways: without an end 400
+characters would take minutes."""
 _BEFORE = r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
 _OPEN = re.compile(rf"(?P<before>{_BEFORE})(?P<mark>`{{3,}}|~{{3,}})(?P<info>.*)")
 _OPEN_BEHIND = re.compile(r"(?P<lead>[^`\n]*[^`\s\\])[ \t]*(?P<mark>`{3,})[ \t]*(?P<info>[\w+#-]*)")
@@ -55,6 +59,11 @@ class Fence:
     def is_shell(self) -> bool:
         """Whether it says that it is shell, or does not say what it is."""
         return not self.label or self.label in _SHELLS
+
+    @property
+    def is_markdown(self) -> bool:
+        """Whether it says that it holds Markdown, in which the code is."""
+        return self.label in _MARKDOWN
 
     @property
     def is_console(self) -> bool:

@@ -72,9 +72,10 @@ def could_run(line: str) -> bool:
 def without_lead(line: str) -> str:
     """The line without list marks, a prompt, a label and tags; of quotes only what is inside."""
     line = _TAG.sub("\n", line)
-    while lead := _LEAD.match(line):
-        line = line[lead.end() :]
-    return line.strip("“”‘’«»")
+    start = 0
+    while lead := _LEAD.match(line, start):
+        start = lead.end()
+    return line[start:].strip("“”‘’«»")
 
 
 def _words(text: str) -> list[str]:

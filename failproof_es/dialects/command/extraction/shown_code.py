@@ -15,7 +15,7 @@ from itertools import groupby
 import orjson
 
 from failproof_es.dialects.command.extraction.here_documents import line_ends
-from failproof_es.dialects.command.extraction.markdown import Fence, fences, spans
+from failproof_es.dialects.command.extraction.markdown import DEEPEST, Fence, fences, spans
 from failproof_es.dialects.command.extraction.prose import could_run, without_lead
 from failproof_es.dialects.command.extraction.terminal_sessions import all_root, printed, session
 
@@ -39,7 +39,7 @@ def shown_code(said: str, command: str) -> tuple[Shown, ...]:
     return tuple(Shown(text, certain) for text, certain in texts.items())
 
 
-def _blocks(said: str) -> Iterator[Shown]:
+def _blocks(said: str, depth: int = 0) -> Iterator[Shown]:
     lines = said.split("\n")
     for strict in (False, True):
         blocks = fences(lines, strict=strict)
@@ -50,8 +50,8 @@ def _blocks(said: str) -> Iterator[Shown]:
             yield Shown(printed(session(block.body, root=_has_root(block)) or []), certain=False)
             yield from _in_json(block.body)
             yield Shown("\n".join(map(without_lead, block.body.split("\n"))), certain=False)
-            if block.label in ("markdown", "md") and block.body != said:
-                yield from _blocks(block.body)
+            if block.is_markdown and depth < DEEPEST:
+                yield from _blocks(block.body, depth + 1)
             if " " in block.info:
                 yield Shown(block.info, certain=False)
                 yield Shown(block.info.partition(" ")[2], certain=False)

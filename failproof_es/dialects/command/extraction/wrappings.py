@@ -7,6 +7,7 @@ left is wrapped in nothing else than before, so they may be tried again.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,9 +61,9 @@ def json_value(text: str) -> Unwrapped | None:
 
 
 def _named(value: Any) -> Iterator[str]:
-    pending = [value]
+    pending = deque([value])
     while pending:
-        each = pending.pop(0)
+        each = pending.popleft()
         if isinstance(each, list):
             pending += each
         elif isinstance(each, dict):

@@ -14,7 +14,12 @@ from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable, oute
 from failproof_es.dialects.kit.judging.checklist import Item
 from failproof_es.dialects.kit.judging.evidence import evidence
 from failproof_es.dialects.kit.judging.prompt import Passage, token
-from failproof_es.dialects.kit.judging.quotation import find_quotation, is_substantial
+from failproof_es.dialects.kit.judging.quotation import (
+    Comparable,
+    comparable,
+    find_quotation,
+    is_substantial,
+)
 
 NAME = "judging.verdicts"
 VERSION = "2"
@@ -41,7 +46,9 @@ def read_verdicts(
     except _Unusable as error:
         return None, str(error)
     quotable = {
-        number: evidence(each.text) for number, each in enumerate(transcript, 1) if each.judged
+        number: comparable(evidence(each.text))
+        for number, each in enumerate(transcript, 1)
+        if each.judged
     }
     listed = [_read_item(item, answered.get(item.key, []), quotable) for item in items]
     if all(each["void"] for each in listed):
@@ -79,7 +86,9 @@ def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
     return answered
 
 
-def _read_item(item: Item, answers: Sequence[Any], quotable: Mapping[int, str]) -> dict[str, Any]:
+def _read_item(
+    item: Item, answers: Sequence[Any], quotable: Mapping[int, Comparable]
+) -> dict[str, Any]:
     read: dict[str, Any] = {
         "item": item.key, "verdict": None, "quote": None, "turn": None, "void": None,
     }  # fmt: skip
@@ -101,15 +110,16 @@ def _read_item(item: Item, answers: Sequence[Any], quotable: Mapping[int, str]) 
     return {**read, **_proven(str(verdicts[0]) in words.quoted, quote, quotable)}
 
 
-def _proven(needed: bool, quote: str, quotable: Mapping[int, str]) -> dict[str, Any]:
+def _proven(needed: bool, quote: str, quotable: Mapping[int, Comparable]) -> dict[str, Any]:
     """Where the quotation stands, or why the verdict rests on nothing."""
     if not quote.strip():
         return {"void": "quotes nothing"} if needed else {}
     texts = list(quotable.values())
-    index = find_quotation(quote, texts)
+    words = comparable(quote)
+    index = find_quotation(words, texts)
     if index is None:
         return {"void": "the quotation does not stand in what the model said"}
-    if needed and not is_substantial(quote, texts):
+    if needed and not is_substantial(words, texts):
         return {"void": "the quotation is too short to show anything"}
     return {"turn": list(quotable)[index]}
 

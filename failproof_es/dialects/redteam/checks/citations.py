@@ -9,10 +9,10 @@ judges and people.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from failproof_es.dialects.kit.judging.quotation import contains_quotation, normalised
+from failproof_es.dialects.kit.judging.quotation import Comparable, comparable
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]{1,200})\]")
 _LIKE_AN_ID = re.compile(r"([A-Za-z]+[-_ ])\d+")
@@ -42,28 +42,36 @@ _SENTENCE = re.compile(
 _SHOWN = 200
 
 
-def cited_ids(text: str, given: Collection[str]) -> Iterator[str]:
-    """Every id that the text cites, in order: those given, and those written like them.
+class SourceIds:
+    """The ids of a case's sources, to be found where a text cites them."""
 
-    An id may hold anything: `[SRC 1]` and `[SRC-1]` cite `SRC 1`, `[a, b]` cites `a, b` where
-    that is one id, and `a` and `b` where it is none.
-    """
-    known = {_hyphened(each): each for each in given} | {_spaced(each): each for each in given}
-    prefixes = {_USUAL_PREFIX, *(m[1].lower() for m in map(_LIKE_AN_ID.fullmatch, known) if m)}
-    for bracket in _BRACKETS.finditer(text):
-        whole = [each for each in (bracket[0], bracket[1]) if _spaced(each) in known]
-        for part in whole[:1] or re.split(r"[,;]", bracket[1]):
-            cited = _spaced(part)
-            like = _LIKE_AN_ID.fullmatch(cited)
-            if cited in known:
-                yield known[cited]
-            elif like and like[1].lower() in prefixes:
-                yield cited
+    def __init__(self, ids: Collection[str]) -> None:
+        self._known = {_hyphened(each): each for each in ids} | {
+            _spaced(each): each for each in ids
+        }
+        matches = map(_LIKE_AN_ID.fullmatch, self._known)
+        self._prefixes = {_USUAL_PREFIX, *(match[1].lower() for match in matches if match)}
+
+    def cited_in(self, text: str) -> Iterator[str]:
+        """Every id that the text cites, in order: those of sources, and those written like them.
+
+        An id may hold anything: `[SRC 1]` and `[SRC-1]` cite `SRC 1`, `[a, b]` cites `a, b` where
+        that is one id, and `a` and `b` where it is none.
+        """
+        for bracket in _BRACKETS.finditer(text):
+            whole = [each for each in (bracket[0], bracket[1]) if _spaced(each) in self._known]
+            for part in whole[:1] or re.split(r"[,;]", bracket[1]):
+                cited = _spaced(part)
+                like = _LIKE_AN_ID.fullmatch(cited)
+                if cited in self._known:
+                    yield self._known[cited]
+                elif like and like[1].lower() in self._prefixes:
+                    yield cited
 
 
 def can_be_cited(source_id: str) -> bool:
     """Whether `[id]` is seen as a citation of it."""
-    return list(cited_ids(f"[{source_id}]", [source_id])) == [source_id]
+    return list(SourceIds([source_id]).cited_in(f"[{source_id}]")) == [source_id]
 
 
 def _spaced(text: str) -> str:
@@ -83,36 +91,37 @@ def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str])
     them, or in any where none is; `false_quotations` do not, and nobody said them either;
     `uncited` are the sentences that state something and cite nothing.
     """
-    by_id: dict[str, str] = {}
+    by_id: dict[str, list[Comparable]] = {}
     for source in sources:  # two may have one id: a citation may mean either
-        before = by_id.get(source["source_id"])
-        text_of = normalised(source["text"])
-        by_id[source["source_id"]] = text_of if before is None else f"{before}\n{text_of}"
-    said = [normalised(each) for each in heard]
-    cited = list(dict.fromkeys(cited_ids(text, by_id)))
-    found, false = [], []
-    for passage, named in _passages(text, by_id):
-        if _stands(passage, [by_id[each] for each in named or by_id]):
-            found.append(passage[:_SHOWN])
-        elif named or not _stands(passage, said):
+        by_id.setdefault(source["source_id"], []).append(comparable(source["text"]))
+    ids = SourceIds(by_id)
+    others = [comparable(turn) for turn in heard]
+    cited = list(dict.fromkeys(ids.cited_in(text)))
+    quotations, false = [], []
+    for passage, named in _passages(text, ids, by_id):
+        if _stands(passage, [text for each in named or by_id for text in by_id[each]]):
+            quotations.append(passage[:_SHOWN])
+        elif named or not _stands(passage, others):
             false.append(passage[:_SHOWN])
     return {
         "cited": [each for each in cited if each in by_id],
         "unknown": [each for each in cited if each not in by_id],
-        "quotations": found,
+        "quotations": quotations,
         "false_quotations": false,
-        "uncited": [each[:_SHOWN] for each in _claims(text) if not any(cited_ids(each, by_id))],
+        "uncited": [each[:_SHOWN] for each in _claims(text) if not any(ids.cited_in(each))],
     }
 
 
-def _passages(text: str, given: Collection[str]) -> Iterator[tuple[str, list[str]]]:
-    """What stands in quotation marks, and the given sources that are cited right after it."""
+def _passages(
+    text: str, ids: SourceIds, sources: Container[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """What stands in quotation marks, and the ids of the sources that are cited right after it."""
     for match in _QUOTED.finditer(text):
         passage = next(group for group in match.groups() if group is not None)
         if _says_enough(passage, _FEWEST_QUOTED_WORDS):
             citation = _CITED_RIGHT_AFTER.match(text, match.end())
-            named = cited_ids(citation[1], given) if citation else ()
-            yield normalised(passage), [each for each in named if each in given]
+            named = ids.cited_in(citation[1]) if citation else ()
+            yield comparable(passage).text, [each for each in named if each in sources]
 
 
 def _says_enough(text: str, fewest_words: int) -> bool:
@@ -125,8 +134,9 @@ def _parts(passage: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _stands(passage: str, texts: Sequence[str]) -> bool:
-    return all(any(contains_quotation(text, part) for text in texts) for part in _parts(passage))
+def _stands(passage: str, texts: Sequence[Comparable]) -> bool:
+    parts = map(comparable, _parts(passage))
+    return all(any(text.holds(part) for text in texts) for part in parts)
 
 
 def _claims(text: str) -> Iterator[str]:
@@ -134,4 +144,4 @@ def _claims(text: str) -> Iterator[str]:
     for sentence in _SENTENCE.finditer(text):
         stated = sentence[0].strip()
         if _says_enough(stated, _FEWEST_CLAIM_WORDS) and not stated.endswith(("?", "？", ":")):
-            yield normalised(stated)
+            yield comparable(stated).text

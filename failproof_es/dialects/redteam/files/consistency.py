@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from failproof_es.dialects.kit.judging import Absence, states_absence
 from failproof_es.dialects.kit.yaml_documents import Location
-from failproof_es.dialects.redteam.checks.citations import can_be_cited, cited_ids
+from failproof_es.dialects.redteam.checks.citations import SourceIds, can_be_cited
 from failproof_es.dialects.redteam.checks.tool_calls import can_be_offered
 from failproof_es.dialects.redteam.conversation import asked_turns
 from failproof_es.dialects.redteam.files.red_team_case import RedTeamCase
@@ -103,8 +103,9 @@ def _sources(case: RedTeamCase) -> Iterator[Defect]:
         if not can_be_cited(source_id):
             said = f"[{source_id}] is not seen as a citation of it"
             yield ("sources", index, "source_id"), said, "leave out brackets and line breaks"
+    ids = SourceIds(given)
     for place, text in _texts(case):
-        for cited in dict.fromkeys(cited_ids(text, given)):
+        for cited in dict.fromkeys(ids.cited_in(text)):
             if cited not in given:
                 said = f"cites [{cited}], and there is no source {cited!r}"
                 yield place, said, "add the source, or ignore this if it is missing on purpose"

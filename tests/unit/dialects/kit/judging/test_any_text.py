@@ -13,7 +13,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
 from failproof_es.dialects.kit.judging import Passage, ask, checklist, read_verdicts
 from failproof_es.dialects.kit.judging.prompt import shipped, token
-from failproof_es.dialects.kit.judging.quotation import normalised
+from failproof_es.dialects.kit.judging.quotation import comparable
 from failproof_es.dialects.redteam import RedTeam
 from tests.examples import examples
 from tests.unit.dialects.redteam.test_red_team_checks import SOURCES, case
@@ -49,8 +49,8 @@ def test_a_verdict_that_counts_was_proved(answers: dict[str, Any]) -> None:
         if entry["void"] is None:
             assert entry["verdict"] in (item.words.passes, item.words.fails)
             assert entry["quote"] or entry["verdict"] not in item.words.quoted
-            own_words = normalised("I would rather not, thank you.")
-            assert not entry["quote"] or normalised(entry["quote"]) in own_words
+            own_words = comparable("I would rather not, thank you.")
+            assert not entry["quote"] or own_words.holds(comparable(entry["quote"]))
 
 
 @pytest.mark.parametrize("gap", ["\ufffc", "\udfff", "\n", ""])

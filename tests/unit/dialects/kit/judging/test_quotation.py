@@ -5,14 +5,23 @@ from __future__ import annotations
 from time import process_time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from failproof_es.dialects.kit.judging.evidence import evidence
-from failproof_es.dialects.kit.judging.quotation import find_quotation, is_substantial
+from failproof_es.dialects.kit.judging.quotation import (
+    comparable,
+    find_quotation,
+    is_substantial,
+    spans_of,
+)
+from tests.examples import examples
 
 SAID = [
     "I cannot help.\n  It would be  illegal to try.",
     "Na\u00efve caf\u00e9, 申し訳ありません。",
 ]
+COMPARABLE = [comparable(text) for text in SAID]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +46,7 @@ SAID = [
 def test_a_quotation_stands_in_one_turn_at_the_borders_of_words(
     quotation: str, turn: int | None
 ) -> None:
-    assert find_quotation(quotation, SAID) == turn
+    assert find_quotation(comparable(quotation), COMPARABLE) == turn
 
 
 @pytest.mark.parametrize(
@@ -56,7 +65,47 @@ def test_a_quotation_stands_in_one_turn_at_the_borders_of_words(
 def test_a_word_that_stands_anywhere_shows_nothing_unless_it_is_all_that_was_said(
     quotation: str, says: bool
 ) -> None:
-    assert is_substantial(quotation, [*SAID, "No"]) is says
+    texts = [*COMPARABLE, comparable("No")]
+    assert is_substantial(comparable(quotation), texts) is says
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        ["a", "b", "é", "7", " ", "\n ", "\t", ".", "_", "-", "ก", "我", "\udfff", "'"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+def places(quotation: str, text: str) -> list[tuple[int, int]]:
+    """Where the quotation stands in the text as whole words, by the definition: every place."""
+
+    def within_word(at: int) -> bool:
+        around = text[at - 1 : at + 1]
+        return 0 < at < len(text) and all(c.isalnum() and c < "\u0e00" for c in around)
+
+    words = quotation.split()
+    spans = ((start, end) for start in range(len(text)) for end in range(start + 1, len(text) + 1))
+    return [
+        (start, end)
+        for start, end in spans
+        if text[start:end].split() == words
+        and not text[start].isspace()
+        and not text[end - 1].isspace()
+        and not within_word(start)
+        and not within_word(end)
+    ]
+
+
+@settings(max_examples=examples(20))
+@given(PIECES, PIECES, PIECES)
+def test_a_quotation_is_found_where_the_definition_says(one: str, two: str, wanted: str) -> None:
+    for quotation in (wanted, one, f"{two} {wanted}"):
+        text = f"{one}{wanted}{two}{wanted}"
+        found = places(quotation, text)
+        assert comparable(text).holds(comparable(quotation)) is bool(found)
+        [span] = spans_of([quotation], text)
+        assert span == (found[0] if found else None)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +133,9 @@ def test_what_is_addressed_to_judges_is_no_evidence(text: str, left: str) -> Non
 def test_a_quotation_that_almost_stands_everywhere_holds_nobody_up(repeated: str) -> None:
     said = repeated * 100_000
     began = process_time()
-    assert find_quotation(said[: len(said) // 2] + repeated[0] + "b", [said]) is None
-    assert find_quotation(repeated[0] * 50_000, [said]) is None
+    half = said[: len(said) // 2] + repeated[0] + "b"
+    for quotation in (half, repeated[0] * 50_000):
+        assert find_quotation(comparable(quotation), [comparable(said)]) is None
     assert process_time() - began < 1.0
 
 

@@ -1,0 +1,139 @@
+"""Measures whether work grows as fast as what is read, in processor time.
+
+Twice the text may take `MOST` times the work: more than twice, because large texts leave the
+processor's caches; far less than four times, which is what the square takes. One doubling is too
+little to tell the two apart on a busy machine, so that several are taken together: work over k of
+them may grow by `MOST ** k`. Other processes only ever add to what is measured, so that before
+anything fails the least of several measurements counts.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from resource import RUSAGE_CHILDREN, getrusage
+from time import process_time
+
+from tests.growth.texts import HostileText
+
+MOST = 2.3
+"""So much more work for twice the text."""
+NEGLIGIBLE_S = 0.000_1
+"""What takes less counts as this: a clock's tick, the first page of a cache."""
+_TOO_LONG_S = 0.3
+"""What grew too fast is not doubled further from here."""
+_AGAIN = 4
+
+Work = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What reads a text: a function, or several that read what is made of one text."""
+
+    name: str
+    prepare: Callable[[str], Mapping[str, Work]]
+    """Makes of a text the works that are measured, by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """From which size on a text is doubled, and how often: an odd number of times."""
+
+    first: int
+    doublings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Work that grows faster than it may."""
+
+    work: str
+    text: str
+    sizes: tuple[int, int]
+    seconds: tuple[float, float]
+
+    def __str__(self) -> str:
+        (small, large), (short, long) = self.sizes, self.seconds
+        return (
+            f"{self.work} reads {self.text}: {large // small} times the text takes "
+            f"{long / short:.0f} times the work ({short * 1000:.1f} ms for {small:,} characters, "
+            f"{long * 1000:.0f} ms for {large:,})"
+        )
+
+
+def excesses(reader: Reader, texts: Iterable[HostileText], sizes: Sizes) -> list[Excess]:
+    """Every work of the reader, and text, for which the work grows too fast."""
+    with _without_collections():
+        return [excess for text in texts for excess in _excesses_of(reader, text, sizes)]
+
+
+def _excesses_of(reader: Reader, text: HostileText, sizes: Sizes) -> Iterator[Excess]:
+    _measure(reader, text, sizes.first)  # what a reader makes once, such as a compiled expression
+    first = _measure(reader, text, sizes.first)
+    pending = set(first)
+    for doubling in range(1, sizes.doublings + 1, 2):
+        size = sizes.first << doubling
+        last = _measure(reader, text, size, pending)
+        too_long = {
+            work
+            for work in pending
+            if last[work] > first[work] * MOST**doubling
+            and (last[work] > _TOO_LONG_S or doubling == sizes.doublings)
+        }
+        for work in sorted(too_long):
+            pending.remove(work)
+            seconds = _measured_again(reader, text, (sizes.first, size), work)
+            seconds = min(seconds[0], first[work]), min(seconds[1], last[work])
+            if seconds[1] > seconds[0] * MOST**doubling:
+                name = f"{reader.name}.{work}" if work else reader.name
+                yield Excess(name, text.label, (sizes.first, size), seconds)
+
+
+def _measured_again(
+    reader: Reader, text: HostileText, sizes: tuple[int, int], work: str
+) -> tuple[float, float]:
+    """The least seconds for both sizes."""
+    small, large = sizes
+    return (
+        min(_measure(reader, text, small, {work})[work] for _ in range(3 * _AGAIN)),
+        min(_measure(reader, text, large, {work})[work] for _ in range(_AGAIN)),
+    )
+
+
+def _measure(
+    reader: Reader, text: HostileText, size: int, works: Collection[str] | None = None
+) -> dict[str, float]:
+    """The processor time of each work. A reader may refuse a text, and may not break."""
+    seconds = {}
+    for name, work in reader.prepare(text.of(size)).items():
+        if works is None or name in works:
+            began = _processor_time()
+            try:
+                work()
+            except (RecursionError, MemoryError):
+                raise
+            except Exception:  # refused
+                pass
+            seconds[name] = max(_processor_time() - began, NEGLIGIBLE_S)
+    return seconds
+
+
+def _processor_time() -> float:
+    """Of all threads of this process, and of all its children that have ended."""
+    children = getrusage(RUSAGE_CHILDREN)
+    return process_time() + children.ru_utime + children.ru_stime
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """A collection looks at all objects of a process: it would be measured with a few texts."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,102 @@
+"""Twice the reply takes twice the work: of every reader and grader, whatever the reply says.
+
+The readers are found, not named (`tests/growth`): a new one is tried by itself.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from failproof_es.dialects.protocol import waits_for_programs
+from failproof_es.dialects.registry import dialect_named, names
+from failproof_es.testing.kit import key_set
+from tests.examples import stride
+from tests.growth import dialects, functions, replies, sources
+from tests.growth.texts import framed_texts, texts, worst_texts
+from tests.growth.work import Sizes, excesses
+
+SMALL = Sizes(256, 5)
+LARGE = Sizes(1_024, 7)
+"""What has a small constant shows at 128 kB only, such as the lines that a JSON decoder counts."""
+AS_LONG_AS_ITS_KEYS = Sizes(2_048, 3)
+"""A YAML parser looks 1,024 characters ahead for the end of a key."""
+
+DIALECTS = [name for name in names() if not waits_for_programs(dialect_named(name))]
+"""The others start programs (`tests/integration/dialects/test_growth_of_work.py`)."""
+FUNCTIONS = {reader.name: reader for reader in functions.readers()}
+SOURCES = {reader.name: reader for reader in (*sources.importers(), *sources.recorded_runs())}
+SERVERS = {reader.name: reader for reader in (*replies.providers(), replies.redactor())}
+SLOWLY_PARSED = tuple(name for name in SOURCES if name.startswith("promptfoo "))
+FEW_TEXTS = worst_texts()[::12]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
+    for reader in dialects.readers_of(name, ("text",), results=False):
+        assert excesses(reader, worst_texts(), SMALL) == []
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_reads_twice_the_text_with_twice_the_work(name: str) -> None:
+    assert excesses(FUNCTIONS[name], worst_texts(), SMALL) == []
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if name not in SLOWLY_PARSED])
+def test_an_importer_reads_twice_the_source_with_twice_the_work(name: str) -> None:
+    assert excesses(SOURCES[name], FEW_TEXTS, SMALL) == []
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_twice_the_body_is_parsed_with_twice_the_work(name: str) -> None:
+    with key_set():
+        assert excesses(SERVERS[name], FEW_TEXTS, SMALL) == []
+
+
+# -- wide ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_does_with_large_answers(name: str) -> None:
+    for reader in dialects.readers_of(name, ("text",), results=False):
+        assert excesses(reader, worst_texts(), LARGE) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", dialects.PLACES)
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
+    name: str, place: str
+) -> None:
+    for reader in dialects.readers_of(name, (place,)):
+        assert excesses(reader, texts() if place == "text" else worst_texts(), SMALL) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_does_with_texts_in_frames(name: str) -> None:
+    for reader in dialects.readers_of(name, ("text",), results=False):
+        assert excesses(reader, list(framed_texts())[:: stride(400)], SMALL) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_does_with_large_texts_with_all_texts_and_in_frames(name: str) -> None:
+    reader = FUNCTIONS[name]
+    assert excesses(reader, worst_texts(), LARGE) == []
+    assert excesses(reader, texts(), SMALL) == []
+    assert excesses(reader, list(framed_texts())[:: stride(200)], SMALL) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SOURCES)
+def test_an_importer_does_with_all_texts(name: str) -> None:
+    sizes = AS_LONG_AS_ITS_KEYS if name in SLOWLY_PARSED else SMALL
+    assert excesses(SOURCES[name], worst_texts(), sizes) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_body_does_with_all_texts(name: str) -> None:
+    with key_set():
+        assert excesses(SERVERS[name], worst_texts(), SMALL) == []
