@@ -206,7 +206,7 @@ def _works(dialect: Dialect, case: Case, place: str, results: bool, text: str) -
 
 
 def _argument(hint: Any, said: Said) -> Any:
-    [value] = [(OF_REPLIES | OTHERS)[kind] for kind in types_of(hint) if kind is not type(None)]
+    [value] = [{**OF_REPLIES, **OTHERS}[kind] for kind in types_of(hint) if kind is not type(None)]
     return value(said)
 
 

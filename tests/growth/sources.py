@@ -70,18 +70,20 @@ def _tables(importer: RecordImporter) -> Iterator[tuple[str, Make]]:
                 content = file.getvalue()
         return {f"source{suffix}": content}
 
+    def bare(suffix: str, text: str) -> Contents:
+        return {f"source{suffix}": text}
+
+    def one(suffix: str, text: str) -> Contents:
+        return table([dict.fromkeys(columns, text)], suffix)
+
+    def many(suffix: str, text: str) -> Contents:
+        texts = (f"{text[:9]}{number}" for number in range(_many(text)))
+        return table([dict.fromkeys(columns, each) for each in texts], suffix)
+
     for suffix in importer.suffixes:
-        yield f"as {suffix}", lambda text, suffix=suffix: {f"source{suffix}": text}
-        yield (
-            f"in {suffix}",
-            lambda text, suffix=suffix: table([dict.fromkeys(columns, text)], suffix),
-        )
-        yield (
-            f"many in {suffix}",
-            lambda text, suffix=suffix: table(
-                [dict.fromkeys(columns, f"{text[:9]}{n}") for n in range(_many(text))], suffix
-            ),
-        )
+        yield f"as {suffix}", partial(bare, suffix)
+        yield f"in {suffix}", partial(one, suffix)
+        yield f"many in {suffix}", partial(many, suffix)
 
 
 _ASSERTIONS = ("contains", "equals", "icontains", "contains-any", "not-regex", "llm-rubric")

@@ -31,6 +31,7 @@ FEW_TEXTS = worst_texts()[::12]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.long
 def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert excesses(reader, worst_texts(), SMALL) == []

@@ -74,7 +74,7 @@ def test_every_provider_reads_what_one_of_the_servers_writes() -> None:
     with key_set():
         for reader in replies.providers():
             works = reader.prepare("abc")
-            texts = [answer.text for work in works.values() if (answer := _answer(work))]
+            texts = [getattr(_answer(work), "text", None) for work in works.values()]
             holds_no_bytes = not hasattr(provider_type(reader.name), "implementation")
             assert "abc" in texts or holds_no_bytes, reader.name
         assert {reader.name for reader in replies.providers()} == set(PROVIDERS.names())
@@ -98,9 +98,10 @@ def sorted_words(text: str) -> object:
     return sorted(word[::-1] for word in text.split("a"))
 
 
-def every_word_against_all_later_ones(text: str) -> object:
+def words_against_all_later_ones(text: str) -> object:
     words = text.split("a")
-    return [any(other > word for other in words[at:]) for at, word in enumerate(words)]
+    places = range(0, len(words), 32)
+    return [any(other > words[at] for other in words[at:]) for at in places]
 
 
 def all_before_copied(text: str) -> object:
@@ -129,8 +130,9 @@ def test_work_that_grows_as_the_text_does_is_none_too_much(read: Callable[[str],
 
 
 @pytest.mark.parametrize(
-    "read", [every_word_against_all_later_ones, all_before_copied, searched_from_every_place]
+    "read", [words_against_all_later_ones, all_before_copied, searched_from_every_place]
 )
+@pytest.mark.long
 def test_work_that_grows_as_the_square_of_a_text_is_found(read: Callable[[str], object]) -> None:
     assert _found(read)
 
