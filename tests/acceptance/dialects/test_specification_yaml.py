@@ -98,7 +98,8 @@ def test_it_runs_and_the_run_is_found_by_the_id_that_stands_in_it(
     store: Store, folder: Path, server: AnthropicServer
 ) -> None:
     allowed = f"ANTHROPIC_API_KEY={urlsplit(server.url).netloc}"
-    start = ("start", "run.yaml", "--set", f"models.0.base_url={server.url}", "--allow", allowed)
+    base_url = f"models.0.base_url={server.url}"
+    start = ("start", "run.yaml", "--set", base_url, "--allow", allowed, "--allow-unlisted")
     done = invoke(store.url, *start, "--json", cwd=folder, ANTHROPIC_API_KEY="sk-ant")
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout.splitlines()[-1])
@@ -126,7 +127,8 @@ def test_without_its_key_nothing_is_sent_and_the_variable_is_named(
     store: Store, folder: Path, server: AnthropicServer
 ) -> None:
     allowed = f"ANTHROPIC_API_KEY={urlsplit(server.url).netloc}"
-    start = ("start", "run.yaml", "--set", f"models.0.base_url={server.url}", "--allow", allowed)
+    base_url = f"models.0.base_url={server.url}"
+    start = ("start", "run.yaml", "--set", base_url, "--allow", allowed, "--allow-unlisted")
     done = invoke(store.url, *start, cwd=folder, ANTHROPIC_API_KEY=None)
     assert done.exit_code == 2
     assert "the environment variable ANTHROPIC_API_KEY is not set" in done.stderr

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_MOST_STEPS = 50_000
+_MOST_STEPS = 250_000
 _STEPS_AT_ONCE = 8
 _MOST_CLOSINGS = 500
 
