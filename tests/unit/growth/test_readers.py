@@ -98,9 +98,10 @@ def sorted_words(text: str) -> object:
     return sorted(word[::-1] for word in text.split("a"))
 
 
-def every_word_against_all_later_ones(text: str) -> object:
+def words_against_all_later_ones(text: str) -> object:
     words = text.split("a")
-    return [any(other > word for other in words[at:]) for at, word in enumerate(words)]
+    places = range(0, len(words), 32)
+    return [any(other > words[at] for other in words[at:]) for at in places]
 
 
 def all_before_copied(text: str) -> object:
@@ -129,7 +130,7 @@ def test_work_that_grows_as_the_text_does_is_none_too_much(read: Callable[[str],
 
 
 @pytest.mark.parametrize(
-    "read", [every_word_against_all_later_ones, all_before_copied, searched_from_every_place]
+    "read", [words_against_all_later_ones, all_before_copied, searched_from_every_place]
 )
 def test_work_that_grows_as_the_square_of_a_text_is_found(read: Callable[[str], object]) -> None:
     assert _found(read)
