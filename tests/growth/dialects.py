@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -31,6 +32,7 @@ from failproof_es.dialects.registry import dialect_named
 from failproof_es.events import RunStarted, ToolCall
 from failproof_es.problems import Problems
 from failproof_es.testing.evaluations import JUDGE, KEY, stages
+from tests.growth.texts import cut_inside_a_word
 from tests.growth.work import Reader, Work
 from tests.unit.event_samples import SAMPLES
 
@@ -72,11 +74,13 @@ class Said:
 
     @cached_property
     def judged(self) -> str:
-        """A judge's reply: as its schema wants it, with the text wherever there may be one."""
+        """A judge's reply as its schema wants it: with the text, and a cut one, by turns."""
         if not isinstance(self.dialect, HasJudgeSchema):
             return self.text
         schema = self.dialect.judge_schema(self.case, self.transcript)
-        return orjson.dumps(filled(schema, self.text)).decode()
+        return orjson.dumps(
+            filled(schema, cycle((cut_inside_a_word(self.text), self.text)))
+        ).decode()
 
     @property
     def reply(self) -> Reply:
@@ -105,17 +109,17 @@ class Said:
         return end
 
 
-def filled(schema: Mapping[str, Any], text: str) -> Any:
-    """What the JSON Schema of a judge's reply allows, with the text wherever any text may be."""
+def filled(schema: Mapping[str, Any], texts: Iterator[str]) -> Any:
+    """What the JSON Schema of a judge's reply allows, with one of the texts wherever any may be."""
     if "enum" in schema:
         return schema["enum"][0]
     match schema["type"]:
         case "object":
-            return {name: filled(inner, text) for name, inner in schema["properties"].items()}
+            return {name: filled(inner, texts) for name, inner in schema["properties"].items()}
         case "array":
-            return [filled(schema["items"], text)]
+            return [filled(schema["items"], texts)]
         case "string":
-            return text
+            return next(texts)
         case "number":
             return schema.get("minimum", 0)
     raise AssertionError(f"no reply for {schema}")

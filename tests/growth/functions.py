@@ -26,11 +26,17 @@ from failproof_es.dialects.kit import json_in_prose, templates
 from failproof_es.dialects.kit.judging import prompt, reply
 from failproof_es.dialects.kit.judging.checklist import Item
 from failproof_es.dialects.kit.judging.prompt import Passage
-from failproof_es.dialects.kit.judging.quotation import Comparable, comparable, spans_of
+from failproof_es.dialects.kit.judging.quotation import (
+    Comparable,
+    comparable,
+    find_quotation,
+    spans_of,
+)
 from failproof_es.dialects.kit.refusal_judgement import at_its_head
 from failproof_es.dialects.redteam.checks import citations, reply_language
 from failproof_es.support import untrusted_text
 from tests.growth.dialects import OF_REPLIES, types_of
+from tests.growth.texts import cut_inside_a_word
 from tests.growth.work import Reader, Work
 
 MODULES = (
@@ -91,9 +97,12 @@ def _transcript(text: str) -> list[Passage]:
 
 
 def _verdicts(text: str) -> str:
-    """A judge's reply whose every quotation is the text."""
+    """A judge's reply that quotes all of the text, and a part that it holds nowhere as words."""
     mark = prompt.token(_ITEMS, _transcript(text))
-    answers = {item.key: {"quote": text, "verdict": item.words.passes} for item in _ITEMS}
+    answers = {
+        item.key: {"quote": quote, "verdict": item.words.passes}
+        for item, quote in zip(_ITEMS, (text, cut_inside_a_word(text)), strict=True)
+    }
     return json.dumps({"transcript": mark, "items": answers})
 
 
@@ -111,7 +120,7 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
     "console.texts.pretty": lambda text: partial(texts.pretty, orjson.dumps(_verdict(text)), None),
     "console.texts.quotes_in": lambda text: partial(texts.quotes_in, "j", _verdict(text)),
     "console.texts.with_quotations": lambda text: partial(
-        texts.with_quotations, text, [("j", text[: len(text) // 2]), ("k", f"{text}x")], None
+        texts.with_quotations, text, [("j", cut_inside_a_word(text)), ("k", f"{text}x")], None
     ),
     "dialects.benchmark.prompts.judge_prompt": lambda text: partial(
         judge_prompt, dict.fromkeys(JUDGE_NAMES, "a"), text, None
@@ -131,8 +140,11 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
     "dialects.kit.judging.prompt.ask": lambda text: partial(
         prompt.ask, _ITEMS, _transcript(text), prompt.shipped()
     ),
+    "dialects.kit.judging.quotation.find_quotation": lambda text: partial(
+        find_quotation, comparable(cut_inside_a_word(text)), [comparable(text), comparable("x")]
+    ),
     "dialects.kit.judging.quotation.spans_of": lambda text: partial(
-        spans_of, [text[: len(text) // 2], f"{text}x"], text
+        spans_of, [text, cut_inside_a_word(text), f"{text}x"], text
     ),
     "dialects.kit.judging.reply.read_verdicts": lambda text: partial(
         reply.read_verdicts, _verdicts(text), _ITEMS, _transcript(text)

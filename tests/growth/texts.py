@@ -69,6 +69,7 @@ PAIRS = (
     *((" ", "x"), ("x", " "), ("\n", "x"), ("a ", "b "), ("[SRC-1] ", '"'), ("a", "\u0300")),
 )  # fmt: skip
 """All of the one, then as many of the other: nested, or begun and ended elsewhere."""
+_LONGEST_UNIT = 64
 LABELS = ("sh", "markdown", "json", "")
 """Of fences within fences."""
 
@@ -85,6 +86,13 @@ def repeated(unit: str, before: str = "", behind: str = "") -> HostileText:
     """The unit again and again, in a frame."""
     label = f"{unit!r} * n" if not before + behind else f"{before!r} + {unit!r} * n + {behind!r}"
     return HostileText(label, lambda size: before + unit * (size // len(unit)) + behind)
+
+
+def cut_inside_a_word(text: str) -> str:
+    """About half of the text. Of a repetition it stands almost everywhere, and nowhere as words."""
+    half = len(text) // 2
+    places = range(half, min(half + _LONGEST_UNIT, len(text)))
+    return text[: next((at for at in places if text[at - 1 : at + 1].isalnum()), half)]
 
 
 def worst_texts() -> list[HostileText]:

@@ -64,6 +64,12 @@ class Excess:
         )
 
 
+def assert_grows_as_its_text(reader: Reader, texts: Iterable[HostileText], sizes: Sizes) -> None:
+    """Fails with every work of the reader, and text, for which the work grows too fast."""
+    found = excesses(reader, texts, sizes)
+    assert not found, "\n".join(map(str, found))
+
+
 def excesses(reader: Reader, texts: Iterable[HostileText], sizes: Sizes) -> list[Excess]:
     """Every work of the reader, and text, for which the work grows too fast."""
     with _without_collections():

@@ -13,7 +13,7 @@ from failproof_es.testing.kit import key_set
 from tests.examples import stride
 from tests.growth import dialects, functions, replies, sources
 from tests.growth.texts import framed_texts, texts, worst_texts
-from tests.growth.work import Sizes, excesses
+from tests.growth.work import Sizes, assert_grows_as_its_text
 
 SMALL = Sizes(256, 5)
 LARGE = Sizes(1_024, 7)
@@ -34,23 +34,23 @@ FEW_TEXTS = worst_texts()[::12]
 @pytest.mark.long
 def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
-        assert excesses(reader, worst_texts(), SMALL) == []
+        assert_grows_as_its_text(reader, worst_texts(), SMALL)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_reads_twice_the_text_with_twice_the_work(name: str) -> None:
-    assert excesses(FUNCTIONS[name], worst_texts(), SMALL) == []
+    assert_grows_as_its_text(FUNCTIONS[name], worst_texts(), SMALL)
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name not in SLOWLY_PARSED])
 def test_an_importer_reads_twice_the_source_with_twice_the_work(name: str) -> None:
-    assert excesses(SOURCES[name], FEW_TEXTS, SMALL) == []
+    assert_grows_as_its_text(SOURCES[name], FEW_TEXTS, SMALL)
 
 
 @pytest.mark.parametrize("name", SERVERS)
 def test_twice_the_body_is_parsed_with_twice_the_work(name: str) -> None:
     with key_set():
-        assert excesses(SERVERS[name], FEW_TEXTS, SMALL) == []
+        assert_grows_as_its_text(SERVERS[name], FEW_TEXTS, SMALL)
 
 
 # -- wide ----------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def test_twice_the_body_is_parsed_with_twice_the_work(name: str) -> None:
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_dialect_does_with_large_answers(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
-        assert excesses(reader, worst_texts(), LARGE) == []
+        assert_grows_as_its_text(reader, worst_texts(), LARGE)
 
 
 @pytest.mark.slow
@@ -70,34 +70,34 @@ def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
     name: str, place: str
 ) -> None:
     for reader in dialects.readers_of(name, (place,)):
-        assert excesses(reader, texts() if place == "text" else worst_texts(), SMALL) == []
+        assert_grows_as_its_text(reader, texts() if place == "text" else worst_texts(), SMALL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_dialect_does_with_texts_in_frames(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
-        assert excesses(reader, list(framed_texts())[:: stride(400)], SMALL) == []
+        assert_grows_as_its_text(reader, list(framed_texts())[:: stride(400)], SMALL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_does_with_large_texts_with_all_texts_and_in_frames(name: str) -> None:
     reader = FUNCTIONS[name]
-    assert excesses(reader, worst_texts(), LARGE) == []
-    assert excesses(reader, texts(), SMALL) == []
-    assert excesses(reader, list(framed_texts())[:: stride(200)], SMALL) == []
+    assert_grows_as_its_text(reader, worst_texts(), LARGE)
+    assert_grows_as_its_text(reader, texts(), SMALL)
+    assert_grows_as_its_text(reader, list(framed_texts())[:: stride(200)], SMALL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOURCES)
 def test_an_importer_does_with_all_texts(name: str) -> None:
     sizes = AS_LONG_AS_ITS_KEYS if name in SLOWLY_PARSED else SMALL
-    assert excesses(SOURCES[name], worst_texts(), sizes) == []
+    assert_grows_as_its_text(SOURCES[name], worst_texts(), sizes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_body_does_with_all_texts(name: str) -> None:
     with key_set():
-        assert excesses(SERVERS[name], worst_texts(), SMALL) == []
+        assert_grows_as_its_text(SERVERS[name], worst_texts(), SMALL)
