@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ class Lender:
         self._connect = connect
         self._most_idle = most_idle
         self._idle: list[psycopg.Connection[Any]] = []
+        weakref.finalize(self, _close, self._idle)
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
@@ -47,10 +49,18 @@ class Lender:
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
-        while (connection := self._take_idle()) is not None:
-            connection.close()
+        _close(self._idle)
 
     def _take_idle(self) -> psycopg.Connection[Any] | None:
-        with contextlib.suppress(IndexError):  # another thread may take it at the same moment
-            return self._idle.pop()
-        return None
+        return _taken(self._idle)
+
+
+def _taken(idle: list[psycopg.Connection[Any]]) -> psycopg.Connection[Any] | None:
+    with contextlib.suppress(IndexError):  # another thread may take it at the same moment
+        return idle.pop()
+    return None
+
+
+def _close(idle: list[psycopg.Connection[Any]]) -> None:
+    while (connection := _taken(idle)) is not None:
+        connection.close()

@@ -72,7 +72,7 @@ def test_the_host_that_plans_makes_the_key_and_no_worker_takes_it_for_an_attack(
     left = [each for each in shown["workers"] if each["left_at"] is not None]
     assert (len(shown["workers"]), len(left)) == (3, 2)
     assert 0 < sum(each["evaluations"] for each in left) <= CASES
-    assert count(store, "AttemptLost") == shown["lost_attempts"] > 0
+    assert count(store, "AttemptLost") == shown["lost_attempts"]  # none if it had no shard yet
 
 
 def test_who_may_not_make_the_schema_is_told_who_does(
