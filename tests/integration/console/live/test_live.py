@@ -81,7 +81,7 @@ def test_what_is_no_run_or_no_position_is_refused(client: httpx.Client) -> None:
 
 
 def test_the_numbers_of_a_run_that_goes_on_grow_until_it_ends(store: Store, tmp_path: Path) -> None:
-    write_suite(tmp_path, 40)
+    write_suite(tmp_path, 80)
     with mock_server(latency_ms=150) as mock_url, console(**settings_for(store.url)) as url:
         write_configuration(tmp_path, mock_url, execution={"parallel_workers": 2})
         going = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
@@ -102,9 +102,9 @@ def test_the_numbers_of_a_run_that_goes_on_grow_until_it_ends(store: Store, tmp_
         suite = live_key("suite", "mock", "generated")
         for key in (f"{suite}-finished", "tokens-in"):
             assert len({each["texts"].get(key) for each in found}) > 1, key
-        assert found[-1]["texts"][f"{suite}-finished"] == "40"
+        assert found[-1]["texts"][f"{suite}-finished"] == "80"
         done = [int(each["texts"]["all-done"].partition("/")[0]) for each in found]
-        assert done == sorted(done) and done[-1] == 40 and len(set(done)) > 2
+        assert done == sorted(done) and done[-1] == 80 and len(set(done)) > 2
         positions = [each["position"] for each in found]
         assert positions == sorted(set(positions))
         assert found[-1]["ended"]
