@@ -279,8 +279,6 @@ def killing(place: int) -> type[ranges.Checkers]:
     class Killed(ranges.Checkers):
         def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
             for number, answered in enumerate(super().check(asked)):
-                if number == 0:  # so that it has a part that it did not answer
-                    self._running[-1].send_signal(signal.SIGSTOP)
                 if number == place:
                     self._running[-1].send_signal(signal.SIGKILL)
                     self._running[-1].wait()
