@@ -287,14 +287,12 @@ def killing(place: int) -> type[ranges.Checkers]:
     return Killed
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_killed_process_verifies_nothing(
-    whole: Log, monkeypatch: pytest.MonkeyPatch, place: int
-) -> None:
+def test_a_killed_process_verifies_nothing(whole: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first answer it has a part to check; after a later one the other may have done all."""
     monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
     monkeypatch.setattr(ranges, "TILES_AT_ONCE", 1)
     monkeypatch.setattr(ranges, "processes", lambda: 2)
-    monkeypatch.setattr(ranges, "Checkers", killing(place))
+    monkeypatch.setattr(ranges, "Checkers", killing(0))
     with pytest.raises(InvalidInput, match=r"ended \(by signal 9\): nothing is verified"):
         whole.verify(whole.url)
 
