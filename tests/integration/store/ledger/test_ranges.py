@@ -288,7 +288,7 @@ def killing(place: int) -> type[ranges.Checkers]:
 
 
 def test_a_killed_process_verifies_nothing(whole: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first answer it has a part to check; after a later one the other may have done all."""
+    """After the first answer it has a part to check. Later the other one may have done all."""
     monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
     monkeypatch.setattr(ranges, "TILES_AT_ONCE", 1)
     monkeypatch.setattr(ranges, "processes", lambda: 2)
