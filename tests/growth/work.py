@@ -24,7 +24,7 @@ NEGLIGIBLE_S = 0.000_1
 """What takes less counts as this: a clock's tick, the first page of a cache."""
 _TOO_LONG_S = 0.3
 """What grew too fast is not doubled further from here."""
-_AGAIN = 4
+_AGAIN = 10
 
 Work = Callable[[], object]
 
