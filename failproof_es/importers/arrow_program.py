@@ -19,7 +19,7 @@ from typing import Any
 BATCH = 64
 HUGGING_FACE = b"huggingface"
 """Where `datasets` says in a schema what its columns are."""
-DAMAGED, OUT_OF_MEMORY = 3, 5
+DAMAGED = 3
 
 
 def main(kind: str, path: str, names: str | None = None) -> int:
@@ -39,12 +39,14 @@ def main(kind: str, path: str, names: str | None = None) -> int:
                 count += 1
                 write(row)
         write({"end": count})
-    except MemoryError:
-        return OUT_OF_MEMORY
+    except MemoryError:  # `limited_program` has the exit code
+        raise
     except Exception as error:  # whatever a damaged file raises in there
+        if "malloc" in str(error) or "realloc" in str(error):
+            raise MemoryError from error
         lines = str(error).strip().splitlines()
         sys.stderr.write(f"{lines[0] if lines else type(error).__name__}\n")
-        return OUT_OF_MEMORY if "malloc" in str(error) or "realloc" in str(error) else DAMAGED
+        return DAMAGED
     return 0
 
 

@@ -20,10 +20,13 @@ CONNECT_TIMEOUT_S = 10
 IDLE_IN_TRANSACTION_S = 60
 """An idle transaction ends after so long: its client was paused, and others may wait for it. Who
 holds up every append has less, by `functions/lock_append.sql`."""
+_KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3}
+"""In seconds, and so many."""
+_USER_TIMEOUT = {"tcp_user_timeout": 15_000}
+"""In ms."""
 _PARAMETERS: dict[str, str | int] = {
     "connect_timeout": CONNECT_TIMEOUT_S, "fallback_application_name": "failproof-es",
-    "keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
+    **_KEEPALIVES, **_USER_TIMEOUT,
 }  # fmt: skip
 """Unless the URL says otherwise. A server that went silent is noticed within 20 s, whoever waits
 for its answer. Without the keepalives a client would wait for two hours. A Unix socket needs
@@ -31,8 +34,6 @@ none."""
 _OWN_NAMES = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)"
 """A role or a database can be given a search path in which another schema comes before
 `pg_catalog`: its functions would then answer in the place of the server's own."""
-
-
 _TIME_LIMITS: dict[str, int] = {
     "statement_timeout": 0,
     "transaction_timeout": 0,
@@ -42,16 +43,19 @@ _TIME_LIMITS: dict[str, int] = {
 }
 """What ends a statement or a session, in ms. A role's own limit counts from its first statement on,
 so it is replaced before that: in the packet that asks for the connection."""
+_OF_SERVER = {
+    **{f"tcp_{name}": value for name, value in _KEEPALIVES.items()},
+    **_USER_TIMEOUT,
+    **_TIME_LIMITS,
+}
 _OWN_SETTINGS = """
 SELECT set_config(own.name, own.value, false)
 FROM (VALUES
     ('bytea_output', 'hex'), ('client_encoding', 'UTF8'), ('DateStyle', 'ISO'),
-    ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'),
-    ('tcp_user_timeout', '15000'),
     {}
 ) AS own (name, value)
 WHERE current_setting(own.name, true) IS NOT NULL
-""".format(", ".join(f"('{name}', '{limit}')" for name, limit in _TIME_LIMITS.items()))
+""".format(", ".join(f"('{name}', '{value}')" for name, value in _OF_SERVER.items()))
 """A role can have settings, and set them itself, that change how answers are written or delay
 them. `verify` names them; they change nothing on a connection of ours. And the server ends a
 session, with the locks that it holds, within 20 s of its client's host going silent. A setting that

@@ -348,9 +348,8 @@ class Worker:
         async with self._joining:
             if run_id in self._driven or run_id in self.refusals.why or self._stopping:
                 return self._driven.get(run_id)
-            await asyncio.to_thread(
-                self._presence.tell
-            )  # only a live worker gets a share of limits
+            # Only a worker that told of itself lately gets a share of limits.
+            await asyncio.to_thread(self._presence.tell)
             try:
                 driven = await DrivenRun.open(
                     self._store, self._leases, self._budgets, self._shares, run_id, self._observe,

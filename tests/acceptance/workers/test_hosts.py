@@ -28,7 +28,7 @@ def keys(home: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_the_host_that_plans_makes_the_key_and_no_worker_takes_it_for_an_attack(
+def test_no_worker_takes_a_log_of_another_hosts_key_for_an_attack(
     store: Store, tmp_path: Path, home: Path, workers: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mock_server(latency_ms=100) as url:

@@ -273,26 +273,22 @@ def test_processes_find_what_one_walk_finds(whole: Log, monkeypatch: pytest.Monk
     assert [each.kind for each in whole.both().findings] == ["row changed"]
 
 
-def killing(place: int) -> type[ranges.Checkers]:
-    """Processes, one of which is killed when so many parts were answered."""
+class Killed(ranges.Checkers):
+    """Processes, one of which is killed when the first part was answered: it has one to check."""
 
-    class Killed(ranges.Checkers):
-        def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
-            for number, answered in enumerate(super().check(asked)):
-                if number == place:
-                    self._running[-1].send_signal(signal.SIGKILL)
-                    self._running[-1].wait()
-                yield answered
-
-    return Killed
+    def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
+        for number, answered in enumerate(super().check(asked)):
+            if number == 0:
+                self._running[-1].send_signal(signal.SIGKILL)
+                self._running[-1].wait()
+            yield answered
 
 
 def test_a_killed_process_verifies_nothing(whole: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first answer it has a part to check. Later the other one may have done all."""
     monkeypatch.setattr(ranges, "FEWEST_TILES", 1)
     monkeypatch.setattr(ranges, "TILES_AT_ONCE", 1)
     monkeypatch.setattr(ranges, "processes", lambda: 2)
-    monkeypatch.setattr(ranges, "Checkers", killing(0))
+    monkeypatch.setattr(ranges, "Checkers", Killed)
     with pytest.raises(InvalidInput, match=r"ended \(by signal 9\): nothing is verified"):
         whole.verify(whole.url)
 
