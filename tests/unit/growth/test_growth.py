@@ -15,6 +15,8 @@ from tests.growth import dialects, functions, replies, sources
 from tests.growth.texts import framed_texts, texts, worst_texts
 from tests.growth.work import Sizes, assert_grows_as_its_text
 
+pytestmark = pytest.mark.long
+
 SMALL = Sizes(256, 5)
 LARGE = Sizes(1_024, 7)
 """What has a small constant shows at 128 kB only, such as the lines that a JSON decoder counts."""
@@ -31,7 +33,6 @@ FEW_TEXTS = worst_texts()[::12]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.long
 def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, worst_texts(), SMALL)
