@@ -105,7 +105,7 @@ def words_against_all_later_ones(text: str) -> object:
 
 
 def all_before_copied(text: str) -> object:
-    return [text[:at] for at in range(0, len(text), 8)]
+    return [text[:at] for at in range(len(text))]
 
 
 def searched_from_every_place(text: str) -> object:
