@@ -13,10 +13,12 @@ import pytest
 from aiohttp import web
 
 from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.schema.installation import WRITER, install
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.conftest import as_administrator
 from tests.integration.engine.working import Working, number, until
+from tests.own_server import own_server
 from tests.servers.mock_server import MockServer
 from tests.servers.postgres_proxy import Outage
 
@@ -105,3 +107,21 @@ def test_a_worker_that_drives_a_held_shard_takes_another_one_after_its_sessions_
 
     with Store(store.url) as through:
         assert asyncio.run(first_claim_s(store, through, tmp_path, fault)) < SOON_S
+
+
+@pytest.mark.slow
+def test_a_worker_that_drives_a_held_shard_takes_another_one_after_its_server_was_restarted(
+    tmp_path: Path,
+) -> None:
+    with own_server() as server:
+        with psycopg.connect(server.url, autocommit=True) as administrator:
+            install(administrator, logins=True)
+
+        def fault() -> float:
+            server.stop()
+            time.sleep(5)
+            server.ensure_running()
+            return time.monotonic()
+
+        with Store(server.url_as(WRITER)) as store:
+            assert asyncio.run(first_claim_s(store, store, tmp_path, fault)) < SOON_S
