@@ -6,7 +6,7 @@
 #   make docs         build the documentation site into build/docs/site
 #   make benchmarks   measure everything that docs/reference/benchmarks.md shows; BENCHMARKS='--help' for options
 #   make scale        one run of each size through four workers, killed half-way; SCALE='--sizes 1000000' for a million
-#   make search       look for new counterexamples to the properties, at random
+#   make search       look further: new counterexamples at random, and what repeats a test at larger sizes
 #   make mutants      draw mutants of the product and print those that no test detects; MUTANTS='--help' for options
 #   make release      build a release of HEAD into build/release; RELEASE='--key FILE --source URL' signs it
 
@@ -37,7 +37,7 @@ quick: .venv/dev
 	@echo "make: ruff, and pytest on tests/unit without long tests"
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
-	@$(BIN)/python -m pytest -q tests/unit -m 'not slow and not long' -n logical --maxprocesses=8 --dist worksteal -p no:schemathesis
+	@$(BIN)/python -m pytest -q tests/unit -m 'not slow and not long and not wide' -n logical --maxprocesses=8 --dist worksteal -p no:schemathesis
 
 # The type checker keeps one core busy for a minute, so it works beside the tests. Another core compiles the tests first:
 # once, and not in each process of pytest. The output of the checks comes last; either can fail the target.
@@ -54,18 +54,20 @@ define check
 endef
 
 test: .venv/dev .venv/weights
-	$(call check,-m 'not slow', without the slow tests (make test-all runs them))
+	$(call check,-m 'not slow and not wide', without the slow tests (make test-all runs them))
 
 test-all: .venv/dev .venv/weights
-	$(call check,--hypothesis-profile=many)
+	$(call check,-m 'not wide' --hypothesis-profile=many)
 
 docs: .venv/docs
 	@echo "make: building the documentation site"
 	@$(BIN)/python -m tools.build_site build/docs
 
 search: .venv/dev .venv/weights
-	@echo "make: pytest, properties only, random examples"
-	@$(BIN)/python -m pytest -q --ignore=tests/benchmarks -m hypothesis --hypothesis-profile=search
+	@echo "make: pytest, properties with random examples, and wide tests"
+	@$(PYTEST) -m 'hypothesis or wide' --hypothesis-profile=search
+	@echo "make: simulated histories from a random seed on"
+	@$(BIN)/python -m tests.simulation --histories 4000 --first $$(date +%s)
 
 lint: .venv/dev
 	@echo "make: ruff, mypy, lint-imports"

@@ -3,8 +3,8 @@
 | profile  | examples | drawn          | run by                       |
 |----------|---------:|----------------|------------------------------|
 | `few`    |       12 | the same ones  | `make quick`, `make test`    |
-| `many`   |      100 | the same ones  | `make test-all`, `.ci/run`   |
-| `search` |      100 | at random      | `make search`                |
+| `many`   |       40 | the same ones  | `make test-all`, `.ci/run`   |
+| `search` |      200 | at random      | `make search`                |
 
 `pytest --hypothesis-profile=NAME` chooses one; `few` is the default. A test that needs another
 number sets it as a factor of the profile's: `@settings(max_examples=examples(0.2))`.
@@ -15,14 +15,15 @@ from __future__ import annotations
 from hypothesis import settings
 
 FEW = 12
-MANY = 100
+MANY = 40
+SEARCHED = 200
 
 
 def register_profiles() -> None:
     """Register the three profiles, and load `few`."""
     settings.register_profile("few", deadline=None, derandomize=True, max_examples=FEW)
     settings.register_profile("many", deadline=None, derandomize=True, max_examples=MANY)
-    settings.register_profile("search", deadline=None, print_blob=True, max_examples=MANY)
+    settings.register_profile("search", deadline=None, print_blob=True, max_examples=SEARCHED)
     settings.load_profile("few")
 
 

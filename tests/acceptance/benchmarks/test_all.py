@@ -24,7 +24,7 @@ def test_every_benchmark_is_tested_in_one_file() -> None:
     assert sorted(names) == sorted(benchmark.name for benchmark in BENCHMARKS)
 
 
-@pytest.mark.slow
+@pytest.mark.wide
 @pytest.mark.usefixtures("quick")
 def test_the_curve_of_a_run_is_measured_to_its_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.benchmarks.quick import check_every_row
+from tests.selection import wide_except
 
 NAMES = (
     "whole",
@@ -25,6 +26,6 @@ NAMES = (
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", wide_except(("whole", "reply-8k-streamed"), NAMES))
 def test_a_benchmark_measures_every_row(name: str, tmp_path: Path) -> None:
     check_every_row(name, tmp_path)

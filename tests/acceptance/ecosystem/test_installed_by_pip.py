@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.ecosystem.installing import Packages, check_installation
 
 
-@pytest.mark.slow
+@pytest.mark.wide
 def test_the_source_package_installs_into_an_empty_environment(
     packages: Packages, tmp_path: Path
 ) -> None:

@@ -164,7 +164,10 @@ def test_a_report_names_its_extra(store: Store, mock_url: str, tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dialect", "extra"), [("command", "commands"), ("redteam", "redteam")])
+@pytest.mark.parametrize(
+    ("dialect", "extra"),
+    [("command", "commands"), pytest.param("redteam", "redteam", marks=pytest.mark.wide)],
+)
 def test_a_dialect_names_its_extra(
     dialect: str, extra: str, store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import examples
+
 CONFIGURATION = """
 [checks]
 positive_data_acceptance.expected-statuses = [200, 401, 403, 404, 414, 422]
@@ -24,7 +26,8 @@ def test_schemathesis_finds_no_violation(console_url: str, tmp_path: Path) -> No
     done = subprocess.run(
         [
             sys.executable, "-m", "schemathesis.cli", "run", f"{console_url}/openapi.json",
-            "--checks", "all", "--max-examples", "15", "--workers", "1", "--no-color",
+            "--checks", "all", "--max-examples", str(examples(0.15)),
+            "--workers", "1", "--no-color",
             "--phases", "examples,coverage,fuzzing", "--seed", "1",
         ],
         capture_output=True,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from failproof_es.core.limits import Permit, Place, TokenQueue
-from tests.selection import slow_except
+from tests.selection import slow_except, wide_except
 from tests.simulation.protocol.waiting_explorer import Stuck, explore
 from tests.simulation.protocol.waiting_parts import Rules, Setting, Unsafe
 
@@ -27,10 +27,11 @@ LARGE = {
     "two workers, slots and money": Setting(tokens=None, mishaps=0),
     "two workers, two evaluations": Setting(2, 2, slots=None, tokens=None, ceiling=4, mishaps=0),
 }
+_EACH_RULE = {"one worker", "two workers, two evaluations"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("name", wide_except(_EACH_RULE, LARGE))
 def test_nobody_waits_in_a_circle_where_more_can_happen(name: str) -> None:
     """The same, over tens of thousands of states."""
     explored = explore(LARGE[name])
