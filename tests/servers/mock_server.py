@@ -2,10 +2,10 @@
 
 `python -m tests.servers.mock_server --latency-ms 50` prints its URL on its first line. What it was
 asked is counted by prompt: GET /asked; GET /load has when each request came, and how many were
-answered at once. A prompt that holds `[fault:NAME]` gets that fault,
-`[fault:NAME*N]` for its first N requests only. One that holds `[answer:BASE64]` is answered
-with that text; of several, `[answer:BASE64,BASE64]`, each time with the next one. `[error:BASE64]`
-is refused with that message.
+answered at once; POST /hurry lets it answer at once from then on. A prompt that holds
+`[fault:NAME]` gets that fault, `[fault:NAME*N]` for its first N requests only. One that holds
+`[answer:BASE64]` is answered with that text; of several, `[answer:BASE64,BASE64]`, each time with
+the next one. `[error:BASE64]` is refused with that message.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ class MockServer:
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/asked", self._asked)
         app.router.add_get("/load", self._load)
+        app.router.add_post("/hurry", self._hurry)
 
     async def stop(self) -> None:
         """Close every connection."""
@@ -92,6 +93,10 @@ class MockServer:
 
     async def _asked(self, request: web.Request) -> web.Response:
         return _reply(200, orjson.dumps(self.asked))
+
+    async def _hurry(self, request: web.Request) -> web.Response:
+        self.latency_s = 0.0
+        return web.Response()
 
     async def _load(self, request: web.Request) -> web.Response:
         return _reply(200, orjson.dumps({"most": self.most_in_flight, "came": self.came}))

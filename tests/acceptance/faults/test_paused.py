@@ -32,9 +32,9 @@ def test_a_process_that_is_paused_is_replaced_within_its_lease_and_writes_nothin
     store: Store, tmp_path: Path
 ) -> None:
     """As on a host that lost power: the server believes in its session all the time."""
-    with mock_server(latency_ms=50) as url:
+    with mock_server(latency_ms=200) as url:
         write_suite(tmp_path, CASES)
-        execution = {"parallel_workers": 4, "retry_attempts": 2, "retry_delay_ms": 10}
+        execution = {"parallel_workers": 12, "retry_attempts": 2, "retry_delay_ms": 10}
         write_configuration(tmp_path, url, execution=execution)
         first = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
         try:

@@ -42,13 +42,18 @@ class Terminal:
         self._stream = pyte.ByteStream(self._screen)
 
     def resize(self, columns: int) -> None:
-        """Make the window narrower or wider; lines too long for it go on in the next one."""
+        """Make the window narrower or wider; lines too long for it go on in the next one.
+
+        Nothing is written meanwhile, as lines of the old width would be.
+        """
+        self.process.send_signal(signal.SIGSTOP)
         self.lines()
         before = self._screen.display[: self._screen.cursor.y + 1]
         self._screen = pyte.Screen(columns, ROWS)
         self._stream = pyte.ByteStream(self._screen)
         self._stream.feed("\r\n".join(line.rstrip() for line in before).encode())
         set_size(self._descriptor, columns)
+        self.process.send_signal(signal.SIGCONT)
 
     def lines(self) -> list[str]:
         """What is on the screen now, line by line."""

@@ -80,20 +80,25 @@ def test_what_is_no_run_or_no_position_is_refused(client: httpx.Client) -> None:
     assert (head.status_code, head.content) == (200, b"")
 
 
+GROWN = 3
+"""After so many different numbers the run is let come to its end."""
+
+
 def test_the_numbers_of_a_run_that_goes_on_grow_until_it_ends(store: Store, tmp_path: Path) -> None:
     write_suite(tmp_path, 80)
-    with mock_server(latency_ms=150) as mock_url, console(**settings_for(store.url)) as url:
+    with mock_server(latency_ms=400) as mock_url, console(**settings_for(store.url)) as url:
         write_configuration(tmp_path, mock_url, execution={"parallel_workers": 2})
         going = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
         try:
             while httpx.get(f"{url}/runs/1.json", timeout=60).status_code != 200:
                 assert going.poll() is None
             page = httpx.get(f"{url}/runs/1", timeout=60).text
-            found = [
-                json.loads(each["data"])
-                for each in events(f"{url}/runs/1/live")
-                if "event" not in each
-            ]
+            found: list[Any] = []
+            for event in events(f"{url}/runs/1/live"):
+                if "event" not in event:
+                    found.append(json.loads(event["data"]))
+                if len({state["texts"]["all-done"] for state in found}) == GROWN:
+                    httpx.post(mock_url.removesuffix("/v1") + "/hurry")
         finally:
             assert going.wait(60) == 0
             assert going.stderr is not None
