@@ -140,6 +140,7 @@ class ShardLeases:
         self._connection: psycopg.Connection[Any] | None = None
         self._session = 0
         """The advisory lock of the present connection."""
+        self._closed = False
 
     def claim(
         self, run_id: UUID, shard: int = RUN_ITSELF, *, alone: bool = False
@@ -149,10 +150,11 @@ class ShardLeases:
         Who holds it may be this process. With `alone`, which only `RUN_ITSELF` can be, the run is
         taken with all its shards: `None` while one of them is held, and no shard can be claimed
         as long as it lasts. Also `None` while appends are held up for seconds, for a shard and for
-        who holds something: what is held already must be renewed meanwhile.
+        who holds something: what is held already must be renewed meanwhile. And after `close`:
+        the thread of a task that was cancelled may come late.
         """
         with self._guard:
-            if (run_id, shard) in self._held:
+            if self._closed or (run_id, shard) in self._held:
                 return None
             lease = ShardLease(run_id, shard, 0, alone=alone, guard=self._guard)
             try:
@@ -214,8 +216,9 @@ class ShardLeases:
         return rows[0] if rows else (None, 0.0)
 
     def close(self) -> None:
-        """Release all that is held, and end the session. Idempotent."""
+        """Release all that is held, and end the session for good. Idempotent."""
         with self._guard:
+            self._closed = True
             with contextlib.suppress(psycopg.OperationalError):
                 for lease in self._held.values():
                     self._release(lease, finished=False)

@@ -40,12 +40,13 @@ class SharedState:
         self._outage = outage or Outage(longest_s=_PATIENCE_S)
         self._guard = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
+        self._closed = False
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> list[Any]:
         """The rows of `queries/<name>.sql`.
 
         Raises `LeaseLost` where it names a lease that is, `LateStatement` where the same holder has
-        said more since.
+        said more since, or where it comes from a thread that nobody waited for, after `close`.
         """
 
         def attempt() -> list[Any]:
@@ -55,11 +56,14 @@ class SharedState:
         return self._outage.retry(attempt)
 
     def close(self) -> None:
-        """Close the connection. Idempotent."""
+        """Close the connection for good. Idempotent."""
         with self._guard:
+            self._closed = True
             self._disconnect()
 
     def _once(self, name: str, parameters: Mapping[str, Any]) -> list[Any]:
+        if self._closed:
+            raise LateStatement(f"{name}: nobody waits for it any more")
         if self._connection is None:
             self._connection = connect(self._url)
         try:
