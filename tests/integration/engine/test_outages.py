@@ -81,7 +81,12 @@ async def first_claim_s(
 
 @pytest.mark.parametrize(
     "away_s",
-    [2, pytest.param(20, marks=pytest.mark.slow), pytest.param(45, marks=pytest.mark.slow)],
+    [
+        2,
+        pytest.param(45, marks=pytest.mark.slow),
+        pytest.param(20, marks=pytest.mark.wide),
+        pytest.param(300, marks=pytest.mark.wide),
+    ],
 )
 def test_a_worker_that_drives_a_held_shard_takes_another_one_soon_after_an_outage(
     store: Store, postgres_server: EmbeddedServer, tmp_path: Path, away_s: float

@@ -61,7 +61,7 @@ def test_the_pauses_between_two_tries_are_bounded() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("away_s", [35, 80])
+@pytest.mark.parametrize("away_s", [pytest.param(35, marks=pytest.mark.wide), 80])
 def test_appends_go_on_soon_after_a_server_that_was_stopped_is_back(away_s: float) -> None:
     async def main(store: Store, server: EmbeddedServer) -> float:
         journal = Journal(store.log, outage=Patience())

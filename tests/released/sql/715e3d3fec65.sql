@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('b95804f477b1b33b4cb8e266dcb1aef17b078aa08d23c00d02cd907925debc0c', '{}')

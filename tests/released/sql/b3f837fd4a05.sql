@@ -1,1 +1,0 @@
-COMMENT ON SCHEMA failproof_queue IS 'made by procrastinate: 8fafa4dc3ab7bbb64a818d8b869f49bb8a5b60fc88cd85f3d32699d871ed0afc'
