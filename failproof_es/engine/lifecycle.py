@@ -35,6 +35,7 @@ from failproof_es.engine.identity import (
     process_label,
 )
 from failproof_es.engine.imports.refusing import require_asked_here
+from failproof_es.engine.limits.spend_limiter import require_room
 from failproof_es.engine.planning.planner import (
     CollectedCases,
     Plan,
@@ -190,6 +191,8 @@ async def resume(
     scorers_of(run.started.configuration)  # raises where they are broken by now
     for line in other_versions(run.started):
         say(f"remark: {line}")
+    if not run.ended:
+        require_room(run, max_spend_usd)
     if max_spend_usd is not None:
         require_priced(configuration, run.started, run.prices or {})
     if permissions is None:

@@ -21,7 +21,7 @@ import psycopg
 
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
 from failproof_es.core.sharding.shards import ShardId
-from failproof_es.engine.drive.interpreter import Halted
+from failproof_es.engine.drive.interpreter import AtCeiling, Halted
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
@@ -432,7 +432,8 @@ class Worker:
             if not unsaid:
                 if not isinstance(error, Halted):
                     self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
-                await self._coordinator.pause(run_id, str(error))
+                at_ceiling = isinstance(error, AtCeiling)
+                await self._coordinator.pause(run_id, str(error), at_ceiling=at_ceiling)
         except (*UNAVAILABLE, LeaseLost):
             pass  # whoever meets the error next says so
         except UNREADABLE as broken:
