@@ -23,6 +23,7 @@ from failproof_es.cli.app.console_beside import (
     require_console,
 )
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
+from failproof_es.cli.app.following import following
 from failproof_es.cli.app.options import (
     allow_class_option,
     allow_option,
@@ -81,7 +82,6 @@ from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
 from failproof_es.support.extras import require
-from projections.follower import Follower
 
 if TYPE_CHECKING:
     from failproof_es.exports.otel.beside import TelemetryBeside
@@ -353,7 +353,7 @@ def _carry_out(
         ExitStack() as after_signing,
         ExitStack() as ending,
         CheckpointSigner(store) as keeper,
-        Follower(store.projections_url) as follower,
+        following(store),
     ):
         partial_results = PartialResultsWriter(store)
 
@@ -381,11 +381,6 @@ def _carry_out(
         after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
         counted_up, written = _write(store, outcome.run_id, junit, quiet, open_it=open_it)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
-    if not follower.kept_up:
-        say(
-            "warning: the projections stopped following. The log is whole: "
-            "`failproof-es projections rebuild` rebuilds them."
-        )
     exit_code = exit_code_of(outcome)
     if keeper.changed is not None or not written:
         exit_code = ExitCode.FAILED
