@@ -29,8 +29,8 @@ def catch_up_problem(connection: Connection) -> str | None:
         return None
     try:
         head = max_position(connection)
+        prepare(connection, READ)
         together = (*READ, *_level_with_read(connection))
-        prepare(connection, together)
         while (stands := reached(connection, READ)) < head:
             if not catch_up(connection, together) and reached(connection, READ) == stands:
                 break
@@ -52,11 +52,14 @@ def _level_with_read(connection: Connection) -> list[Projection]:
     position = reached(connection, READ)
     names = {each.name for each in READ}
     level = {
-        standing.name
+        standing.name: standing
         for standing in status(connection)
         if standing.position >= position and not standing.outdated
     }
-    return [each for each in PROJECTIONS if each.name in level - names]
+    others = [each for each in PROJECTIONS if each.name in level.keys() - names]
+    if missing := [each for each in others if level[each.name].updated_at is None]:
+        prepare(connection, missing)
+    return others
 
 
 def is_at_head(connection: Connection) -> bool:
