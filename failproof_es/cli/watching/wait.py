@@ -59,7 +59,8 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
                 break
             time.sleep(min(left_s, _LOOK_EVERY_S))
             state = read()
-        store.outage.retry(bring_up)
+        else:  # it is over
+            store.outage.retry(bring_up)
     outcome = Outcome.of(state, interrupted=False)
     code = exit_code_of(outcome)
     why = f": {outcome.reason}" if outcome.reason else ""
