@@ -103,6 +103,23 @@ class Problems:
             raise InvalidInput(errors)
 
 
+def text_list_problem(value: object, field: str, example: str) -> Problem | None:
+    """The problem with a value that a program gives as a list of texts; `None` of a list or tuple
+    of them. A text alone is none: its letters would be taken for its entries."""
+    if isinstance(value, list | tuple) and all(isinstance(text, str) for text in value):
+        return None
+    kind = type(value).__name__
+    what = f"a {kind} with another entry than texts" if kind in ("list", "tuple") else f"a {kind}"
+    remedy = f'write {field}=["{example}"]'
+    return Problem(f"{what} is no list of texts", field=field, remedy=remedy)
+
+
+def require_text_list(value: object, field: str, example: str) -> None:
+    """Raise `InvalidInput` with the `text_list_problem`, if there is one."""
+    if (problem := text_list_problem(value, field, example)) is not None:
+        raise InvalidInput([problem])
+
+
 def shown_value(
     value: Any, *, nothing: str = "null", mapping: str = "an object", longest: int = 40
 ) -> str:

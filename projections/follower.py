@@ -55,7 +55,8 @@ class Follower:
     """Keeps every projection current beside whatever writes the log.
 
     It never disturbs the run: while the server is away it waits, and what it could not
-    take in it takes in later. Leaving the context takes in what was written meanwhile.
+    take in it takes in later. Leaving the context takes in what was written meanwhile, here where
+    the process of the follower was killed.
     """
 
     def __init__(self, url: str, begin_after_s: float = BEGIN_AFTER_S) -> None:
@@ -115,6 +116,9 @@ class Follower:
             process.kill()
             process.wait()
             self.kept_up = False
+            return
+        if not self.kept_up:
+            self.kept_up = _caught_up(self._url, self._stopping)
 
     def __enter__(self) -> Self:
         self.start()

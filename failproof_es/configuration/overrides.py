@@ -21,12 +21,13 @@ from failproof_es.configuration.yaml_tree import (
     located,
     parse_yaml,
 )
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, text_list_problem
 from failproof_es.support.plurals import plural
 from failproof_es.support.shipped import PREFIX, resolve
 
 _FROM = Path("--set")
-_REMEDY = "write it like --set execution.parallel_workers=8 or --set models.0.temperature=0.5"
+_EXAMPLE = "execution.parallel_workers=8"
+_REMEDY = f"write it like --set {_EXAMPLE} or --set models.0.temperature=0.5"
 _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
@@ -35,8 +36,12 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
 
     An entry of a list is named by its number, counted from 0: `models.0` or `models[0]`.
     Missing keys are added (the schema checks later whether they are known); entries of lists
-    are not. A setting without a valid place is an error in `problems`.
+    are not. A setting without a valid place is an error in `problems`, and so are settings that
+    are no list or tuple of texts.
     """
+    if (misfit := text_list_problem(settings, "settings", _EXAMPLE)) is not None:
+        problems.found.append(misfit)
+        return
     for setting in settings:
         written, equals, text = setting.partition("=")
         location = _with_entries(tree.value, located(written))
@@ -51,8 +56,8 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
         elif not text.strip():
             problems.error("has no value", path=_FROM, field=field, remedy="write null or ''")
         elif (value := parse_yaml(_FROM, text, problems)) is not None:
-            if misfit := _put(tree, location, value.value):
-                problems.error(misfit, path=_FROM, field=field)
+            if conflict := _put(tree, location, value.value):
+                problems.error(conflict, path=_FROM, field=field)
             else:
                 tree.overridden.add(location)
 

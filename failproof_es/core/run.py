@@ -74,6 +74,8 @@ class Run:
     """The last change of each limit: by server; of its second key by server and model."""
     spend_ceiling: SpendCeilingChanged | None = None
     """The last change of its spend ceiling. `failproof_es.core.spend.ceiling_of` has what holds."""
+    at_ceiling: bool = False
+    """Whether it is paused because its next request does not fit below its spend ceiling."""
 
     @property
     def started(self) -> RunStarted:
@@ -151,9 +153,10 @@ def evolve_run(run: Run, event: Event) -> Run:
         case CasesPlanned():
             return replace(run, chunks=run.chunks + 1, planned_cases=_planned(run, event))
         case RunPaused():
-            return replace(run, status="paused", reason=event.reason, counts=event.counts)
+            paused = replace(run, status="paused", reason=event.reason, counts=event.counts)
+            return replace(paused, at_ceiling=event.at_ceiling)
         case RunResumed():
-            return replace(run, status="running", reason=None)
+            return replace(run, status="running", reason=None, at_ceiling=False)
         case RunCompleted():
             _require_gates(event)
             return replace(run, status="completed", counts=event.counts, gates=event.gates)

@@ -35,6 +35,7 @@ from failproof_es.engine.identity import (
     process_label,
 )
 from failproof_es.engine.imports.refusing import require_asked_here
+from failproof_es.engine.limits.spend_limiter import require_room
 from failproof_es.engine.planning.planner import (
     CollectedCases,
     Plan,
@@ -161,21 +162,21 @@ async def resume(
     on_carried_over: OnCarriedOver | None = None,
     on_begun: OnBegun | None = None,
     phases: Sequence[Phase] | None = None,
-    leased: Callable[[HeldLease], None] = lambda lease: None,
+    leased: Callable[[HeldLease], object] = lambda lease: None,
     max_spend_usd: Decimal | None = None,
     permissions: Permissions | None = None,
 ) -> Outcome:
     """Resume a run. A run that has ended is not changed.
 
-    `phases` are by default those of its configuration. `leased` is called with the lease
-    under which it is driven, `on_carried_over` with each evaluation that a branch carries
-    over from now on, `on_begun` with each that was begun before and is continued.
-    `max_spend_usd` is its spend ceiling from now on. `permissions` say where its secrets may go
-    and which classes run: whoever could write to the log has planned it. By default that is what
-    this user has permitted.
+    `phases` are by default those of its configuration. `leased` is called, in a thread, with the
+    lease under which it is driven, before anything is recorded, `on_carried_over` with each
+    evaluation that a branch carries over from now on, `on_begun` with each that was begun before
+    and is continued. `max_spend_usd` is its spend ceiling from now on. `permissions` say where its
+    secrets may go and which classes run: whoever could write to the log has planned it. By default
+    that is what this user has permitted.
 
     Raises `RunBusy` while another process drives it, `InvalidInput` when its models
-    cannot be reached, or a spend ceiling cannot be kept.
+    cannot be reached, it stands at its spend ceiling, or a spend ceiling cannot be kept.
     """
     with store.connect() as connection:
         require_attached(connection, run_id)
@@ -190,6 +191,8 @@ async def resume(
     scorers_of(run.started.configuration)  # raises where they are broken by now
     for line in other_versions(run.started):
         say(f"remark: {line}")
+    if not run.ended:
+        require_room(run, max_spend_usd)
     if max_spend_usd is not None:
         require_priced(configuration, run.started, run.prices or {})
     if permissions is None:
@@ -199,7 +202,7 @@ async def resume(
     try:
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
-            leased(lease)
+            await asyncio.to_thread(leased, lease)
             shared = await asyncio.to_thread(_take_from_workers, store, run_id)
             if not run.ended:
                 announce(configuration, say)

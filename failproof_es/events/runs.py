@@ -238,9 +238,13 @@ class RunPaused(Event):
     run_status: ClassVar[RunStatus | None] = "paused"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "{reason}"
+    schema_version: ClassVar[int] = 2
 
     reason: str
     counts: Counts
+    at_ceiling: bool = False
+    """Whether the next request does not fit below the spend ceiling: only a higher one goes on.
+    Not recorded before version 2."""
 
 
 class RunResumed(Event):

@@ -7,10 +7,11 @@ import psycopg
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.reading.reader import Connection, max_position
+from projections import PROJECTIONS
 from projections.protocol import Projection, sql_file
 from projections.reviews import Reviews
 from projections.run_results import RunResults
-from projections.runner import OutdatedProjection, catch_up, prepare, reached
+from projections.runner import OutdatedProjection, catch_up, prepare, reached, status
 
 READ: tuple[Projection, ...] = (RunResults(), Reviews())
 """The projections that `RowFeeder` reads."""
@@ -29,8 +30,9 @@ def catch_up_problem(connection: Connection) -> str | None:
     try:
         head = max_position(connection)
         prepare(connection, READ)
+        together = (*READ, *_level_with_read(connection))
         while (stands := reached(connection, READ)) < head:
-            if not catch_up(connection, READ) and reached(connection, READ) == stands:
+            if not catch_up(connection, together) and reached(connection, READ) == stands:
                 break
     except psycopg.OperationalError as error:
         if connection.closed or connection.broken:
@@ -39,6 +41,25 @@ def catch_up_problem(connection: Connection) -> str | None:
     except _CANNOT as error:
         return _told(error)
     return None
+
+
+def _level_with_read(connection: Connection) -> list[Projection]:
+    """The other projections that are not behind those of `READ`.
+
+    All are brought up together: whoever reads the tables by SQL alone sees no old rows beside new
+    ones, and the events between are parsed once.
+    """
+    position = reached(connection, READ)
+    names = {each.name for each in READ}
+    level = {
+        standing.name: standing
+        for standing in status(connection)
+        if standing.position >= position and not standing.outdated
+    }
+    others = [each for each in PROJECTIONS if each.name in level.keys() - names]
+    if missing := [each for each in others if level[each.name].updated_at is None]:
+        prepare(connection, missing)
+    return others
 
 
 def is_at_head(connection: Connection) -> bool:

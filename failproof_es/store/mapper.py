@@ -81,6 +81,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 3): lambda payload: {**payload, "experiment": None},
     # It could not be a part, and a branch reused nothing by its requests.
     ("RunStarted", 4): lambda payload: {**payload, "selection": None},
+    ("RunPaused", 1): lambda payload: {**payload, "at_ceiling": False},
     ("RunResumed", 1): lambda payload: {**payload, "packages": {}},
     ("CasesPlanned", 1): lambda payload: {**payload, "questions": []},
     ("RunValidated", 1): _findings,

@@ -41,6 +41,7 @@ def run_document(run: Run) -> str:
         "limits": {name: each.model_dump(mode="json") for name, each in run.limits.items()},
         "imported": run.imported and run.imported.model_dump(mode="json"),
         "spend_ceiling": run.spend_ceiling and run.spend_ceiling.model_dump(mode="json"),
+        "at_ceiling": run.at_ceiling,
     }
     return orjson.dumps(said).decode()
 
@@ -70,6 +71,7 @@ def run_of(document: str) -> Run:
         imported=None if imported is None else RunImported.model_validate(imported),
         limits=limits,
         spend_ceiling=None if ceiling is None else SpendCeilingChanged.model_validate(ceiling),
+        at_ceiling=said.get("at_ceiling", False),  # nor that, and no event said so
     )
 
 

@@ -23,7 +23,7 @@ from failproof_es.abstraction.types import (
     BenchmarkTask,
     Result,
 )
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput, Problem, require_text_list
 
 _RUN = 0
 """The subject that subscribers of the whole run listen to."""
@@ -130,6 +130,7 @@ class Benchmark:
 
     def select_models(self, model_names: list[str]) -> None:
         """Choose the models that answer. Raises `InvalidInput` for what can't be a choice."""
+        require_text_list(model_names, "model_names", "gpt-4o")
         problems = [
             Problem(f"the model {name!r} is chosen twice", remedy="name each model once")
             for name in dict.fromkeys(model_names)

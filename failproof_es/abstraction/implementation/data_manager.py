@@ -31,7 +31,7 @@ from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.reviews.program_verdict import record_external_verdict
 from failproof_es.models import provider_type
 from failproof_es.models.trust.permissions import OWN, Permissions
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput, Problem, require_text_list
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import HeldLease
 
@@ -164,6 +164,7 @@ class DataManager:
     # -- inside ----------------------------------------------------------------------------
 
     def _configured(self, model_names: Sequence[str]) -> Configuration:
+        require_text_list(model_names, "model_names", "gpt-4o")
         twice = {name for name in model_names if list(model_names).count(name) > 1}
         if not model_names or twice:
             reason = f"{', '.join(sorted(twice))} twice" if twice else "no model"

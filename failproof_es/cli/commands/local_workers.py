@@ -58,8 +58,8 @@ class LocalWorkers:
     """What the run's configuration may do in these processes."""
     shown: bool
     """Whether somebody looks at the progress: then every event that affects it is told."""
-    after: int = 0
-    """The position behind which events are told."""
+    catch_up: Callable[[], int] = lambda: 0
+    """Takes in what was recorded before; returns the position behind which events are told."""
     _own: set[int] = field(default_factory=set)
     """The processes that were begun."""
 
@@ -73,8 +73,9 @@ class LocalWorkers:
         """Begin the run and drive it to its end, or until `stop`. As `engine.start` otherwise."""
         usable_queue(self.store)
         run_id = await self.begin(say)
+        after = await asyncio.to_thread(self.catch_up)
         over = asyncio.Event()
-        telling = asyncio.create_task(self._tell(run_id, observe, over), name="told")
+        telling = asyncio.create_task(self._tell(run_id, after, observe, over), name="told")
         try:
             with _folder_for_checks() as folder:
                 given_up = await self._run_processes(run_id, folder, stop, say)
@@ -205,10 +206,14 @@ class LocalWorkers:
             await asyncio.to_thread(leases.close)
 
     async def _tell(
-        self, run_id: UUID, observe: Callable[[Event], None], over: asyncio.Event
+        self,
+        run_id: UUID,
+        position: int,
+        observe: Callable[[Event], None],
+        over: asyncio.Event,
     ) -> None:
-        """Tell what the workers record, until the run is over for this process."""
-        reader, position = RetryingReader(self.store), self.after
+        """Tell what the workers record behind `position`, until this process is done with it."""
+        reader = RetryingReader(self.store)
         observed = await reader.read(_observed, run_id, shown=self.shown)
         while True:
             last = over.is_set()

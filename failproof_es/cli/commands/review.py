@@ -13,6 +13,7 @@ import click
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import Command, Group, session
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
@@ -38,7 +39,6 @@ from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import plural
-from projections.follower import Follower
 
 _DEFAULT = "run"
 
@@ -238,7 +238,7 @@ def _keeping_up(store: Store) -> Iterator[None]:
     """
     signer = CheckpointSigner(store)
     try:
-        with suppress(Stopped), signer, Follower(store.projections_url):
+        with suppress(Stopped), signer, following(store):
             yield
     finally:
         report_signing_error(signer)

@@ -70,16 +70,17 @@ def drive_locally(
     granted: Permissions,
     *,
     quiet: bool,
-    after: int = 0,
+    catch_up: Callable[[], int] = lambda: 0,
     **how: Any,
 ) -> Coroutine[Any, Any, Outcome]:
     """Drive the run with worker processes of this host.
 
-    `granted` is what its configuration may do there; `after`: what was told of it before.
+    `granted` is what its configuration may do there. `catch_up` takes in what was recorded before,
+    once the run has begun, and returns up to which position.
     """
     from failproof_es.cli.commands.local_workers import LocalWorkers
 
-    return LocalWorkers(store, workers, begin, granted, not quiet, after).drive(**how)
+    return LocalWorkers(store, workers, begin, granted, not quiet, catch_up).drive(**how)
 
 
 def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:

@@ -23,6 +23,7 @@ from failproof_es.cli.app.console_beside import (
     require_console,
 )
 from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run
+from failproof_es.cli.app.following import following
 from failproof_es.cli.app.options import (
     allow_class_option,
     allow_option,
@@ -81,7 +82,6 @@ from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
 from failproof_es.support.extras import require
-from projections.follower import Follower
 
 if TYPE_CHECKING:
     from failproof_es.exports.otel.beside import TelemetryBeside
@@ -286,24 +286,32 @@ def resume(
                 leave_to_workers(store, begin_again(store, run_id, max_spend), output_format)
                 return
             recorded = read_run(connection, run_id)
-            after = max_position(connection)
+            if not branching:
+                state.name_run(recorded.started)
             if beside is not None and not branching:
                 beside.show(recorded.started.run_number)
             if telemetry is not None and not branching:
                 telemetry.follow(run_id)
-            if not quiet and not branching:
-                with slow_step("counting what is recorded"):
-                    catch_up_with(state, connection, run_id)
 
         permissions, granted = permitted_again(
             recorded, settings, allow, allow_class, branching=branching
         )
 
+        def catch_up() -> int:
+            """Count what is recorded, once the run is ours: before that, others add to it."""
+            with store.connect() as connection:
+                position = max_position(connection)
+                if not quiet:
+                    with slow_step("counting what is recorded"):
+                        catch_up_with(counted := ProgressState(), connection, run_id)
+                    state.adopt(counted)
+            return position
+
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if workers > 1:
                 begin = begin_again(store, run_id, max_spend)
                 return drive_locally(
-                    store, begin, workers, granted, quiet=quiet, after=after, **how
+                    store, begin, workers, granted, quiet=quiet, catch_up=catch_up, **how
                 )
             how["permissions"] = permissions
             if not quiet:
@@ -312,6 +320,7 @@ def resume(
                 how["on_begun"] = state.remember
             if branching:
                 return branch_run(run_id, position, store, again=again, settings=settings, **how)
+            how["leased"] = lambda lease: catch_up()
             return resume_run(run_id, store, max_spend_usd=max_spend, **how)
 
         resumed = None if branching else str(run_id)
@@ -344,7 +353,7 @@ def _carry_out(
         ExitStack() as after_signing,
         ExitStack() as ending,
         CheckpointSigner(store) as keeper,
-        Follower(store.projections_url) as follower,
+        following(store),
     ):
         partial_results = PartialResultsWriter(store)
 
@@ -372,11 +381,6 @@ def _carry_out(
         after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
         counted_up, written = _write(store, outcome.run_id, junit, quiet, open_it=open_it)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
-    if not follower.kept_up:
-        say(
-            "warning: the projections stopped following. The log is whole: "
-            "`failproof-es projections rebuild` rebuilds them."
-        )
     exit_code = exit_code_of(outcome)
     if keeper.changed is not None or not written:
         exit_code = ExitCode.FAILED

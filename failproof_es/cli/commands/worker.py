@@ -19,6 +19,7 @@ import click
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.alive import told_alive
 from failproof_es.cli.app.errors import ExitCode, exit_code_of
+from failproof_es.cli.app.following import following
 from failproof_es.cli.app.options import allow_class_option, allow_option
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.program import Command, session
@@ -42,7 +43,6 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
-from projections.follower import Follower
 
 _LINE_EVERY_S = 10.0
 
@@ -135,7 +135,7 @@ def worker(
             if not attached:  # whoever it is attached to does it
                 knows_missing = report_missing_key(store)
                 keeper = beside.enter_context(CheckpointSigner(store))
-                beside.enter_context(Follower(store.projections_url))
+                beside.enter_context(following(store))
             working = _work(store, options, alive_file, quiet=quiet, attached=attached)
             done = event_loop.run(working)
         ended = [] if attached else _ended(store, done.joined if run_id is None else {run_id})

@@ -101,7 +101,7 @@ class LineProgress:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        if self._state.models:  # else it ended before there was a run
+        if self._state.models:  # else it ended before there was a run, or before it was ours
             self._write()
 
     def _tick(self) -> None:

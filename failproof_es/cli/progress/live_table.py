@@ -66,7 +66,8 @@ class LiveProgress:
                 return
             self._ended.set()
             self._live.stop()
-            self._console.print(progress_view(self._state, self._console.width))
+            if self._state.models:  # else it ended before there was a run, or before it was ours
+                self._console.print(progress_view(self._state, self._console.width))
 
     def _new_live(self) -> Live:
         return Live(

@@ -261,6 +261,15 @@ class ProgressState:
         for key, model in state.models.items():
             self._model(key).in_flight |= model.in_flight
 
+    def name_run(self, started: RunStarted) -> None:
+        """Name the run before anything of it is counted."""
+        self.run_id, self.run_number = started.run_id, started.run_number
+        self.name = started.name
+
+    def adopt(self, counted: ProgressState) -> None:
+        """Go on from what `counted` holds. A thread that displays this one sees all or nothing."""
+        vars(self).update({**vars(counted), "_began": self._began})
+
     def use_prices(self, prices: Prices) -> None:
         """Set the prices that answers cost from now on: those that the run recorded."""
         self._prices = prices
@@ -365,7 +374,7 @@ class ProgressState:
         return sample[0] <= now - RATE_WINDOW_S and finished - sample[1] >= ENOUGH_FINISHED
 
     def _begin(self, event: RunStarted) -> None:
-        self.run_id, self.run_number, self.name = event.run_id, event.run_number, event.name
+        self.name_run(event)
         self._phase = "evaluating"
         execution = recorded_configuration(event).execution
         self._ceiling = execution.parallel_workers

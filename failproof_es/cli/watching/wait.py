@@ -14,6 +14,7 @@ from failproof_es.core.run import Run
 from failproof_es.engine import Outcome
 from failproof_es.engine.history import read_run
 from failproof_es.gates import gate_line
+from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.store.reading.reader import resolve_run
 
 _LOOK_EVERY_S = 1.0
@@ -32,7 +33,8 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
     """Wait until RUN is over or paused, wherever it is driven. Nothing is asked.
 
     The exit code is that of `start`: 0 if all gates are met, 3 if one is not, 1 if the run failed
-    or is paused. So a pipeline can leave a run to workers: `start --detach`, then `wait`.
+    or is paused. So a pipeline can leave a run to workers: `start --detach`, then `wait`. The
+    tables of the projections hold the run by then.
     """
     with session().open_store() as store:
         with store.connect() as connection:
@@ -46,6 +48,10 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
 
             return store.outage.retry(once)
 
+        def bring_up() -> None:
+            with store.connect() as connection:
+                catch_up_problem(connection)  # who may not write them leaves them to the follower
+
         state = read()
         while not (state.sealed or state.status == "paused"):
             left_s = _LOOK_EVERY_S if until is None else until - time.monotonic()
@@ -53,6 +59,8 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
                 break
             time.sleep(min(left_s, _LOOK_EVERY_S))
             state = read()
+        else:  # it is over
+            store.outage.retry(bring_up)
     outcome = Outcome.of(state, interrupted=False)
     code = exit_code_of(outcome)
     why = f": {outcome.reason}" if outcome.reason else ""

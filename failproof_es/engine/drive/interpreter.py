@@ -33,7 +33,11 @@ from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.redaction import Redactor, StreamScrubbing
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.key_share import tokens_used
-from failproof_es.engine.limits.spend_limiter import SpendCeilingReached, SpendLimiter
+from failproof_es.engine.limits.spend_limiter import (
+    SpendCeilingReached,
+    SpendLimiter,
+    SpendRefused,
+)
 from failproof_es.engine.requests import Requests, Target
 from failproof_es.events import (
     ErrorRecorded,
@@ -61,6 +65,10 @@ replaced. Must not raise."""
 
 class Halted(Exception):
     """An error that would affect every evaluation: the run stops and can be resumed."""
+
+
+class AtCeiling(Halted):
+    """The next request does not fit below the run's spend ceiling."""
 
 
 class DeferredTooLong(Halted):
@@ -230,7 +238,9 @@ class Interpreter:
         try:
             await self.spending.wait_for_room(request, self.stop)
         except SpendCeilingReached as reached:
-            raise Halted(str(reached)) from None
+            raise AtCeiling(str(reached)) from None
+        except SpendRefused as refused:
+            raise Halted(str(refused)) from None
 
     def _broken_ceiling(self, outcome: EvaluationEvent) -> str | None:
         """The reason to stop the whole run if this answer cost more than was reserved for it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine.drive.interpreter import Halted
+from failproof_es.engine.drive.interpreter import AtCeiling, Halted
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
@@ -42,7 +42,8 @@ async def finalize(
         if isinstance(trouble, JournalError | LogUnavailable | LeaseLost | RunBusy):
             raise trouble  # there is no log to say it in, or it is not ours any more
         reason = str(trouble) if trouble else "stopped on request"
-        await stream.record(RunPaused, reason=reason, counts=counts)
+        at_ceiling = isinstance(trouble, AtCeiling)
+        await stream.record(RunPaused, reason=reason, counts=counts, at_ceiling=at_ceiling)
         if trouble is not None and not isinstance(trouble, Halted):
             raise trouble
         return None

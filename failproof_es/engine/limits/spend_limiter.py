@@ -12,9 +12,11 @@ from decimal import Decimal
 from uuid import UUID
 
 from failproof_es.core.costs import Prices
+from failproof_es.core.run import Run
 from failproof_es.core.spend import (
     SpendBudget,
     Spending,
+    ceiling_of,
     charge_of,
     most_input_tokens,
     most_output_tokens,
@@ -32,8 +34,12 @@ from failproof_es.problems import InvalidInput
 from failproof_es.support.plurals import plural
 
 
-class SpendCeilingReached(Exception):
-    """A request is not sent, because it might exceed the ceiling, whatever else is in flight."""
+class SpendRefused(Exception):
+    """A request is not sent, because the ceiling could not be kept with it."""
+
+
+class SpendCeilingReached(SpendRefused):
+    """The request does not fit below the ceiling, whatever else is in flight."""
 
 
 class SpendLimiter:
@@ -60,7 +66,7 @@ class SpendLimiter:
         """Wait until something in flight has ended, or the run stops.
 
         Raises `SpendCeilingReached` if the request would not fit even if all of that cost nothing,
-        or if nothing says what it may cost.
+        `SpendRefused` if nothing says what it may cost.
         """
         worst = self._bounded(request)
         if not self._budget.may_fit_later(worst):
@@ -109,10 +115,10 @@ class SpendLimiter:
         )
 
     def _bounded(self, request: RequestSent) -> Decimal:
-        """The worst case of a request. Raises `SpendCeilingReached` where nothing bounds it."""
+        """The worst case of a request. Raises `SpendRefused` where nothing bounds it."""
         worst = worst_case(self._prices, request)
         if worst is None:
-            raise SpendCeilingReached(
+            raise SpendRefused(
                 f"nothing bounds what a request to {_asked(request)} may cost, so the spend "
                 f"ceiling of {usd_text(self._budget.ceiling)} cannot be kept"
             )
@@ -126,6 +132,14 @@ class SpendLimiter:
             f"{_asked(request)} may cost {usd_text(worst)}. "
             f"`failproof-es resume {self._run_number} --max-spend USD` goes on with a higher one"
         )
+
+
+def require_room(run: Run, ceiling: Decimal | None) -> None:
+    """Raise `InvalidInput` if the run is paused at its spend ceiling, and the new one is no higher:
+    it would be paused again at once."""
+    present = ceiling_of(run)
+    if run.at_ceiling and present is not None and (ceiling is None or ceiling <= present):
+        raise InvalidInput.because(f"run {run.started.run_number} is paused: {run.reason}")
 
 
 def require_ceiling_above(spending: Spending, ceiling: Decimal) -> None:

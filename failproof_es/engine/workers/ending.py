@@ -35,6 +35,7 @@ from failproof_es.engine.identity import (
     package_versions,
 )
 from failproof_es.engine.imports.refusing import require_asked_here
+from failproof_es.engine.limits.spend_limiter import require_room
 from failproof_es.engine.workers.shard_queue import close_run, enqueue, recorded_cut, reopen_run
 from failproof_es.engine.workers.shared_budget import CeilingAgain
 from failproof_es.events import Counts, RunGivenUp, RunPaused, RunResumed, RunSealed
@@ -90,17 +91,19 @@ class Coordinator:
             await reader.read(close_run, run_id)
             return True
 
-    async def pause(self, run_id: UUID, reason: str, *, alone: bool = False) -> bool:
+    async def pause(
+        self, run_id: UUID, reason: str, *, alone: bool = False, at_ceiling: bool = False
+    ) -> bool:
         """Record that the run is paused, and why: workers stop driving it. If another process is
         about to say how the run goes on, nothing is recorded, and false returned; with `alone`
-        also while anybody holds a shard of it."""
+        also while anybody holds a shard of it. `at_ceiling` as in `RunPaused`."""
         async with self._stream(run_id, alone=alone) as stream:
             if stream is None:
                 return False
             reader = RetryingReader(self.store)
             if stream.run.status == "running":
                 counts, _ = await reader.read(_count, stream.run)
-                await stream.record(RunPaused, reason=reason, counts=counts)
+                await stream.record(RunPaused, reason=reason, counts=counts, at_ceiling=at_ceiling)
             await reader.read(close_run, run_id)
             return True
 
@@ -145,13 +148,16 @@ class Coordinator:
 
         `max_spend_usd` is its spend ceiling from now on. A run with one is held alone until it is
         known what it has spent. Waits for a server that is away. Raises `RunBusy` where another
-        process drives or ends it, or, with a ceiling, a shard of it; `InvalidInput` where the
-        ceiling cannot be kept; `LogUnavailable` where the server stays away.
+        process drives or ends it, or, with a ceiling, a shard of it; `InvalidInput` where it
+        stands at its ceiling, or the ceiling cannot be kept; `LogUnavailable` where the server
+        stays away.
         """
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
         require_asked_here(run)
         ceiling = None
+        if not run.ended:
+            require_room(run, max_spend_usd)
         if not run.ended and (max_spend_usd is not None or ceiling_of(run) is not None):
             ceiling = CeilingAgain(self.store, max_spend_usd)
         claim = partial(self.leases.claim, run_id, alone=ceiling is not None)

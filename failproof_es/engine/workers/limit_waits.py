@@ -10,6 +10,7 @@ from failproof_es.engine.preflight.record import Say
 from failproof_es.engine.workers.presence import KEY_DIGITS, KnownShare, list_shares
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support import clock
+from failproof_es.support.plurals import plural
 
 WAITS_S = 5.0
 """A worker that could send nothing for so long says why."""
@@ -43,22 +44,21 @@ class LimitWaits:
         for key in overdue:
             self._said[key] = clock.monotonic_s()
             digits = key.digest[:KEY_DIGITS]
-            others = [
+            others = (
                 share for share in shares if share.key == digits and share.holder != self._holder
-            ]
-            if others:
-                reasons = "; ".join(map(_reason, others))
+            )
+            if reasons := "; ".join(filter(None, map(_reason, others))):
                 clear = f"`failproof-es workers --clear {digits}` takes their shares away"
                 self._say(f"waits for its share of the limits of {key.server}: {reasons}. {clear}")
 
 
-def _reason(share: KnownShare) -> str:
+def _reason(share: KnownShare) -> str | None:
+    """What the share keeps from others; `None` where it holds nothing."""
     if share.holder is None:
         return f"the server is left alone for {share.held_s:.0f} s"
-    limits = {
-        "requests at once": share.concurrency,
-        "requests": share.requests,
-        "tokens": share.tokens,
-    }
-    has = ", ".join(f"{number:,} {name}" for name, number in limits.items() if number is not None)
-    return f"{share.holder} has {has or 'a share without a limit'}"
+    limits = (share.concurrency, share.requests, share.tokens)
+    if all(number is None for number in limits):
+        return f"{share.holder} has a share without a limit"
+    nouns = (("request at once", "requests at once"), ("request", None), ("token", None))
+    has = [plural(number, *noun) for number, noun in zip(limits, nouns, strict=True) if number]
+    return f"{share.holder} has {', '.join(has)}" if has else None

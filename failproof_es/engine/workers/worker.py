@@ -21,7 +21,7 @@ import psycopg
 
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
 from failproof_es.core.sharding.shards import ShardId
-from failproof_es.engine.drive.interpreter import Halted
+from failproof_es.engine.drive.interpreter import AtCeiling, Halted
 from failproof_es.engine.drive.python_tuning import tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
@@ -312,22 +312,28 @@ class Worker:
 
     async def _drive(self, shard: ShardId) -> None:
         """What a job stands for: claim the shard, drive it, release it. Raises nothing."""
-        # Whoever looks next finds the shard unfinished.
-        with suppress(*UNAVAILABLE, LeaseLost):
-            run = self._open.get(shard.run_id)
-            if run is None or self._stopping or not 0 <= shard.shard < run.shards:
-                return
-            driven = await self._joined(shard.run_id)
-            if driven is None:
-                return
-            try:
-                await self._drive_claimed(run, driven, shard.shard)
-            except (*UNAVAILABLE, LeaseLost):
-                raise
-            except Exception as error:
-                driven.trouble = driven.trouble or error
-            if driven.trouble is not None:
-                await self._give_up(driven, driven.trouble)
+        try:
+            await self._drive_open(shard)
+        except (*UNAVAILABLE, LeaseLost):
+            pass  # whoever looks next finds the shard unfinished
+        except Exception as error:
+            self._leave_to_others(shard.run_id, error)
+
+    async def _drive_open(self, shard: ShardId) -> None:
+        run = self._open.get(shard.run_id)
+        if run is None or self._stopping or not 0 <= shard.shard < run.shards:
+            return
+        driven = await self._joined(shard.run_id)
+        if driven is None:
+            return
+        try:
+            await self._drive_claimed(run, driven, shard.shard)
+        except (*UNAVAILABLE, LeaseLost):
+            raise
+        except Exception as error:
+            driven.trouble = driven.trouble or error
+        if driven.trouble is not None:
+            await self._give_up(driven, driven.trouble)
 
     async def _drive_claimed(self, run: OpenRun, driven: DrivenRun, shard: int) -> None:
         lease = await asyncio.to_thread(self._leases.claim, run.run_id, shard)
@@ -365,23 +371,29 @@ class Worker:
             except UNAVAILABLE:
                 raise
             except Exception as error:  # not of this run alone, perhaps: others may drive it
-                self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
-                said = f"{type(error).__name__}, of which this worker's output says more"
-                self._refuse(run_id, InvalidInput.because(said))  # others read that one
+                self._leave_to_others(run_id, error)
                 return None
             self._driven[run_id] = driven
             self.joined.add(run_id)
             self.refusals.forget(run_id)
             started = driven.run.started
-            await self._record(
+            is_taken = await self._record(
                 run_id,
                 WorkerJoined,
                 process=os.getpid(),
                 code_version=code_version(),
                 packages=package_versions(driven.configuration, started.dialect),
             )
+            if not is_taken:
+                return None
             self._say(f"joined run {started.run_number} {started.name}")
             return driven
+
+    def _leave_to_others(self, run_id: UUID, error: Exception) -> None:
+        """Say what nobody foresaw, and refuse the run here: other hosts may drive it."""
+        self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
+        said = f"{type(error).__name__}, of which this worker's output says more"
+        self._refuse(run_id, InvalidInput.because(said))  # others read that one
 
     def _refuse(self, run_id: UUID, error: InvalidInput) -> None:
         """Leave the run to other hosts, for a while: something that it needs is missing here."""
@@ -432,11 +444,14 @@ class Worker:
             if not unsaid:
                 if not isinstance(error, Halted):
                     self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
-                await self._coordinator.pause(run_id, str(error))
+                at_ceiling = isinstance(error, AtCeiling)
+                await self._coordinator.pause(run_id, str(error), at_ceiling=at_ceiling)
         except (*UNAVAILABLE, LeaseLost):
             pass  # whoever meets the error next says so
         except UNREADABLE as broken:
             self._refuse(run_id, unreadable(broken))
+        except Exception as broken:  # that it is paused cannot be recorded: drive it no more
+            self._leave_to_others(run_id, broken)
         finally:
             reason = "the log could not be written" if unsaid else "the run was paused"
             await self._end(driven, reason)
@@ -451,7 +466,15 @@ class Worker:
                 driven.finished += 1
         self._observe_all(event)
 
-    async def _record(self, run_id: UUID, kind: Any, **fields: Any) -> None:
+    async def _record(self, run_id: UUID, kind: Any, **fields: Any) -> bool:
+        """Record an operation, unless the database is away. Raises nothing: false where the
+        database refuses it, and the run is left to others."""
         said = {"worker": self.worker_id, **fields}
-        with suppress(*UNAVAILABLE):
+        try:
             await asyncio.to_thread(record_operations, self._store, run_id, [(kind, said)])
+        except UNAVAILABLE:
+            pass
+        except Exception as error:
+            self._leave_to_others(run_id, error)
+            return False
+        return True

@@ -19,10 +19,11 @@ from failproof_es.models.trust.vendors import (
     is_secret_of_others,
     vendor_of,
 )
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput, Problem, text_list_problem
 
 ALLOW = "--allow"
 ALLOW_CLASS = "--allow-class"
+_A_PAIR, _A_CLASS = "MY_KEY=models.example", "package.module:Name"
 
 
 class Pair(NamedTuple):
@@ -165,19 +166,27 @@ def permissions_of(
 ) -> Permissions:
     """The permissions that options give: `VARIABLE=HOST`, `package.module:Name`.
 
-    Raises `InvalidInput` for what is neither.
+    Raises `InvalidInput` for what is neither, and for what is no list or tuple of texts.
     """
-    problems, pairs = [], []
+    lists = (("allow", allow, _A_PAIR), ("allow_class", allow_class, _A_CLASS))
+    problems = [
+        problem
+        for field, value, example in lists
+        if (problem := text_list_problem(value, field, example)) is not None
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    pairs = []
     for written in allow:
         variable, sign, host = (part.strip() for part in written.partition("="))
         if not (variable and sign and host) or "/" in host:
             message = f"{ALLOW} {written} is not VARIABLE=HOST"
-            problems.append(Problem(message, remedy=f"write it like {ALLOW} MY_KEY=models.example"))
+            problems.append(Problem(message, remedy=f"write it like {ALLOW} {_A_PAIR}"))
         pairs.append(Pair(variable, host))
     for name in allow_class:
         if not all(name.partition(":")):
             message = f"{ALLOW_CLASS} {name} is not a class"
-            problems.append(Problem(message, remedy="write it like package.module:Name"))
+            problems.append(Problem(message, remedy=f"write it like {_A_CLASS}"))
     if problems:
         raise InvalidInput(problems)
     return Permissions(frozenset(pairs), frozenset(allow_class), own)

@@ -12,7 +12,7 @@ from click.testing import Result
 
 from failproof_es.core.spend import HIDDEN_INPUT_TOKENS, usd_text
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.store.reading.reader import find, resolve_run
+from failproof_es.store.reading.reader import find, max_position, resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke, mock_server, write_configuration, write_suite
 from tests.acceptance.dialects.test_redteam import judging_server, write_run
@@ -94,12 +94,6 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
         assert sum(asked(url).values()) == CASES - 1 == len(recorded(store, "RequestSent"))
         assert spent(store) == Decimal("0.25")
 
-        again = resume(store, tmp_path)
-        assert again.exit_code == 1 and "the spend ceiling of $0.29 is reached" in again.stderr
-        assert sum(asked(url).values()) == CASES - 1
-
-        lower = resume(store, tmp_path, "--max-spend", "0.24")
-        assert lower.exit_code == 2 and "spent $0.25, more than $0.24" in lower.stderr
         more = resume(store, tmp_path, "--max-spend", "0.30")
         assert more.exit_code == 0, more.stderr
         assert sum(asked(url).values()) == CASES
@@ -116,6 +110,28 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
     assert proven.exit_code == 0, proven.output
     audited = invoke(store.url, "audit", "latest", cwd=tmp_path)
     assert "SpendCeilingChanged" in audited.output
+
+
+@pytest.mark.parametrize("amount", [(), ("--max-spend", "0.29"), ("--max-spend", "0.24")], ids=str)
+@pytest.mark.parametrize("way", [(), ("--workers", "2"), ("--detach",)], ids=str)
+def test_a_run_at_its_ceiling_is_not_resumed_without_a_higher_one(
+    store: Store, tmp_path: Path, way: tuple[str, ...], amount: tuple[str, ...]
+) -> None:
+    with mock_server(0) as url:
+        configured(tmp_path, url, 0.29)
+        assert start(store, tmp_path).exit_code == 1
+        before = newest(store)
+        again = resume(store, tmp_path, *way, *amount)
+        assert again.exit_code == 2, again.output
+        assert "run 1 is paused: the spend ceiling of $0.29 is reached" in again.stderr
+        assert "--max-spend USD" in again.stderr and again.stdout == ""
+        assert newest(store) == before, "something was recorded"
+        assert sum(asked(url).values()) == CASES - 1
+
+
+def newest(store: Store) -> int:
+    with store.connect() as connection:
+        return max_position(connection)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +213,7 @@ def test_an_answer_without_usage_keeps_its_worst_case(store: Store, tmp_path: Pa
     assert "$0.00 spent, and up to $0.25 for 5 requests without a known cost" in done.stderr
     assert len(recorded(store, "RequestSent")) == CASES - 1
     again = resume(store, tmp_path)
-    assert again.exit_code == 1 and "up to $0.25 for 5 requests" in again.stderr
+    assert again.exit_code == 2 and "up to $0.25 for 5 requests" in again.stderr
 
 
 def test_a_server_that_does_not_keep_to_max_tokens_stops_the_run(
@@ -214,7 +230,11 @@ def test_a_server_that_does_not_keep_to_max_tokens_stops_the_run(
         assert said in done.stderr
         assert "wrote 5 of at most 4" in done.stderr
         assert sum(asked(url).values()) <= 4, "what was in flight, and no more"
+        for way in ((), ("--detach",)):
+            lower = resume(store, tmp_path, "--max-spend", "0.01", *way)
+            assert lower.exit_code == 2 and "more than $0.01" in lower.stderr
     assert [said in each["reason"] for each in recorded(store, "RunPaused")] == [True]
+    assert recorded(store, "RunResumed") == []
 
 
 def test_refusals_cost_nothing_and_errors_that_may_have_been_billed_their_worst_case(

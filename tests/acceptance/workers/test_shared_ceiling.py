@@ -9,7 +9,6 @@ from contextlib import ExitStack, closing
 from decimal import Decimal
 from pathlib import Path
 
-import orjson
 import pytest
 
 from failproof_es.core.sharding.shards import PlanPart, shard_pieces, shard_size
@@ -88,12 +87,9 @@ def test_two_workers_stop_at_the_ceiling_and_leave_nothing_of_it_unused(
         assert unknown == 0, "nothing was killed"
         assert Decimal("2.89") - Decimal("0.0502") < known <= 3, "the next may cost $0.11"
         assert count(store, "RunPaused") == 1
-        again = run(store.url, "resume", "1", "--workers", "2", "--quiet", "--json", cwd=tmp_path)
-        assert again.returncode == 1, again.stderr
-        assert "$3.00 is reached" in orjson.loads(again.stdout)["reason"]
+        again = run(store.url, "resume", "1", "--workers", "2", "--quiet", cwd=tmp_path)
+        assert (again.returncode, "$3.00 is reached" in again.stderr) == (2, True), again.stderr
         assert sum(charges(store)) == known
-        low = run(store.url, "resume", "1", "--workers", "2", "--max-spend", "2", cwd=tmp_path)
-        assert (low.returncode, "more than $2.00" in low.stderr) == (2, True), low.stderr
         more = run(
             store.url, "resume", "1", "--workers", "2", "--max-spend", "99", "--quiet", cwd=tmp_path
         )

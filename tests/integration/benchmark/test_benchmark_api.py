@@ -110,6 +110,18 @@ def test_a_benchmark_runs_from_choosing_to_its_last_judgement(
     assert life[:4] == ["RunStarted", "CasesPlanned", "PricesRecorded", "RunCompleted"]
 
 
+def test_a_name_where_a_list_of_models_is_expected_is_one_error(
+    configured: Configured, store: Store
+) -> None:
+    with open_benchmark(configured().path, store.url, follow=False) as parts:
+        name: Any = "alpha"
+        for choose in (parts.benchmark.select_models, parts.data.create_run):
+            with pytest.raises(InvalidInput) as refused:
+                choose(name)
+            [problem] = refused.value.problems
+            assert str(problem).startswith("model_names: a str is no list of texts")
+
+
 def test_a_model_that_is_configured_as_the_judge_judges_as_it_is_configured(
     configured: Configured, store: Store, server: Server
 ) -> None:

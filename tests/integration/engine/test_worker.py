@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -36,6 +37,7 @@ from tests.integration.engine.working import (
     plan,
     until,
 )
+from tests.integration.store.roles.test_append_only import GUARDS
 from tests.servers.mock_server import MockServer
 
 OUTAGE_S = 1.5
@@ -129,13 +131,46 @@ def test_an_error_that_nobody_foresaw_is_told_and_the_run_left_to_others(
     drive(main)
 
 
+@pytest.mark.parametrize("topic", ["WorkerJoined", "WorkerLeft", "RunPaused", "RequestSent"])
+def test_an_event_that_the_database_swallows_ends_no_worker(
+    store: Store, administrator: psycopg.Connection[Any], tmp_path: Path, topic: str
+) -> None:
+    """The worker says so, leaves the run to others, and drives other runs."""
+    for guard in GUARDS:
+        administrator.execute(f"ALTER EVENT TRIGGER {guard} DISABLE".encode())
+    administrator.execute(
+        "CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+    )
+    trigger = (
+        "CREATE TRIGGER quiet BEFORE INSERT ON failproof.events FOR EACH ROW "
+        f"WHEN (NEW.topic = '{topic}') EXECUTE FUNCTION swallow()"
+    )
+    administrator.execute(trigger.encode())
+    unhandled: list[dict[str, Any]] = []
+
+    async def main(server: MockServer) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: unhandled.append(context))
+        prompt = "[fault:http401] Say {n}." if topic == "RunPaused" else "Say {n}."
+        run_id = await asyncio.to_thread(plan, store, tmp_path, server.url, 4, prompt)
+        async with Working(store, drain=True) as working:
+            await working.left()
+        gc.collect()  # an exception that nobody looked at is told then
+        told = [line for line in working.said if line.startswith(f"error: run {run_id}: ")]
+        assert told and "IncompleteAppend" in told[0], working.said
+        assert (run_id in working.worker.refusals.why) == (topic != "RequestSent")
+
+    drive(main)
+    assert unhandled == []
+
+
 def test_a_run_that_is_resumed_at_once_is_not_paused_again_for_the_same_error(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paused = Coordinator.pause
 
-    async def and_resumed(self: Coordinator, run_id: UUID, reason: str) -> None:
-        await paused(self, run_id, reason)
+    async def and_resumed(self: Coordinator, run_id: UUID, reason: str, **how: Any) -> None:
+        await paused(self, run_id, reason, **how)
         await self.resume(run_id)
 
     monkeypatch.setattr(Coordinator, "pause", and_resumed)

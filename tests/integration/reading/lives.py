@@ -207,7 +207,8 @@ class Life:
             if self.chance.random() < 0.3:
                 add(SpendCeilingChanged, max_spend_usd=Decimal("1.5"), who="w", where="h")
             if self.chance.random() < 0.5:
-                add(RunPaused, reason=self.chance.choice(ODD), counts=counts)
+                why, at_ceiling = self.chance.choice(ODD), version[0] % 2 == 0
+                add(RunPaused, reason=why, counts=counts, at_ceiling=at_ceiling)
                 if self.chance.random() < 0.2:
                     if self.chance.random() < 0.5:
                         why = self.chance.choice(ODD)

@@ -8,6 +8,7 @@ import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.following import following
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
@@ -18,7 +19,6 @@ from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import ShardLeases
 from failproof_es.support import event_loop
-from projections.follower import Follower
 
 
 @click.command("give-up", cls=Command)
@@ -37,7 +37,7 @@ def give_up(run: str, reason: str, output_format: Format) -> None:
     with (
         session().open_store() as store,
         CheckpointSigner(store) as keeper,
-        Follower(store.projections_url),
+        following(store),
     ):
         with store.connect() as connection:
             run_id = resolve_run(connection, run)

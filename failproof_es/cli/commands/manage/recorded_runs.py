@@ -9,6 +9,7 @@ import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.following import following
 from failproof_es.cli.app.program import session
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.cli.rendering.sanitise import one_line, shortened
@@ -19,7 +20,6 @@ from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.kinds import READERS
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
-from projections.follower import Follower
 
 _SHOWN = 20
 _LONGEST = 300
@@ -46,7 +46,7 @@ def import_recorded_run(
     with (
         session().open_store() as store,
         CheckpointSigner(store) as keeper,
-        Follower(store.projections_url),
+        following(store),
     ):
         outcome = event_loop.run(import_run(source, store, again=again))
     report_signing_error(keeper)

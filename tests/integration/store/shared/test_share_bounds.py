@@ -21,6 +21,7 @@ from tests.acceptance.commands import invoke
 
 KEY = ProviderKey("0123456789abcdef" * 4, "https://here/v1")
 WANTED = Claim(wants_concurrency=1, wants_requests=1)
+BEGS = Claim(wants_concurrency=1)
 LIMITS = Limits(1, 10)
 DAY_S = 86_400.0
 
@@ -96,6 +97,9 @@ def test_a_worker_that_can_send_nothing_says_who_has_the_shares(
 ) -> None:
     a_worker(store, "somebody else")
     DatabaseBook(state, "somebody else").exchange(KEY, LIMITS, uuid4(), WANTED, 15.0)
+    a_worker(store, "a beggar")
+    nothing = DatabaseBook(state, "a beggar").exchange(KEY, LIMITS, uuid4(), BEGS, 15.0)
+    assert (nothing.concurrency, nothing.requests) == (0, 0)
     said: list[str] = []
     waits = LimitWaits("me", said.append)
     now = clock.monotonic_s()
@@ -112,5 +116,6 @@ def test_a_worker_that_can_send_nothing_says_who_has_the_shares(
     assert line.startswith(
         "waits for its share of the limits of https://here/v1: somebody else has"
     )
-    assert "1 requests at once" in line and "workers --clear 01234567" in line
+    assert "1 request at once" in line and "workers --clear 01234567" in line
+    assert "a beggar" not in line, "it has nothing"
     assert waits.overdue([KEY]) == [], "once a minute"

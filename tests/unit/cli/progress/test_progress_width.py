@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from failproof_es.cli.progress.live_table import progress_view
+from failproof_es.cli.progress.live_table import LiveProgress, progress_view
 from failproof_es.cli.progress.state import ProgressState
 from tests.unit.cli.samples import abandoned, classified, failed, scored, sent, started
 
@@ -71,3 +71,12 @@ def test_a_name_or_message_of_any_length_and_kind_breaks_nothing(width: int, nam
     assert all(cell_len(line) <= width for line in text.splitlines())
     assert "\x1b" not in text and "\u202e" not in text
     assert "2/1,000" in text
+
+
+def test_a_terminal_keeps_nothing_of_a_run_that_was_never_ours() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80, legacy_windows=False)
+    with LiveProgress(ProgressState(), console):
+        pass
+    _, erased, rest = file.getvalue().rpartition("\x1b[2K")
+    assert erased and "new run" not in rest

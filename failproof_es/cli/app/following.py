@@ -1,0 +1,23 @@
+"""Keeps the projections current while a command works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from failproof_es.cli.rendering.output import say
+from failproof_es.store.store import Store
+from projections.follower import Follower
+
+
+@contextmanager
+def following(store: Store) -> Iterator[None]:
+    """Bring the projections up meanwhile, and to the end of the log at the end. Warns if they could
+    not be brought up."""
+    with Follower(store.projections_url) as follower:
+        yield
+    if not follower.kept_up:
+        say(
+            "warning: the projections stopped following. The log is whole: "
+            "`failproof-es projections rebuild` rebuilds them."
+        )

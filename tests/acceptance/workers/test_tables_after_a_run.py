@@ -1,0 +1,89 @@
+"""The tables of the projections after a command: all hold what is recorded, none is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+
+from failproof_es.store.reading.reader import find
+from failproof_es.store.store import Store
+from projections import PROJECTIONS
+from projections.runner import status
+from tests.acceptance.commands import Process, begin, kill_group, mock_server, run
+from tests.acceptance.workers.processes import begin_worker, end_of, plan, wait_until
+
+
+def lagging(store: Store, position: int | None = None) -> dict[str, int]:
+    """By projection, how many positions it is behind: the end of the log, or this position."""
+    with store.connect() as connection:
+        standing = status(connection)
+    assert len(standing) == len(PROJECTIONS)
+    behind = {
+        each.name: each.behind if position is None else position - each.position
+        for each in standing
+    }
+    return {name: number for name, number in behind.items() if number > 0}
+
+
+def sealed_at(store: Store) -> int:
+    with store.connect() as connection:
+        [row] = find(connection, topics=["RunSealed"])
+    return row.position
+
+
+def kill_follower(process: Process) -> None:
+    """Kill the process that follows the log beside this command."""
+    for child in psutil.Process(process.pid).children(recursive=True):
+        if "projections.follower" in child.cmdline():
+            os.kill(child.pid, signal.SIGKILL)
+            return
+    raise AssertionError("there is no follower")
+
+
+def test_a_run_whose_follower_was_killed_leaves_no_table_behind(
+    store: Store, tmp_path: Path
+) -> None:
+    with mock_server(100) as url:
+        plan(store, tmp_path, url, 160)
+        process = begin(store.url, "resume", "1", "--quiet", cwd=tmp_path)
+        wait_until(store, "Scored", 100)  # longer than it waits before it begins its follower
+        kill_follower(process)
+        said = end_of(process)
+    assert lagging(store) == {}
+    assert "stopped following" not in said
+
+
+def test_who_reads_a_run_that_was_killed_brings_every_table_up(
+    store: Store, tmp_path: Path
+) -> None:
+    with mock_server(100) as url:
+        plan(store, tmp_path, url)
+        process = begin(store.url, "resume", "1", "--quiet", cwd=tmp_path)
+        wait_until(store, "Scored", 8)
+        kill_group(process)
+    assert lagging(store)
+    assert run(store.url, "show", "1", cwd=tmp_path).returncode == 0
+    assert lagging(store) == {}
+
+
+def test_the_tables_hold_a_run_when_wait_returns(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(100) as url:
+        plan(store, tmp_path, url, 40)
+        begin_worker(workers, store, tmp_path, "--quiet")
+        assert run(store.url, "wait", "1", cwd=tmp_path).returncode == 0
+        assert lagging(store, sealed_at(store)) == {}
+
+
+def test_the_tables_hold_a_run_when_a_draining_worker_leaves(
+    store: Store, tmp_path: Path, workers: ExitStack
+) -> None:
+    with mock_server(0) as url:
+        plan(store, tmp_path, url, 40)
+        end_of(begin_worker(workers, store, tmp_path, "--drain", "--quiet"))
+    assert lagging(store) == {}
