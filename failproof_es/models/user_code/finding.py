@@ -77,18 +77,16 @@ def folder_of_class(module: str, folder: Path | None) -> Path:
     return next(holding, folders[0])
 
 
-def search_folder(folder: Path) -> None:
-    """Find modules in the folder first, as `python -m` does in the current one."""
-    if sys.path[:1] != [str(folder)]:
-        sys.path.insert(0, str(folder))
+def spec_beside(folder: Path, name: str) -> ModuleSpec | None:
+    """Where a module without a package is: in the folder, or else where Python looks for it."""
+    return PathFinder.find_spec(name, [str(folder), *sys.path])
 
 
 def _source_of(class_name: str, module_name: str, folder: Path) -> Path | None:
     """The source file of a module. Raises `InvalidInput` where there is no such module."""
-    search_folder(folder)
     spec, folders = None, None
     for name in accumulate(module_name.split("."), "{}.{}".format):
-        spec = _spec(name, folders)
+        spec = (folders is None and spec_beside(folder, name)) or _spec(name, folders)
         if spec is None:
             raise unfit(class_name, f"cannot be found: there is no module {name}", naming(folder))
         folders = list(spec.submodule_search_locations or ())

@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.machinery import PathFinder
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from failproof_es.models.catalog.packages import describe_class
@@ -16,12 +19,33 @@ from failproof_es.models.user_code.finding import (
     folder_of_class,
     is_of_standard_library,
     naming,
-    search_folder,
+    spec_beside,
     unfit,
 )
 from failproof_es.problems import InvalidInput
 
 _used: dict[Path, None] = {}
+
+
+class _ModulesBeside(MetaPathFinder):
+    """Finds the modules of classes in the folders of their configurations, and no other there.
+
+    The program itself imports modules late. A file of such a name beside a configuration is not
+    what it means, and may be a stranger's.
+    """
+
+    def __init__(self) -> None:
+        self.folders: dict[str, Path] = {}
+        """By the name of a module."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        folder = self.folders.get(name)
+        return None if folder is None else spec_beside(folder, name)
+
+
+_BESIDE = _ModulesBeside()
 
 
 def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
@@ -36,7 +60,7 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
     top = module_name.partition(".")[0]
     folder = folder_of_class(top, folder)
     _used[folder] = None
-    search_folder(folder)
+    _search(folder, top)
     try:
         _require_the_one_in(folder, top)
         kind = getattr(importlib.import_module(module_name), name)
@@ -57,6 +81,17 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
 def folders_for_workers() -> dict[str, str]:
     """The variable with which processes of this one look for modules where it did."""
     return {FOLDERS_VARIABLE: os.pathsep.join(map(str, _used))} if _used else {}
+
+
+def _search(folder: Path, module: str) -> None:
+    """Find the module in the folder first and, if it is there, what it imports there last."""
+    if PathFinder.find_spec(module, [str(folder)]) is None:
+        return
+    _BESIDE.folders[module] = folder
+    if _BESIDE not in sys.meta_path:
+        sys.meta_path.insert(0, _BESIDE)
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
 
 
 def _require_the_one_in(folder: Path, module: str) -> None:
