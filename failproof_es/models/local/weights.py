@@ -157,7 +157,7 @@ def _installer(weights: Weights) -> list[str]:
     """The command that installs packages. Raises `InvalidInput` where there is none."""
     only_wheels = ("--quiet", "--only-binary", ":all:")
     if util.find_spec("pip") is not None:
-        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+        pip = [sys.executable, "-P", "-m", "pip", "install", "--disable-pip-version-check"]
         return [*pip, *only_wheels]
     uv = os.environ.get("UV") or shutil.which("uv")  # `uvx` says in `UV` where it is
     if uv is None:

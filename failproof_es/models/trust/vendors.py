@@ -61,7 +61,9 @@ def host_matches(pattern: str, host: str) -> bool:
 
 
 OPENAI = Vendor("OpenAI", ("OPENAI_API_KEY",), ("api.openai.com",))
-ANTHROPIC = Vendor("Anthropic", ("ANTHROPIC_API_KEY",), ("api.anthropic.com",))
+ANTHROPIC = Vendor(
+    "Anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), ("api.anthropic.com",)
+)
 GEMINI = Vendor(
     "Google", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), ("generativelanguage.googleapis.com",)
 )
@@ -109,12 +111,23 @@ VENDORS = (
 SECRETS_OF_OTHERS = (
     *("AWS_*", "AZURE_*", "GOOGLE_APPLICATION_CREDENTIALS", "GCP_*", "CLOUDSDK_*"),
     *("GITHUB_*", "GH_*", "GITLAB_*", "CI_*", "ACTIONS_*", "NPM_*", "PYPI_*", "TWINE_*", "UV_*"),
+    *("NODE_*", "CARGO_*", "*REGISTRY*", "CLOUDFLARE_*", "DIGITALOCEAN_*", "TF_*", "ANSIBLE_*"),
     *("DATABASE_*", "*_DATABASE_URL", "PG*", "POSTGRES_*", "MYSQL_*", "REDIS_*", "MONGO*"),
-    *("*PASSWORD", "*PASSWD", "*PASSPHRASE", "*_CREDENTIALS", "*_PRIVATE_KEY"),
-    *("FAILPROOF_ES_*", "OTEL_*", "SSH_*", "KUBE*", "DOCKER_*", "VAULT_*", "STRIPE_*", "SLACK_*"),
-    *("HF_*", "HUGGING_FACE_*", "SENTRY_*", "SMTP_*", "credentials:*"),
+    *("*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*PASS", "*PWD", "*CREDENTIAL*", "*PRIVATE_KEY*"),
+    *("*SECRET*", "*OAUTH*", "*AUTH_TOKEN", "*ADMIN_KEY", "JWT*", "*COOKIE*", "*SESSION*"),
+    *("*_DSN", "*WEBHOOK*", "*SIGNING_KEY*", "*ENCRYPTION_KEY*"),
+    *("FAILPROOF_ES_*", "OTEL_*", "SSH*", "KUBE*", "DOCKER_*", "VAULT_*", "STRIPE_*", "SLACK_*"),
+    *("HF_*", "HUGGING_FACE_*", "HUGGINGFACE*", "SENTRY_*", "SMTP_*", "credentials:*"),
 )
 """Variables that are secrets of something other than a model, as patterns of `fnmatch`."""
+_OF_VENDORS = tuple(
+    {
+        f"{variable.partition('_')[0]}_*"
+        for vendor in VENDORS
+        for variable in vendor.variables
+        if "_" in variable
+    }
+)
 
 
 def vendor_of(variable: str) -> Vendor | None:
@@ -123,5 +136,10 @@ def vendor_of(variable: str) -> Vendor | None:
 
 
 def is_secret_of_others(variable: str) -> bool:
-    """Whether the variable's name is that of a secret that no model needs."""
-    return any(fnmatchcase(variable.upper(), pattern.upper()) for pattern in SECRETS_OF_OTHERS)
+    """Whether the variable's name is that of a secret that no model needs.
+
+    So is what begins as a vendor's variables do: there are more of them than a model's key.
+    """
+    name = variable.upper()
+    patterns = (*SECRETS_OF_OTHERS, *_OF_VENDORS)
+    return any(fnmatchcase(name, pattern.upper()) for pattern in patterns)

@@ -79,6 +79,8 @@ def test_every_provider_with_a_default_variable_names_it_in_the_table() -> None:
     [
         *("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DATABASE_URL", "DATABASE_PASSWORD"),
         *("PGPASSWORD", "PGPASSFILE", "MY_PASSWORD", "FAILPROOF_ES_DATABASE_URL", "db_password"),
+        *("JWT_SECRET", "SECRET_KEY", "SSHPASS", "APP_DSN", "ALERT_WEBHOOK_URL", "NODE_AUTH_TOKEN"),
+        *("OPENAI_ADMIN_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "HUGGINGFACEHUB_API_TOKEN", "SESSION_KEY"),
     ],
 )
 def test_a_secret_of_something_else_goes_nowhere_without_a_yes(variable: str) -> None:
