@@ -52,7 +52,8 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the name.
 
     The time is `test_run.timestamp`, or that of the run's start (specification 001 § 5.3).
-    If a run of the same name and second already has a file, the run's number is added.
+    If a run of the same name and second already has a file, or something else has that name, the
+    run's number is added.
     """
     configured = recorded_configuration(run.started).test_run.timestamp
     moment = configured or run.started.timestamp
@@ -60,7 +61,8 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
     path = resolve(named, recorded_configuration(run.started).test_run.folder)
     holders = {run_id_in(path), run_id_in(partial_results_path(path, 1))}
-    if TIMESTAMP in pattern and holders - {None, str(run.run_id)}:
+    is_of_another = TIMESTAMP in pattern and holders - {None, str(run.run_id)}
+    if is_of_another or _is_foreign(path):
         path = path.with_name(f"{path.stem}_run-{run.started.run_number}{path.suffix}")
     return path
 
@@ -72,9 +74,13 @@ def partial_results_path(path: Path, number: int) -> Path:
 
 def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> WrittenFile:
     """Write JSON lines, the header first, whole or not at all. Raises `OSError`, also for a path
-    of another kind of file: whoever could write to the log may have recorded it."""
+    of another kind of file, and where something else has that name: whoever could write to the log
+    may have recorded it."""
     if path.suffix != FILE_SUFFIX:
         raise OSError(errno.EINVAL, f"not a {FILE_SUFFIX} file", str(path))
+    if _is_foreign(path):
+        taken = "a file that is no results file has its name"
+        raise FileExistsError(errno.EEXIST, taken, str(path))
     return atomic_write(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
 
 
@@ -94,6 +100,11 @@ def metadata(run: RecordedRun) -> dict[str, Any]:
         "planned_evaluations": manifest.planned_evaluations,
         "code_version": manifest.code_version,
     }
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether a file is there that holds no results."""
+    return path.is_file() and run_id_in(path) is None
 
 
 def run_id_in(path: Path) -> str | None:

@@ -135,6 +135,30 @@ def test_a_run_of_the_same_second_and_name_does_not_take_the_others_file(
     ]
 
 
+def test_a_file_of_something_else_that_has_the_name_is_left_as_it_is(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    """Whoever planned a run chose the name of its file; who resumes it may have such a file."""
+    write_suite(tmp_path, 2)
+    write_configuration(
+        tmp_path,
+        mock_url,
+        test_run={"name": "same", "timestamp": "2026-11-21T09:10:11+01:00"},
+        output={"file": {"path": "out/{timestamp}_{test_name}.jsonl"}},
+    )
+    out = tmp_path / "out"
+    out.mkdir()
+    own = out / "2026-11-21_08-10-11_same.jsonl"
+    own.write_text('{"my": "suite"}\n')
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    assert [file.name for file in visible(out)] == [own.name, f"{own.stem}_run-1.jsonl"]
+    assert own.read_text() == '{"my": "suite"}\n'
+    (out / f"{own.stem}_run-2.jsonl").touch()
+    done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 1 and "no results file has its name" in done.stderr
+    assert (out / f"{own.stem}_run-2.jsonl").read_bytes() == b""
+
+
 def test_a_name_without_a_timestamp_is_refused_before_a_run_writes_over_another(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
