@@ -28,6 +28,7 @@ from failproof_es.core.evaluation import (
     evolve,
     next_action,
 )
+from failproof_es.core.request_body import RequestBodies
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.grading.derive import derive
@@ -67,13 +68,18 @@ def rederive(
 
     Results are compared, not the versions of classifier, grader and scorer. The derived score
     follows from the judges' replies as they are parsed today. That a grading was stopped is taken
-    as given: how much time it had says nothing about what was decided.
+    as given: how much time it had says nothing about what was decided. The body of each request is
+    rebuilt and compared with its digest.
     """
-    state = Evaluation()
+    state, bodies = Evaluation(), RequestBodies()
     derived: Classification | None = None
     readings: list[JudgeVerdict] = []
     found: list[Disagreement] = []
     for event in history:
+        if isinstance(event, RequestSent) and (problem := bodies.rebuild(event).problem):
+            found.append(
+                Disagreement("request", {"event": event.originator_version}, {"altered": problem})
+            )
         if _was_stopped(event):
             state = evolve(state, event)
             continue
