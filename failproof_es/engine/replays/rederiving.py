@@ -45,6 +45,9 @@ from failproof_es.events import (
     Scored,
 )
 
+_GIVEN = (ResponseReceived, ErrorRecorded, AttemptLost, AnswerImported)
+"""What the world answered: it was not decided."""
+
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
@@ -80,7 +83,7 @@ def rederive(
             found.append(
                 Disagreement("request", {"event": event.originator_version}, {"altered": problem})
             )
-        if _was_stopped(event):
+        if isinstance(event, _GIVEN) or _was_stopped(event):
             state = evolve(state, event)
             continue
         action = next_action(state, case, dialect, retry_attempts=retry_attempts, judging=judging)
@@ -109,8 +112,6 @@ def rederive(
             case RequestSent(), Send():
                 then = {n: getattr(event, n) for n in ("purpose", "judge", "turn", "attempt")}
                 _compare(found, "request", then, {n: getattr(action, n) for n in then})
-            case ((ResponseReceived() | ErrorRecorded() | AttemptLost() | AnswerImported()), _):
-                pass  # what the world answered: given, not decided
             case _, Done():
                 pass  # `evolve` says what is wrong with an event after the end
             case _:
