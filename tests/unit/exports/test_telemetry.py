@@ -168,13 +168,14 @@ def test_the_body_of_a_request_that_continues_another_is_told_whole() -> None:
             event = event.model_copy(update=sent.fields("target", body))
             sent.add(event, body)
         events.append(event)
-    assert [event.continues is not None for event in events[::2]] == [False, True, True]
+    requests = [event for event in events if isinstance(event, RequestSent)]
+    assert [request.continues is not None for request in requests] == [False, True, True]
     ends = history.classified().scored().events[len(events) :]
 
     def shown(recorded: Iterable[Event]) -> list[tuple[object, object]]:
-        requests = spans(told(recorded, content=True))[:-1]
+        found = spans(told(recorded, content=True))[:-1]
         names = ("failproof_es.request.body", "failproof_es.request.problem")
-        return [(span.attributes.get(names[0]), span.attributes.get(names[1])) for span in requests]
+        return [(span.attributes.get(names[0]), span.attributes.get(names[1])) for span in found]
 
     assert shown([*events, *ends]) == [(body.decode(), None) for body in bodies]
     first = events[0].model_copy(update={"body": "X" * 5_000})
