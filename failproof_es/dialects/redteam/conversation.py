@@ -58,9 +58,9 @@ class _Joined:
 
 _LONG = 16
 """Replies from which on a conversation is held: joining it anew for each turn takes its square."""
-_MOST_HELD = 64
+_MOST_HELD = 32
 _held: dict[int, _Joined] = {}
-"""By the identity of the case's turns, which are held with it."""
+"""By the identity of the case's turns, which are held with it until the conversation ends."""
 
 
 def next_messages(turns: Sequence[Turn], replies: Sequence[Reply]) -> tuple[Turn, ...] | None:
@@ -70,6 +70,7 @@ def next_messages(turns: Sequence[Turn], replies: Sequence[Reply]) -> tuple[Turn
         asked = asked_turns([turn.role for turn in turns])
         joined = _Joined(turns, asked, (), tuple(turns[: asked[0] + 1]))
     if len(replies) >= len(joined.asked):
+        _held.pop(id(turns), None)
         return None
     messages, asked = list(joined.messages), joined.asked
     for number in range(len(joined.replies), len(replies)):
