@@ -185,6 +185,22 @@ class HasBoundedGrading(Protocol):
         """Whether grading takes at most some 50 ms if case and replies are short. Quick itself."""
 
 
+class JoinsMessages(Protocol):
+    """A dialect whose `messages` only joins the case's turns and the replies.
+
+    No pattern reads a reply there, so the engine calls it in its own process: sending a long
+    conversation to a child process for each turn takes far longer. Asked by `joins_messages`:
+    `isinstance` sees no value.
+    """
+
+    joins_messages: Literal[True]
+
+
+def joins_messages(dialect: Dialect) -> bool:
+    """Whether it is `JoinsMessages`."""
+    return getattr(dialect, "joins_messages", False) is True
+
+
 @dataclass(frozen=True, slots=True)
 class RunShape:
     """A JSON shape of a whole run, which a dialect may offer under `run_shapes` by its name.

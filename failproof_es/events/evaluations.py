@@ -42,14 +42,31 @@ class CarriedOver(EvaluationEvent):
     source_sha256: str
 
 
+class Continuation(Record):
+    """The part of an earlier request's body that another body of its evaluation begins and ends
+    with. The earlier request is the last one before it of the same purpose.
+
+    `version` is that of the earlier event, `sha256` its `body_sha256`; `prefix` and `suffix` are
+    the bytes taken from the beginning and from the end of the earlier body, whole as it was sent.
+    """
+
+    version: int
+    sha256: str
+    prefix: int
+    suffix: int
+
+
 class RequestSent(EvaluationEvent):
     """Committed before the socket opens: what is about to be asked, in full.
 
     `judge` is the key of the judge that is asked, `None` for the model under test. `tools`
-    are the names of the tools that the request offers.
+    are the names of the tools that the request offers. `body` is the whole body, or, where the
+    request `continues` an earlier one, the part between its prefix and its suffix;
+    `body_sha256` is always over the whole body as it is sent.
+    `failproof_es.core.request_body` writes and rebuilds bodies.
     """
 
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
     audited: ClassVar[bool] = True
     audited_as: ClassVar[str | None] = "RetrySent"
     not_in_trail: ClassVar[frozenset[str]] = LONG
@@ -66,6 +83,13 @@ class RequestSent(EvaluationEvent):
     endpoint: str
     body: str
     body_sha256: str
+    continues: Continuation | None = None
+
+    @property
+    def body_bytes(self) -> int:
+        """The length of the whole body."""
+        here, continues = len(self.body.encode("utf-8", "surrogatepass")), self.continues
+        return here if continues is None else continues.prefix + here + continues.suffix
 
     @classmethod
     def is_audited(cls, payload: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from failproof_es.core.reply_body import raw_body
+from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.engine.history import UNREADABLE
 from failproof_es.events import (
     AttemptLost,
@@ -34,6 +35,8 @@ class Exchange:
     """One attempt. `None` where no such thing is on record."""
 
     sent: ReadEvent
+    body: SentBody
+    """The whole body of the request."""
     answer: ReadEvent | None = None
     error: ReadEvent | None = None
     """What went wrong; beside an answer, that another model gave it."""
@@ -58,29 +61,36 @@ def read_history(connection: Connection, evaluation_id: UUID, up_to: int) -> lis
 def exchanges_of(history: Sequence[ReadEvent]) -> Iterator[Exchange]:
     """Each request that was sent, in order, with what came of it."""
     sent: ReadEvent | None = None
+    body: SentBody | None = None
     found: dict[str, ReadEvent] = {}
+    bodies = RequestBodies()
     for each in history:
         match each.event:
-            case RequestSent():
-                if sent is not None:
-                    yield Exchange(sent, **found)
-                sent, found = each, {}
+            case RequestSent() as request:
+                if sent is not None and body is not None:
+                    yield Exchange(sent, body, **found)
+                sent, body, found = each, bodies.rebuild(request), {}
             case ResponseReceived():
                 found["answer"] = each
             case ErrorRecorded():
                 found["error"] = each
             case AttemptLost():
                 found["lost"] = each
-    if sent is not None:
-        yield Exchange(sent, **found)
+    if sent is not None and body is not None:
+        yield Exchange(sent, body, **found)
 
 
-def body_of(event: Event | None) -> bytes | None:
-    """The bytes of a request or a reply as far as they are on record."""
-    if isinstance(event, RequestSent):
-        return event.body.encode(errors="surrogatepass")
-    if isinstance(event, ResponseReceived | ErrorRecorded):
-        return raw_body(event)
+def body_at(history: Sequence[ReadEvent], position: int) -> bytes | None:
+    """The bytes of the request or the reply at this position, as far as they are on record."""
+    bodies = RequestBodies()
+    for read in history:
+        body = None
+        if isinstance(read.event, RequestSent):
+            body = bodies.rebuild(read.event).body
+        elif isinstance(read.event, ResponseReceived | ErrorRecorded):
+            body = raw_body(read.event)
+        if read.row.position == position:
+            return body
     return None
 
 

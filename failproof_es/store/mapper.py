@@ -88,6 +88,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunValidated", 2): _uncounted_cache_writes_by_model,
     ("RunValidated", 3): _uncounted_thoughts_by_model,
     ("RequestSent", 1): _which_judge,
+    ("RequestSent", 2): lambda payload: payload,  # every body was whole
     ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
     ("ResponseReceived", 2): _which_judge,
     ("ResponseReceived", 3): _uncounted_cache_writes,  # and every body was whole

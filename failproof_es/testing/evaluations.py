@@ -19,6 +19,7 @@ from failproof_es.core.evaluation import (
     evolve,
     next_action,
 )
+from failproof_es.core.request_body import shortened_body
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.grading.local_actions import derive_event
 from failproof_es.events import ErrorRecorded, EvaluationEvent, RequestSent, ResponseReceived
@@ -90,8 +91,8 @@ def _asked(
         "attempt": action.attempt,
     }
     request = RequestSent(
-        **header(state), **which, model="model", parameters={}, endpoint="http://x", body="{}",
-        body_sha256="0",
+        **header(state), **which, model="model", parameters={}, endpoint="http://x",
+        **shortened_body(b"{}", None),
     )  # fmt: skip
     after = header(evolve(state, request))
     if action.purpose == "judge":

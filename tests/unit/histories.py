@@ -26,6 +26,7 @@ from failproof_es.core.evaluation import (
     fold,
     next_action,
 )
+from failproof_es.core.request_body import shortened_body
 from failproof_es.events import (
     VOIDS_ANSWER,
     AttemptLost,
@@ -93,7 +94,7 @@ class History:
         return self._add(
             RequestSent(
                 **self._head(), **self._asked(attempt, turn, purpose, judge), model="model",
-                parameters={}, endpoint="http://x", body="{}", body_sha256="0",
+                parameters={}, endpoint="http://x", **shortened_body(b"{}", None),
             )
         )  # fmt: skip
 

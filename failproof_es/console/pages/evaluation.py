@@ -60,7 +60,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.reading.chosen_results import ListedResult, page_of_results, place_of
 from failproof_es.reading.exchanges import (
     ReadEvent,
-    body_of,
+    body_at,
     exchanges_of,
     is_evaluation,
     read_history,
@@ -301,7 +301,8 @@ def read_part(asked: Asked[Query]) -> Attached:
                 name = f"{name}-{turn}.txt"
     for found in history:
         if part == f"body-{found.row.position}":
-            body, name = body_of(found.event), f"{name}-{found.row.position}.txt"
+            body = body_at(history, found.row.position)
+            name = f"{name}-{found.row.position}.txt"
         if part == f"message-{found.row.position}" and isinstance(found.event, ErrorRecorded):
             body = found.event.message.encode(errors="backslashreplace")
             name = f"{name}-{found.row.position}.txt"

@@ -22,14 +22,13 @@ from failproof_es.console.texts import (
 from failproof_es.core.costs import Prices, answer_cost
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.core.reply_body import body_text
+from failproof_es.core.reply_body import body_text, raw_body
 from failproof_es.engine.history import UNREADABLE
 from failproof_es.events import (
     AnswerImported,
     Classified,
     ErrorRecorded,
     Judged,
-    RequestSent,
     ResponseReceived,
     Reviewed,
     Scored,
@@ -38,7 +37,6 @@ from failproof_es.events.line import line_of
 from failproof_es.reading.exchanges import (
     Exchange,
     ReadEvent,
-    body_of,
     digest_of_body,
 )
 from failproof_es.support.untrusted_text import shortened
@@ -138,6 +136,8 @@ class BodyShown(Shown):
     sha256: str | None
     withheld: str | None
     """Why not all of it is on record."""
+    problem: str | None = None
+    """Why it is not what was sent: the record was changed."""
 
 
 class AttemptShown(Shown):
@@ -253,7 +253,7 @@ def attempt_shown(number: int, each: Exchange, key: EvaluationKey, prices: Price
         model=request.model,
         endpoint=request.endpoint,
         parameters=json_shown(request.parameters),
-        request=_body(key, each.sent, request.body_sha256),
+        request=_request_body(key, each),
         outcome="failed" if error else "answered" if answer else "lost" if each.lost else "waiting",
         status=None if back is None else back.status,
         error_kind=None if error is None else error.kind,
@@ -262,7 +262,7 @@ def attempt_shown(number: int, each: Exchange, key: EvaluationKey, prices: Price
         else text_shown(message, _part(key, f"message-{each.error.row.position}")),
         response=None
         if came is None or back is None or back.body is None
-        else _body(key, came, digest_of_body(back)),
+        else _reply_body(key, came.row.position, back),
         headers={} if back is None else back.headers,
         latency_ms=None if back is None else back.latency_ms,
         finish_reason=None if answer is None else answer.finish_reason,
@@ -295,20 +295,28 @@ def _part(key: EvaluationKey, name: str) -> str:
     return to("evaluations", key.evaluation_id, "texts", name)
 
 
-def _body(key: EvaluationKey, each: ReadEvent, sha256: str | None) -> BodyShown:
-    event = each.event
-    whole = _part(key, f"body-{each.row.position}")
-    body = body_of(event)
-    if isinstance(event, RequestSent):
-        raw, withheld = event.body, None
-    else:
-        assert isinstance(event, ResponseReceived | ErrorRecorded)
-        raw, withheld = body_text(event) or "", event.withheld
+def _request_body(key: EvaluationKey, exchange: Exchange) -> BodyShown:
+    position, sent = exchange.sent.row.position, exchange.body
+    whole = _part(key, f"body-{position}")
     return BodyShown(
-        position=each.row.position,
-        raw=text_shown(raw, whole),
-        pretty=pretty(body, whole),
-        sha256=sha256,
+        position=position,
+        raw=text_shown(sent.text, whole),
+        pretty=pretty(sent.body, whole),
+        sha256=sent.sha256,
+        withheld=None,
+        problem=sent.problem,
+    )
+
+
+def _reply_body(
+    key: EvaluationKey, position: int, event: ResponseReceived | ErrorRecorded
+) -> BodyShown:
+    whole, withheld = _part(key, f"body-{position}"), event.withheld
+    return BodyShown(
+        position=position,
+        raw=text_shown(body_text(event) or "", whole),
+        pretty=pretty(raw_body(event), whole),
+        sha256=digest_of_body(event),
         withheld=withheld
         and {
             "long": f"Its beginning is on record, of {withheld.length:,} bytes.",

@@ -43,7 +43,7 @@ def worst_case(prices: Prices, request: RequestSent) -> Decimal | None:
     written = most_output_tokens(request.parameters)
     if asked is None or written is None:
         return None
-    return most_usd(asked, most_input_tokens(len(request.body.encode())), written)
+    return most_usd(asked, most_input_tokens(request.body_bytes), written)
 
 
 def most_input_tokens(body_bytes: int) -> int:

@@ -46,12 +46,47 @@ def spoken(turns: Sequence[Turn], replies: Sequence[Reply]) -> Iterator[Spoken]:
             yield Spoken(Turn(role="assistant", content=said(reply)), reply)
 
 
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A conversation as far as it was joined last: up to the gap after these replies."""
+
+    turns: Sequence[Turn]
+    asked: list[int]
+    replies: tuple[Reply, ...]
+    messages: tuple[Turn, ...]
+
+
+_LONG = 16
+"""Replies from which on a conversation is held: joining it anew for each turn takes its square."""
+_MOST_HELD = 32
+_held: dict[int, _Joined] = {}
+"""By the identity of the case's turns, which are held with it until the conversation ends."""
+
+
 def next_messages(turns: Sequence[Turn], replies: Sequence[Reply]) -> tuple[Turn, ...] | None:
     """The next request's messages; `None` when every gap is filled."""
-    asked = asked_turns([turn.role for turn in turns])
-    if len(replies) >= len(asked):
+    joined = _held.get(id(turns))
+    if joined is None or joined.turns is not turns or not _goes_on(joined, replies):
+        asked = asked_turns([turn.role for turn in turns])
+        joined = _Joined(turns, asked, (), tuple(turns[: asked[0] + 1]))
+    if len(replies) >= len(joined.asked):
+        _held.pop(id(turns), None)
         return None
-    return tuple(each.turn for each in spoken(turns, replies))
+    messages, asked = list(joined.messages), joined.asked
+    for number in range(len(joined.replies), len(replies)):
+        messages.append(Turn(role="assistant", content=said(replies[number])))
+        messages += turns[asked[number] + 1 : asked[number + 1] + 1]
+    joined = _Joined(turns, asked, tuple(replies), tuple(messages))
+    if len(replies) >= _LONG:
+        if len(_held) >= _MOST_HELD:
+            _held.clear()
+        _held[id(turns)] = joined
+    return joined.messages
+
+
+def _goes_on(joined: _Joined, replies: Sequence[Reply]) -> bool:
+    """Whether these replies are those that were joined, and perhaps more."""
+    return tuple(replies[: len(joined.replies)]) == joined.replies
 
 
 def said(reply: Reply) -> str:

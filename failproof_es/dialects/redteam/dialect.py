@@ -37,6 +37,7 @@ class RedTeam:
     suffixes: tuple[str, ...] = SUFFIXES
     run_shapes: Mapping[str, RunShape] = {"summary": SUMMARY}
     default_for: frozenset[TakesADialect] = frozenset({"suites new"})
+    joins_messages: Literal[True] = True
     judged_by_people: Literal[True] = True
     """A checklist is for models and for people alike."""
 

@@ -7,10 +7,10 @@ are the same loop, entered with a different history.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
@@ -23,6 +23,7 @@ from failproof_es.core.evaluation import (
     evolve,
     fold,
 )
+from failproof_es.core.request_body import RequestBodies
 from failproof_es.engine.drive.appender import Appender
 from failproof_es.engine.drive.attempt_events import (
     attempt_lost,
@@ -95,6 +96,13 @@ class _Waited:
             spending.withdraw(self.request)
 
 
+class _RecordedRequest(NamedTuple):
+    """A request on record, and the bytes that are sent."""
+
+    event: RequestSent
+    prepared: PreparedRequest
+
+
 @dataclass(frozen=True, slots=True)
 class Interpreter:
     """Runs evaluations of one run to their end."""
@@ -140,7 +148,7 @@ class Interpreter:
         header = EventHeader.of_evaluation(key)
         patience: WaitBudget | None = None
         """Begins with the first request of this drive. Earlier drives do not count."""
-        state = fold(history)
+        state, bodies = fold(history), RequestBodies(history)
         decided: list[EvaluationEvent] = []
         """What follows from the record: appended with the next request, or at the end."""
         while True:
@@ -174,16 +182,19 @@ class Interpreter:
             try:
                 if not self.may_send():
                     break
-                request = self._request(header, state, case, action, target)
+                prepared = self._prepared(state, case, action, target)
+                request = _request(header, state, action, target, prepared, bodies)
                 permit = target.limiter.reserve_tokens(request)
                 affordable = permit is not None and self._reserve(request)
                 if permit is not None and affordable:
                     await self._record([*decided, request])
+                    bodies.add(request, prepared.body)
                     state = evolve(state, request)
                     decided = []
                     patience = patience or WaitBudget(target.limiter.max_wait_s, request.timestamp)
                     sent_at = await target.limiter.wait_to_send(permit)
-                    events = await self._exchange(key, header, state, request, target, sent_at)
+                    recorded = _RecordedRequest(request, prepared)
+                    events = await self._exchange(key, header, state, recorded, target, sent_at)
                     used = tokens_used(events[0])
             finally:
                 was_sent = sent_at is not None
@@ -260,33 +271,20 @@ class Interpreter:
             )
         return target
 
-    def _request(
-        self, header: EventHeader, state: Evaluation, case: Case, action: Send, target: Target
-    ) -> RequestSent:
+    def _prepared(
+        self, state: Evaluation, case: Case, action: Send, target: Target
+    ) -> PreparedRequest:
         try:
-            prepared = self._requests.prepare(state, case, action, target)
+            return self._requests.prepare(state, case, action, target)
         except InvalidInput as error:  # a class of the user's own makes requests
             raise Halted(self.redactor.scrubbed(str(error))) from None
-        return RequestSent(
-            **header(state),
-            purpose=action.purpose,
-            judge=action.judge,
-            turn=action.turn,
-            attempt=action.attempt,
-            model=target.model.model,
-            parameters=sent_parameters(target.model),
-            tools=prepared.tools,
-            endpoint=prepared.endpoint,
-            body=prepared.body.decode("utf-8"),
-            body_sha256=hashlib.sha256(prepared.body).hexdigest(),
-        )
 
     async def _exchange(
         self,
         key: EvaluationKey,
         header: EventHeader,
         state: Evaluation,
-        request: RequestSent,
+        recorded: _RecordedRequest,
         target: Target,
         sent_at: float | None,
     ) -> list[EvaluationEvent]:
@@ -296,13 +294,14 @@ class Interpreter:
         while its server holds a request back, or the lease may have ended, the request is not sent
         and is recorded as lost.
         """
+        request = recorded.event
         if sent_at is None:
             reason = "not sent: stopped while the server held it back"
             return [attempt_lost(header, state, request, reason)]
         if not self.may_send():
             reason = "not sent: the lease under which it was recorded may have ended"
             return [attempt_lost(header, state, request, reason)]
-        events = await self._attempt(key, header, state, request, target)
+        events = await self._attempt(key, header, state, recorded, target)
         _tell(target.limiter, sent_at, events)
         return events
 
@@ -311,10 +310,10 @@ class Interpreter:
         key: EvaluationKey,
         header: EventHeader,
         state: Evaluation,
-        request: RequestSent,
+        recorded: _RecordedRequest,
         target: Target,
     ) -> list[EvaluationEvent]:
-        prepared = PreparedRequest(request.endpoint, request.body.encode("utf-8"), request.tools)
+        request, prepared = recorded
         self._know_tokens(target)
         streaming = self._streaming(key, request)
         on_text = None if streaming is None else streaming.piece
@@ -377,6 +376,28 @@ class Interpreter:
             if self.spending is not None:
                 self.spending.recorded(event)
             self.observe(event)
+
+
+def _request(
+    header: EventHeader,
+    state: Evaluation,
+    action: Send,
+    target: Target,
+    prepared: PreparedRequest,
+    bodies: RequestBodies,
+) -> RequestSent:
+    return RequestSent(
+        **header(state),
+        purpose=action.purpose,
+        judge=action.judge,
+        turn=action.turn,
+        attempt=action.attempt,
+        model=target.model.model,
+        parameters=sent_parameters(target.model),
+        tools=prepared.tools,
+        endpoint=prepared.endpoint,
+        **bodies.fields(action.purpose, prepared.body),
+    )
 
 
 def _tell(gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]) -> None:

@@ -20,7 +20,7 @@ from failproof_es.engine.finish.checked_streams import CheckedStreams, checked_d
 from failproof_es.engine.finish.validation import CountedChecks, Validation
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.related_runs.paired_results import QuestionKey, RunScores
-from failproof_es.events import ModelPrices
+from failproof_es.events import Event, ModelPrices, RequestSent
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import LogEntry, decode
@@ -29,7 +29,8 @@ from failproof_es.store.reading.reader import RecordedEvent
 _MOST_HELD_BYTES = 1 << 24
 """Of evaluations that are under way, all together. What is beyond that is read at the end."""
 _MOST_CHECKED_BYTES = 1 << 18
-"""Of one evaluation: checking more would hold up the event loop for milliseconds."""
+"""Of one evaluation, of its events and of its requests as sent: checking more would hold up the
+event loop for milliseconds."""
 
 
 class CheckedPart(NamedTuple):
@@ -127,7 +128,14 @@ class LiveChecks:
         if sum(len(entry.state) for entry in entries) > _MOST_CHECKED_BYTES:
             return
         try:
-            self._check(recorded, entries)
+            history = [
+                decode(
+                    entry.topic, entry.state, recorded.key.evaluation_id, entry.originator_version
+                )
+                for entry in entries
+            ]
+            if _request_bytes(history) <= _MOST_CHECKED_BYTES:
+                self._check(recorded, entries, history)
         except UnreadableState:
             return  # nothing was counted yet; whoever reads it says what is wrong
         except Exception:  # whatever it is, the full reading meets it again and says so
@@ -141,12 +149,10 @@ class LiveChecks:
         self._open.clear()
         return usable and run.manifest == self.run.manifest
 
-    def _check(self, recorded: RecordedEvaluation, entries: Sequence[LogEntry]) -> None:
+    def _check(
+        self, recorded: RecordedEvaluation, entries: Sequence[LogEntry], history: Sequence[Event]
+    ) -> None:
         key = recorded.key
-        history = [
-            decode(each.topic, each.state, key.evaluation_id, each.originator_version)
-            for each in entries
-        ]
         whole = RecordedEvaluation(key, recorded.case, history)
         folded = self.validation.check(whole)
         if self.validation.findings:  # they are told in the order of the plan
@@ -172,6 +178,11 @@ class LiveChecks:
         self._usable = False
         self._open.clear()
         self.streams = CheckedStreams()
+
+
+def _request_bytes(history: Sequence[Event]) -> int:
+    """The bytes of all requests as they were sent: a conversation records far fewer."""
+    return sum(event.body_bytes for event in history if isinstance(event, RequestSent))
 
 
 def _prompt_leaf(row: RecordedEvent) -> bytes:

@@ -5,7 +5,6 @@ Tokens and costs are counted again.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.core.evolution import fold_valid_prefix
 from failproof_es.core.outcome import Folded
+from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.core.tally import Tally
 from failproof_es.dialects.protocol import Dialect
@@ -152,10 +152,12 @@ class Validation:
         if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
             self._find("prompt_altered", "the stored prompt is not what its id says", recorded)
 
+        bodies = RequestBodies()
+
         def look(state: Evaluation, event: Event) -> None:
             self.checked["events"] += 1
             if isinstance(event, RequestSent):
-                self._look_at_request(event, state.replies, recorded)
+                self._look_at_request(event, bodies.rebuild(event), state.replies, recorded)
             elif isinstance(event, ResponseReceived):
                 self._look_at_response(event, recorded)
             elif isinstance(event, AnswerImported):
@@ -252,15 +254,18 @@ class Validation:
     # -- one event -------------------------------------------------------------------------
 
     def _look_at_request(
-        self, request: RequestSent, replies: Sequence[Reply], recorded: RecordedEvaluation
+        self,
+        request: RequestSent,
+        sent: SentBody,
+        replies: Sequence[Reply],
+        recorded: RecordedEvaluation,
     ) -> None:
         self.checked["requests"] += 1
         if self.imported:
             said = "a request was sent in a run that says that it is imported"
             self._find("asked_here", said, recorded)
-        body = request.body.encode("utf-8")
-        if hashlib.sha256(body).hexdigest() != request.body_sha256:
-            self._find("request_altered", "a request's body is not what its digest says", recorded)
+        if sent.problem is not None:
+            self._find("request_altered", sent.problem, recorded)
         transcript = Transcript(tuple(replies))
         ask = self.dialect.messages if request.judge is None else self.dialect.judge_messages
         messages = ask(recorded.case, transcript)
@@ -271,7 +276,7 @@ class Validation:
         elif self._is_unreadable(model):
             return
         elif messages is None or not provider_type(model.provider).request_is_complete(
-            body, apply_template(self._template_of(model), messages)
+            sent.body, apply_template(self._template_of(model), messages)
         ):
             message = f"the request of turn {request.turn} is not the planned one"
             self._find("not_sent_whole", message, recorded)

@@ -386,7 +386,7 @@ class KeyShares:
 
 def most_tokens(request: RequestSent) -> int:
     """The most tokens that a request is taken to need: a byte is a token at most."""
-    return len(request.body.encode()) + (most_output_tokens(request.parameters) or 0)
+    return request.body_bytes + (most_output_tokens(request.parameters) or 0)
 
 
 def tokens_used(outcome: EvaluationEvent) -> int | None:

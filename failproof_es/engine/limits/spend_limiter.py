@@ -109,7 +109,7 @@ class SpendLimiter:
             f"the spend ceiling of {usd_text(self._budget.ceiling)} cannot be kept: an answer of "
             f"{_asked(request)} cost {usd_text(charge.usd)}, and could cost {usd_text(worst)} at "
             f"most. It read {usage.input_tokens:,} tokens of at most "
-            f"{most_input_tokens(len(request.body.encode())):,}, and wrote "
+            f"{most_input_tokens(request.body_bytes):,}, and wrote "
             f"{usage.output_tokens:,} of at most {most_output_tokens(request.parameters):,}: "
             "raise its `max_tokens` in a new run, if the server does not keep to it"
         )

@@ -28,6 +28,7 @@ from failproof_es.core.evaluation import (
     evolve,
     next_action,
 )
+from failproof_es.core.request_body import RequestBodies
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.grading.derive import derive
@@ -43,6 +44,9 @@ from failproof_es.events import (
     ResponseReceived,
     Scored,
 )
+
+_GIVEN = (ResponseReceived, ErrorRecorded, AttemptLost, AnswerImported)
+"""What the world answered: it was not decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +71,19 @@ def rederive(
 
     Results are compared, not the versions of classifier, grader and scorer. The derived score
     follows from the judges' replies as they are parsed today. That a grading was stopped is taken
-    as given: how much time it had says nothing about what was decided.
+    as given: how much time it had says nothing about what was decided. The body of each request is
+    rebuilt and compared with its digest.
     """
-    state = Evaluation()
+    state, bodies = Evaluation(), RequestBodies()
     derived: Classification | None = None
     readings: list[JudgeVerdict] = []
     found: list[Disagreement] = []
     for event in history:
-        if _was_stopped(event):
+        if isinstance(event, RequestSent) and (problem := bodies.rebuild(event).problem):
+            found.append(
+                Disagreement("request", {"event": event.originator_version}, {"altered": problem})
+            )
+        if isinstance(event, _GIVEN) or _was_stopped(event):
             state = evolve(state, event)
             continue
         action = next_action(state, case, dialect, retry_attempts=retry_attempts, judging=judging)
@@ -103,8 +112,6 @@ def rederive(
             case RequestSent(), Send():
                 then = {n: getattr(event, n) for n in ("purpose", "judge", "turn", "attempt")}
                 _compare(found, "request", then, {n: getattr(action, n) for n in then})
-            case ((ResponseReceived() | ErrorRecorded() | AttemptLost() | AnswerImported()), _):
-                pass  # what the world answered: given, not decided
             case _, Done():
                 pass  # `evolve` says what is wrong with an event after the end
             case _:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from failproof_es.core.evaluation import left_to_people
+from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -107,6 +108,9 @@ class _UnderWay:
     answered_by: int | None = None
     """The span of the last request to the model under test."""
     requests: int = 0
+    bodies: RequestBodies = field(default_factory=RequestBodies)
+    body: SentBody | None = None
+    """Of the last request, where contents are told."""
 
 
 @dataclass(slots=True)
@@ -170,6 +174,8 @@ class TelemetryOf:
             case RequestSent():
                 state.sent = event
                 state.requests += 1
+                if self.content:
+                    state.body = state.bodies.rebuild(event)
             case ResponseReceived() if sent is not None:
                 state.came = event
             case ErrorRecorded() | AttemptLost() if sent is not None:
@@ -183,7 +189,7 @@ class TelemetryOf:
         self, state: _UnderWay, event: ResponseReceived | ErrorRecorded | AttemptLost
     ) -> Span:
         assert state.sent is not None
-        span = self._request_span(state.sent, event, state.came)
+        span = self._request_span(state.sent, event, state.came, state.body)
         if event.purpose == "target":
             state.answered_by = span.span_id
         state.sent = state.came = None
@@ -194,6 +200,7 @@ class TelemetryOf:
         sent: RequestSent,
         event: ResponseReceived | ErrorRecorded | AttemptLost,
         came: ResponseReceived | None,
+        body: SentBody | None,
     ) -> Span:
         asked = sent.judge or sent.model_key
         provider = self._providers.get(asked, "unknown")
@@ -218,8 +225,10 @@ class TelemetryOf:
                 attributes["http.response.status_code"] = event.status
         elif isinstance(event, AttemptLost):
             error = attributes["error.type"] = "lost"
-        if self.content:
-            attributes["failproof_es.request.body"] = sent.body
+        if body is not None:
+            attributes["failproof_es.request.body"] = body.text
+            if body.problem is not None:
+                attributes["failproof_es.request.problem"] = body.problem
             if came is not None:
                 attributes["gen_ai.output.messages"] = _output(came)
         return Span(

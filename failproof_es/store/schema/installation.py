@@ -70,13 +70,15 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/require_whole_run",
     "functions/cost_usd",
     "functions/readable",
+    "functions/sent_bodies",
     "functions/models_asked",
     "functions/sets_that_share",
     "functions/take_in_runs",
     "views/readable_log",
+    "views/sent_requests",
     "functions/for_nobody",
 )
-"""Each after those that it is made of, and the view that is made of one of them."""
+"""Each after those that it is made of, and the views that are made of one of them."""
 _VIEWS: tuple[LiteralString, ...] = (
     "views/schema",
     "views/functions",

@@ -7,18 +7,19 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 import failproof_es.dialects
-from failproof_es.core.case import Case
+from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import (
     GRADING_STOPPED,
     NO_JUDGES,
     Evaluation,
     Judging,
     Reply,
+    Send,
     Transcript,
     fold,
 )
@@ -115,6 +116,24 @@ def test_a_child_grades_as_this_process_does(name: str) -> None:
             assert there.action == here.action
     pool.close()
     grading._pool.cache_clear()
+
+
+def test_the_next_request_of_joined_messages_needs_no_child(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any) -> NoReturn:
+        raise AssertionError("a child was asked")
+
+    monkeypatch.setattr(grading, "pool_for", refuse)
+    dialect = dialect_named("redteam")
+    one = example("redteam")
+    case = one.model_copy(update={"turns": (Turn(role="user", content="x" * 20_000),) * 3})
+    grader = Grader(dialect, NO_JUDGES, 0)
+    for state in stages(dialect, case, lambda turn: Reply(turn, "y", "stop")):
+        if state.in_flight is None and len(state.replies) < 3:
+            action = asyncio.run(grader.advance(KEY, case, state)).action
+            assert isinstance(action, Send)
+            assert action.turn == len(state.replies)
 
 
 ENDLESS = """

@@ -22,7 +22,12 @@ from failproof_es.dialects import (
     registry,
 )
 from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.protocol import WaitsForPrograms, people_can_judge, waits_for_programs
+from failproof_es.dialects.protocol import (
+    WaitsForPrograms,
+    joins_messages,
+    people_can_judge,
+    waits_for_programs,
+)
 from failproof_es.engine.identity import package_versions
 from failproof_es.problems import InvalidInput, Problems
 from tests.plugin_packages import install, look_again
@@ -195,7 +200,10 @@ def test_a_dialect_waits_for_others_only_where_it_says_so() -> None:
     class Hasty(FailProof):
         waits_for_programs = False
         judged_by_people = False
+        joins_messages = False
 
+    assert not joins_messages(Hasty()) and not joins_messages(FailProof())
+    assert joins_messages(dialect_named("redteam"))
     assert not waits_for_programs(Hasty()) and not people_can_judge(Hasty())
     assert not waits_for_programs(FailProof()) and not people_can_judge(FailProof())
     assert waits_for_programs(dialect_named("command"))

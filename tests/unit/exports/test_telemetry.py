@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from failproof_es.core.evaluation import AWAITING_REVIEW
+from failproof_es.core.request_body import RequestBodies
 from failproof_es.events import Event, RequestSent, ResponseReceived, ToolCall, Usage
 from failproof_es.exports.otel.endpoint import require_endpoint
 from failproof_es.exports.otel.telemetry import (
@@ -156,3 +157,26 @@ def test_what_is_no_address_of_a_collector_is_refused(endpoint: str) -> None:
 def test_addresses_of_collectors_are_taken() -> None:
     for endpoint in ("http://localhost:4318", "https://otel.example/base/"):
         require_endpoint(endpoint, "--otlp")
+
+
+def test_the_body_of_a_request_that_continues_another_is_told_whole() -> None:
+    history, bodies = History(), [b"x" * 5_000, b"x" * 5_000 + b"y", b"x" * 5_000 + b"yz"]
+    sent, events = RequestBodies(), []
+    for event in history.sent().failed().sent(2).failed().sent(3).answered().events:
+        if isinstance(event, RequestSent):
+            body = bodies[event.attempt - 1]
+            event = event.model_copy(update=sent.fields("target", body))
+            sent.add(event, body)
+        events.append(event)
+    requests = [event for event in events if isinstance(event, RequestSent)]
+    assert [request.continues is not None for request in requests] == [False, True, True]
+    ends = history.classified().scored().events[len(events) :]
+
+    def shown(recorded: Iterable[Event]) -> list[tuple[object, object]]:
+        found = spans(told(recorded, content=True))[:-1]
+        names = ("failproof_es.request.body", "failproof_es.request.problem")
+        return [(span.attributes.get(names[0]), span.attributes.get(names[1])) for span in found]
+
+    assert shown([*events, *ends]) == [(body.decode(), None) for body in bodies]
+    first = events[0].model_copy(update={"body": "X" * 5_000})
+    assert all(problem for _, problem in shown([first, *events[1:], *ends]))

@@ -4,7 +4,8 @@ Whatever reads an answer runs here: what a dialect asks next, classes, verdicts,
 
 The one rule: a grading is done in this process if the dialect says that it is quick for short
 texts (`HasBoundedGrading`), no installed scorer takes part, and the case and all answers together
-have at most `MOST_CHARACTERS`. A test tries to exceed a tenth of a second with them. Every other
+have at most `MOST_CHARACTERS`. A test tries to exceed a tenth of a second with them. So is the
+next request of a dialect that only joins messages (`JoinsMessages`), however long. Every other
 grading is done in a child process within `LIMITS`, which can be killed. One that is stopped ends
 its evaluation as `grading_stopped`: without a score, and counted as lost.
 """
@@ -23,6 +24,7 @@ import orjson
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import (
     GRADING_STOPPED,
+    Action,
     Classification,
     DeclareLost,
     Defer,
@@ -38,7 +40,12 @@ from failproof_es.core.evaluation import (
     evolve,
     next_action,
 )
-from failproof_es.dialects.protocol import Dialect, HasBoundedGrading, waits_for_programs
+from failproof_es.dialects.protocol import (
+    Dialect,
+    HasBoundedGrading,
+    joins_messages,
+    waits_for_programs,
+)
 from failproof_es.dialects.registry import dialect_named
 from failproof_es.dialects.scorers import Scorer, scorers_of
 from failproof_es.engine.drive.grading.local_actions import (
@@ -116,12 +123,21 @@ class Grader:
         of_judge = () if state.judge_reply is None else (state.judge_reply,)
         if not state.version or self.is_bounded(case, state.replies, of_judge):
             return take_steps(self.dialect, self.scorers, task)
+        if first is None and (action := self._asks_on(task)) is not None:
+            return Steps([], action)
         pool = pool_for(_take_steps, LIMITS, self)
         try:
             taken: Steps = await asyncio.wrap_future(pool.submit(task))
         except Stopped as stopped:
             return _stopped(task, f"the grading was stopped: {stopped}")
         return taken
+
+    def _asks_on(self, task: Task) -> Send | Defer | None:
+        """The next request of a conversation whose messages are only joined; else `None`."""
+        if task.state.classification is not None or not joins_messages(self.dialect):
+            return None
+        action = _decide(self.dialect, task, task.state)
+        return action if isinstance(action, Send | Defer) else None
 
     def is_bounded(
         self, case: Case, replies: Sequence[Reply], of_judges: Sequence[Reply] = ()
@@ -140,20 +156,24 @@ def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps
     state, action = task.state, task.first
     events: list[EvaluationEvent] = []
     while True:
-        following = action or next_action(
-            state,
-            task.case,
-            dialect,
-            retry_attempts=task.retry_attempts,
-            judging=task.judging,
-            wait_budget=task.wait_budget,
-        )
+        following = action or _decide(dialect, task, state)
         if not isinstance(following, LocalAction):
             return Steps(events, following)
         event = derive_event(dialect, header, state, task.case, following, scorers)
         events.append(event)
         state = evolve(state, event)
         action = None
+
+
+def _decide(dialect: Dialect, task: Task, state: Evaluation) -> Action:
+    return next_action(
+        state,
+        task.case,
+        dialect,
+        retry_attempts=task.retry_attempts,
+        judging=task.judging,
+        wait_budget=task.wait_budget,
+    )
 
 
 def _stopped(task: Task, reason: str) -> Steps:

@@ -16,7 +16,9 @@ ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR, ARCHIVER)
 READS = {
     "SELECT failproof.event_log",
     "SELECT failproof.readable_log",
+    "SELECT failproof.sent_requests",
     "EXECUTE failproof.readable",
+    "EXECUTE failproof.sent_bodies",
     "EXECUTE failproof.cost_usd",
     "SELECT failproof.checkpoint_list",
     "SELECT failproof.installation_log",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
 from time import process_time
 from typing import Any
 
@@ -13,7 +14,7 @@ from failproof_es.core.evaluation import Classification, Failure, Reply, Transcr
 from failproof_es.dialects.kit.judging import prompt
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.checks import citations, reply_language
-from failproof_es.dialects.redteam.conversation import next_messages, said
+from failproof_es.dialects.redteam.conversation import next_messages, said, spoken
 from failproof_es.events import ToolCall
 
 DIALECT = RedTeam()
@@ -401,3 +402,17 @@ def test_a_finding_fails_a_case_only_where_the_case_says_so(finding: str, reply:
     given = {"sources": SOURCES, "tools_expected": ["search"]}
     assert classified(reply, **given, fails_by=[finding]).details["fails"] == [finding]
     assert classified(reply, **given, fails_by=[]).details["fails"] == []
+
+
+def test_long_conversations_are_joined_the_same_in_any_order() -> None:
+    cases = [case(*[("user", f"{number}: {turn}") for turn in range(40)]) for number in range(2)]
+    conversations = [
+        tuple(Reply(turn, f"{who} {turn}", "stop") for turn in range(40)) for who in "ab"
+    ]
+    order = Random(1)
+    for _ in range(600):
+        asked, replies = order.choice(cases), order.choice(conversations)
+        number = order.randrange(41)
+        expected = tuple(each.turn for each in spoken(asked.turns, replies[:number]))
+        messages = next_messages(asked.turns, replies[:number])
+        assert messages == (None if number == 40 else expected)
