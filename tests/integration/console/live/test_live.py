@@ -81,7 +81,8 @@ def test_what_is_no_run_or_no_position_is_refused(client: httpx.Client) -> None:
 
 
 GROWN = 3
-"""After so many different numbers the run is let come to its end: on a busy machine half a minute."""
+"""After so many different numbers the run is let come to its end. On a busy machine that takes
+half a minute: the projections are brought up every ten seconds."""
 CASES = 400
 
 
