@@ -25,6 +25,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from failproof_es.dialects.command.dataset.toml_tree import load_toml
+
 BASELINE_CSR = 0.948
 WARNING_CSR = 0.90
 _PRINTED = 0.005
@@ -130,9 +132,11 @@ class TestDataset(Structure):
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"Failed to read {path}: {error}") from None
         try:
-            return cls.model_validate(tomllib.loads(text))
+            return cls.model_validate(load_toml(text))
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"Failed to parse TOML: {path}: {error}") from None
+        except RecursionError:
+            raise ValueError(f"Failed to parse TOML: {path}: it is nested too deeply") from None
         except ValidationError as error:
             raise ValueError(f"{path}: {_defects(error)}") from None
 

@@ -23,6 +23,11 @@ _SYNTAX_PLACE = re.compile(r" \((?:at line (\d+), column (\d+)|at end of documen
 _DIGITS = re.compile(r"[0-9_]+")
 _CLOSES = ("]", "}", '"""', "'''")
 """What the last line of an expression of several lines must hold."""
+_MOST_PARTS = 100
+"""Of a key such as `a.b.c`: `tomllib` takes the square of them."""
+_LONG_KEY = re.compile(
+    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}"""
+)
 _MOST_ATTEMPTS = 200
 """An expression that could end on more lines than these is left, with all that follows."""
 
@@ -61,10 +66,24 @@ class TomlTree:
         return found
 
 
+def load_toml(text: str) -> dict[str, Any]:
+    """The text's content, in time that grows as the text does.
+
+    Raises `ValueError`, by default `tomllib.TOMLDecodeError`, and `RecursionError`.
+    """
+    if (key := _LONG_KEY.search(text)) is not None:
+        line = text.count("\n", 0, key.start()) + 1
+        column = key.start() - text.rfind("\n", 0, key.start())
+        raise tomllib.TOMLDecodeError(
+            f"A key of more than {_MOST_PARTS} parts (at line {line}, column {column})"
+        )
+    return tomllib.loads(text)
+
+
 def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
     """The text's content, or `None` with the reason in `problems`."""
     try:
-        return TomlTree(text, tomllib.loads(text))
+        return TomlTree(text, load_toml(text))
     except tomllib.TOMLDecodeError as error:
         place = _SYNTAX_PLACE.search(str(error))
         said = str(error)[: place.start()] if place else str(error)

@@ -55,6 +55,10 @@ BAD: dict[str, tuple[str | bytes, int | None, str | None, str]] = {
     "no UTF-8": (GOOD.encode() + b'notes = "\xff"\n', 10, None, "not UTF-8"),
     "no TOML": (with_line(5, "prompt = "), 5, None, "is not TOML"),
     "an open string": (with_line(9, 'posix_compliant = "'), 9, None, "is not TOML"),
+    "a key of many parts": (with_line(9, "a." * 12_000 + "a = 1"), 9, None, "is not TOML"),
+    "a table of many parts": (
+        with_line(9, f"[{'.'.join(['a'] * 200_000)}]"), 9, None, "more than 100 parts"
+    ),
     "a key twice": (with_line(9, 'id = "other"'), 9, None, "is not TOML"),
     "a number without end": (with_line(9, f"n = {'9' * 5000}"), 9, None, "too long"),
     "endless nesting": (with_line(9, "n = " + "[" * 5000), None, None, "nested"),

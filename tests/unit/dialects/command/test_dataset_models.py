@@ -120,6 +120,8 @@ def test_a_dataset_is_read_from_toml(tmp_path: Path) -> None:
     [
         (None, "Failed to read .*cases.toml"),
         (b"\xff", "Failed to read .*cases.toml"),
+        (b".".join([b"a"] * 101) + b" = 1", "Failed to parse TOML: .*more than 100 parts"),
+        (b"a = " + b"[" * 20_000, "Failed to parse TOML: .*nested too deeply"),
         (b"version = x", "Failed to parse TOML: .*cases.toml: .*line 1"),
         (b'version = "1.0.0"\ntest_cases = []', "cases.toml: test_cases: "),
         (TOML.replace("ls -la", " ").encode(), "test_cases.0.expected_command: cannot be empty"),
