@@ -39,6 +39,7 @@ STATUS = {
     "RunGivenUp": "given_up",
 }
 COUNTED = ("planned", "finished", "scored", "abandoned")
+MOST_BYTES = 1 << 30
 MOST_LEVELS = 500
 """How deep a state may be nested."""
 MOST_DIGITS = 4300
@@ -935,6 +936,8 @@ def main(arguments: list[str] | None = None) -> int:
     )  # fmt: skip
     given = parser.parse_args(arguments)
     try:
+        if (size := Path(given.file).stat().st_size) > MOST_BYTES:
+            raise ValueError(f"{given.file}: {size:,} bytes, more than {MOST_BYTES:,}")
         data = Path(given.file).read_bytes()
         log_key, *cosigner_keys = map(key_text, [given.key, *given.cosigner])
         summary = verify(data, log_key, cosigner_keys)

@@ -39,6 +39,8 @@ AnyProven = TypeVar("AnyProven", bound=Proven)
 _BY_CONFIGURATION, _BY_EXPERIMENT = 1, 2
 """The format's versions: attempts are counted by configuration, or by experiment if recorded."""
 
+MOST_BYTES = 1 << 30
+"""Of a bundle: a larger one is not read, because the whole is held in memory."""
 _EVENT_KEYS = {"index", "state", "stream", "topic", "version"}
 _MOST_LEVELS = 10
 """Of lists and objects in the manifest or the summary."""

@@ -23,11 +23,15 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
         raise
 
 
-def read_regular(path: Path, most: int | None = None) -> bytes:
-    """All that a file holds. Raises `OSError`, also where that is more than `most` bytes."""
+def read_regular(path: Path, most: int) -> bytes:
+    """All that a file holds. Raises `OSError`, also where that is more than `most` bytes.
+
+    A file that is too large is not read: a sparse one takes no disk, and its NULs all memory.
+    """
     with open_regular(path) as file:
-        content = file.read(-1 if most is None else most + 1)
-    if most is not None and len(content) > most:
+        too_large = os.fstat(file.fileno()).st_size > most
+        content = b"" if too_large else file.read(most + 1)
+    if too_large or len(content) > most:
         raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
     return content
 

@@ -14,13 +14,14 @@ from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.regular_file import read_regular
 
 _FORM = TypeAdapter(Verified)
+_MOST_BYTES = 1 << 20
 
 
 def read_verified(origin: str) -> Verified | None:
     """How far the log was verified; `None` where it never was. Raises `InvalidInput`."""
     path = own_file(origin, "verified")
     try:
-        document = orjson.loads(read_regular(path))
+        document = orjson.loads(read_regular(path, _MOST_BYTES))
         document["roots"] = [bytes.fromhex(root) for root in document["roots"]]
         return _FORM.validate_python(document)
     except FileNotFoundError:

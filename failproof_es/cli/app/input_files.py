@@ -8,7 +8,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.support.regular_file import read_regular
 
 
-def read_file(path: Path, most: int | None = None) -> bytes:
+def read_file(path: Path, most: int) -> bytes:
     """The content of a file. Raises `InvalidInput`, also if it is larger than `most` bytes."""
     try:
         return read_regular(path, most)

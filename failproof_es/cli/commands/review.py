@@ -41,6 +41,8 @@ from failproof_es.support.extras import require
 from failproof_es.support.plurals import plural
 
 _DEFAULT = "run"
+_LARGEST_SHEET = 1 << 28
+"""Bytes of a sheet of verdicts."""
 
 
 class ReviewGroup(Group):
@@ -182,7 +184,7 @@ def import_(run: str, file: Path, reviewer: str) -> None:
     All errors of the file are listed at once. A verdict that this reviewer already gave is not
     recorded again: importing a file twice adds nothing.
     """
-    content = read_file(file)
+    content = read_file(file, _LARGEST_SHEET)
     problems = Problems()
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run)

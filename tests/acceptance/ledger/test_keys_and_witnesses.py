@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import sys
 import tempfile
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import click.testing
 import orjson
 import pytest
 
+from failproof_es.ledger import bundle
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.note import COSIGNATURE, SigningKey
 from failproof_es.store import ledger
@@ -244,6 +247,35 @@ def test_pipes_and_devices_that_a_user_names_are_wrong_usage(does: Does, tmp_pat
         with not_waiting(pipe):
             assert "not a regular file" in does(*command, code=2).stderr, command
     assert pipe.is_fifo()
+
+
+@pytest.mark.usefixtures("run")
+def test_a_file_larger_than_any_of_ours_is_wrong_usage_and_is_not_read(
+    does: Does, tmp_path: Path
+) -> None:
+    """A sparse one takes no disk."""
+    sparse = tmp_path / "sparse"
+    key = public_key(does)
+    for command, most in (
+        (("evidence", "verify", sparse, "--key", key), bundle.MOST_BYTES),
+        (("review", "import", "1", sparse), 1 << 28),
+        (("ledger", "cosign", sparse, *("--key", "w.key", "--name", "w"),
+          *("--log-key", key, "--seen", "seen")), 1 << 26),
+    ):  # fmt: skip
+        sparse.touch()
+        os.truncate(sparse, most + 1)
+        tracemalloc.start()
+        assert "larger than" in does(*command, code=2).stderr, command
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 1 << 26
+    os.truncate(sparse, 0)
+    assert "cut short" in does("evidence", "verify", sparse, "--key", key, code=1).stdout
+    os.truncate(sparse, bundle.MOST_BYTES + 1)
+    script = Path(__file__).parents[3] / "docs" / "reference" / "verify_evidence.py"
+    alone = [sys.executable, str(script), str(sparse), "--key", str(key)]
+    done = subprocess.run(alone, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "more than 1,073,741,824" in done.stderr
 
 
 # -- witnesses ---------------------------------------------------------------------------------

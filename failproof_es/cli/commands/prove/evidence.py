@@ -75,6 +75,8 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
                 )
                 click.get_current_context().exit(ExitCode.FAILED)
     say(f"{output}: {plural(written.bytes, 'byte')}")
+    if written.bytes > bundle.MOST_BYTES:
+        say(f"warning: no verifier reads a file of more than {bundle.MOST_BYTES:,} bytes")
 
 
 @evidence.command("verify")
@@ -92,7 +94,7 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
     """
     public = read_public_key(key, ED25519)
     wanted = [read_public_key(each, COSIGNATURE) for each in cosigners]
-    content = read_file(file)
+    content = read_file(file, bundle.MOST_BYTES)
     try:
         read = bundle.read(content)
         verdict = bundle.verify(read, public, wanted)
