@@ -12,9 +12,10 @@ import html.entities
 import json
 import os
 import re
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import quote, quote_plus
@@ -44,6 +45,10 @@ _REFERENCES = re.compile(
 )
 """The URL and HTML escapes of printable characters, in lower case."""
 _LONGEST_REFERENCE = max(map(len, _NAMED)) + 2
+_SCHEME = re.compile(r"(basic|bearer|token|api-?key|key|digest|negotiate)[ \t:=]+(.+)", re.I | re.S)
+"""What a header's value may begin with, and the key behind it."""
+_PAIRS = re.compile(r"[^\s;,=]+=\"?([^\s;,\"]+)")
+"""The pairs of a cookie, or of another header with parts."""
 _WHITE_SPACE = b" \t\r\n\v\f"
 _ESCAPED_WHITE_SPACE = re.compile(rb"\\(?:[nrt]|u000[ad9]|u0020)")
 
@@ -54,7 +59,12 @@ class Redactor:
     def __init__(self, variables: Iterable[str]) -> None:
         values = {name: os.environ.get(name, "") for name in sorted(set(variables))}
         keys = {name: value for name, value in values.items() if len(value) >= SHORTEST_KEY}
-        forms = [(form, name) for name, value in keys.items() for form in _forms(value)]
+        forms = [
+            (form, name)
+            for name, value in keys.items()
+            for key in _keys(value)
+            for form in _forms(key)
+        ]
         self._secrets = _Secrets(sorted(forms, key=_longest_first))
         self._also: dict[str, str] = {}
         self.too_short = tuple(name for name, value in values.items() if value and name not in keys)
@@ -278,6 +288,19 @@ def _least(forms: Sequence[tuple[T, str]]) -> list[tuple[T, str]]:
             other in form and other != form and whose == variable for other, whose in distinct
         )
     ]
+
+
+def _keys(value: str) -> Iterator[str]:
+    """The value of a variable, and the keys in it that a server may repeat alone."""
+    yield value
+    parts = [pair for pair in _PAIRS.findall(value) if any(map(str.isdigit, pair))]
+    if (scheme := _SCHEME.fullmatch(value.strip())) is not None:
+        parts.append(scheme[2])
+        if scheme[1].lower() == "basic":
+            with suppress(ValueError):
+                user = b64decode(scheme[2], validate=True).decode("utf-8", "surrogateescape")
+                parts += [user, user.partition(":")[2]]
+    yield from (part for part in parts if len(part) >= SHORTEST_KEY)
 
 
 def _forms(value: str) -> set[str]:

@@ -356,3 +356,38 @@ def test_what_is_left_without_escaped_white_space_is_what_one_by_one_leaves(
 ) -> None:
     data = b"".join(pieces)
     assert redaction._without_escaped_white_space(data) == _one_by_one(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "repeated"),
+    [
+        ("Bearer sk-live-0123456789", "sk-live-0123456789"),
+        ("bearer  sk-live-0123456789 ", "sk-live-0123456789"),
+        ("Token abcdefghijklmnop", "abcdefghijklmnop"),
+        ("ApiKey abcdefghijklmnop", "abcdefghijklmnop"),
+        ("Basic dXNlcjpjb3JyZWN0IGhvcnNlIGJhdHRlcnk=", "dXNlcjpjb3JyZWN0IGhvcnNlIGJhdHRlcnk="),
+        ("Basic dXNlcjpjb3JyZWN0IGhvcnNlIGJhdHRlcnk=", "user:correct horse battery"),
+        ("Basic dXNlcjpjb3JyZWN0IGhvcnNlIGJhdHRlcnk=", "correct horse battery"),
+        ("session=0123456789abcdef; path=/", "0123456789abcdef"),
+        ('Signature keyId="abc", signature="c2lnbmF0dXJlMTIz"', "c2lnbmF0dXJlMTIz"),
+    ],
+)
+def test_a_key_in_the_value_of_a_header_is_found_where_it_stands_alone(
+    monkeypatch: pytest.MonkeyPatch, value: str, repeated: str
+) -> None:
+    monkeypatch.setenv("GATEWAY_AUTH", value)
+    redactor = Redactor(["GATEWAY_AUTH"])
+    said = f"Incorrect key provided: {repeated}."
+    assert redactor.scrubbed(said) == "Incorrect key provided: [redacted:GATEWAY_AUTH]."
+    assert redactor.scrubbing().body("body", said.encode()) == "[redacted:GATEWAY_AUTH]"
+
+
+@pytest.mark.parametrize(
+    "value", ["My Company Evaluations", "text/plain; charset=utf8", "Bearer x"]
+)
+def test_an_ordinary_word_of_a_headers_value_is_no_key(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("TITLE", value)
+    said = "Evaluations of a company, in charset utf8 and plain text by its bearer x"
+    assert Redactor(["TITLE"]).scrubbed(said) == said
