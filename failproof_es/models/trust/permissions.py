@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -80,6 +81,8 @@ class ClassDemand:
     field: str
     class_name: str
     """`package.module:Name`."""
+    folder: Path | None = None
+    """Where its module is looked for first: the folder of the configuration."""
 
     @property
     def reason(self) -> str:
@@ -145,7 +148,7 @@ def demands_of(configuration: Configuration) -> Iterator[Demand | ClassDemand]:
 def demands_of_model(field: str, model: Model) -> Iterator[Demand | ClassDemand]:
     """What one entry demands; `field` is its place."""
     if model.class_ is not None:
-        yield ClassDemand(f"{field}.class", model.class_)
+        yield ClassDemand(f"{field}.class", model.class_, model.place.class_folder)
     for variable in _secrets(model):
         for host, is_server in _readers(model):
             own = is_server and _is_vendors_own(variable, model)
@@ -195,17 +198,23 @@ def permissions_of(
 def with_own_servers(
     permissions: Permissions, configuration: Configuration, changed: Collection[str]
 ) -> Permissions:
-    """The same for a recorded configuration in which the user has `changed` these paths: a server
-    that the user names gets variables as in a configuration of the user's own."""
-    own = [
-        demand
+    """The same for a recorded configuration in which the user has `changed` these paths: a server,
+    or a proxy, that the user names gets variables as in a configuration of the user's own."""
+    pairs = [
+        demand.pair
         for field, model in models_of(configuration)
-        if f"{field}.base_url" in changed
         for demand in demands_of_model(field, model)
-        if OWN.permits(demand)
+        if isinstance(demand, Demand)
+        and OWN.permits(demand)
+        and demand.pair.host in _hosts_in(field, model, changed)
     ]
-    pairs = [demand.pair for demand in own if isinstance(demand, Demand)]
     return permissions.and_also(pairs)
+
+
+def _hosts_in(field: str, model: Model, changed: Collection[str]) -> list[str]:
+    """The hosts of an entry that the changed paths name."""
+    named = (("base_url", base_url_of(model)), ("proxy", model.proxy))
+    return [_host(url) for key, url in named if url is not None and f"{field}.{key}" in changed]
 
 
 def option_for(demand: Demand | ClassDemand) -> str:

@@ -1,6 +1,7 @@
 """The user's own answers: a file in the user's folder, one permission a line.
 
-`VARIABLE=HOST` permits a variable to go to a host, `class package.module:Name` a class to run.
+`VARIABLE=HOST` permits a variable to go to a host, `class package.module:Name FILE` a class of that
+file to run: another one of the same name is another class. Without a file any is meant.
 Lines that begin with `#` are comments. A user may edit it; taking a line out takes the yes back.
 """
 
@@ -18,6 +19,7 @@ from failproof_es.models.trust.permissions import (
     demands_of,
     permissions_of,
 )
+from failproof_es.models.user_code.finding import file_of_class
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
@@ -26,7 +28,9 @@ from failproof_es.support.regular_file import read_regular
 
 _MOST_BYTES = 1 << 20
 _CLASS = "class "
-_HEADING = "# What this user allows failproof-es: VARIABLE=HOST, or class package.module:Name\n"
+_HEADING = (
+    "# What this user allows failproof-es: VARIABLE=HOST, or class package.module:Name FILE\n"
+)
 
 
 def file_of_permissions() -> Path:
@@ -43,7 +47,9 @@ def remembered_permissions() -> Permissions:
     pairs, classes = set(), set()
     for line in _lines(path):
         if line.startswith(_CLASS):
-            classes.add(line.removeprefix(_CLASS).strip())
+            name, _, file = line.removeprefix(_CLASS).strip().partition(" ")
+            if not file or file.strip() == str(file_of_class(name)):
+                classes.add(name)
         elif "=" in line and not line.startswith("#"):
             variable, _, host = line.partition("=")
             pairs.add(Pair(variable.strip(), host.strip()))
@@ -61,7 +67,7 @@ def permissions_here(
 def remember(*demands: Demand | ClassDemand) -> None:
     """Add permissions to the file. Raises `OSError`."""
     path = file_of_permissions()
-    lines = [_line(demand) for demand in demands]
+    lines = [line for demand in demands if (line := _line(demand)) is not None]
     if set(lines) <= set(_lines(path)):
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -85,9 +91,11 @@ def remember_own(configuration: Configuration) -> str | None:
     return None
 
 
-def _line(demand: Demand | ClassDemand) -> str:
+def _line(demand: Demand | ClassDemand) -> str | None:
+    """The line of a permission; `None` for a class that is not there."""
     if isinstance(demand, ClassDemand):
-        return f"{_CLASS}{demand.class_name}"
+        file = file_of_class(demand.class_name, demand.folder)
+        return None if file is None else f"{_CLASS}{demand.class_name} {file}"
     return str(demand.pair)
 
 

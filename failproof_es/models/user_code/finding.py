@@ -39,8 +39,8 @@ def find_class(class_name: str, method: str, folder: Path | None = None) -> Path
     if is_of_standard_library(module_name):
         raise unfit(class_name, OF_PYTHON)
     folder = folder_of_class(module_name.partition(".")[0], folder)
-    path = _source_of(class_name, module_name, folder)
-    if path is None:
+    path = _file_of(class_name, module_name, folder)
+    if path is None or path.suffix != ".py":
         return None
     try:
         tree = ast.parse(read_regular(path, _MOST_BYTES))
@@ -55,6 +55,17 @@ def find_class(class_name: str, method: str, folder: Path | None = None) -> Path
     elif isinstance(bound[-1], ast.ClassDef) and not _may_have(bound[-1], method):
         raise unfit(class_name, f"has no method `{method}`")
     return path
+
+
+def file_of_class(class_name: str, folder: Path | None = None) -> Path | None:
+    """The file that a class would come from; `None` where there is none."""
+    module_name = class_name.partition(":")[0]
+    try:
+        folder = folder_of_class(module_name.partition(".")[0], folder)
+        path = _file_of(class_name, module_name, folder)
+    except (InvalidInput, ValueError):  # no module has such a name
+        return None
+    return None if path is None else path.resolve()
 
 
 def unfit(class_name: str, why: str, remedy: str | None = None) -> InvalidInput:
@@ -82,16 +93,15 @@ def spec_beside(folder: Path, name: str) -> ModuleSpec | None:
     return PathFinder.find_spec(name, [str(folder), *sys.path])
 
 
-def _source_of(class_name: str, module_name: str, folder: Path) -> Path | None:
-    """The source file of a module. Raises `InvalidInput` where there is no such module."""
+def _file_of(class_name: str, module_name: str, folder: Path) -> Path | None:
+    """The file of a module. Raises `InvalidInput` where there is no such module."""
     spec, folders = None, None
     for name in accumulate(module_name.split("."), "{}.{}".format):
         spec = (folders is None and spec_beside(folder, name)) or _spec(name, folders)
         if spec is None:
             raise unfit(class_name, f"cannot be found: there is no module {name}", naming(folder))
         folders = list(spec.submodule_search_locations or ())
-    origin = None if spec is None else spec.origin
-    return Path(origin) if origin is not None and origin.endswith(".py") else None
+    return None if spec is None or not spec.has_location else Path(str(spec.origin))
 
 
 def _spec(name: str, folders: Sequence[str] | None) -> ModuleSpec | None:

@@ -27,11 +27,11 @@ from failproof_es.problems import InvalidInput
 _used: dict[Path, None] = {}
 
 
-class _ModulesBeside(MetaPathFinder):
-    """Finds the modules of classes in the folders of their configurations, and no other there.
+class _OfClasses(MetaPathFinder):
+    """Finds the modules of classes in the folders of their configurations, before all others.
 
-    The program itself imports modules late. A file of such a name beside a configuration is not
-    what it means, and may be a stranger's.
+    The folders are not on `sys.path`: the program imports modules late and looks for plugins there.
+    A file of such a name beside a configuration is not what it means, and may be a stranger's.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,17 @@ class _ModulesBeside(MetaPathFinder):
         return None if folder is None else spec_beside(folder, name)
 
 
-_BESIDE = _ModulesBeside()
+class _BesideClasses(MetaPathFinder):
+    """Finds what these modules import from their folders, where nobody else has it."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        folders = dict.fromkeys(map(str, _OF_CLASSES.folders.values()))
+        return PathFinder.find_spec(name, list(folders)) if path is None else None
+
+
+_OF_CLASSES, _BESIDE_CLASSES = _OfClasses(), _BesideClasses()
 
 
 def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
@@ -87,11 +97,9 @@ def _search(folder: Path, module: str) -> None:
     """Find the module in the folder first and, if it is there, what it imports there last."""
     if PathFinder.find_spec(module, [str(folder)]) is None:
         return
-    _BESIDE.folders[module] = folder
-    if _BESIDE not in sys.meta_path:
-        sys.meta_path.insert(0, _BESIDE)
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
+    _OF_CLASSES.folders[module] = folder
+    if _OF_CLASSES not in sys.meta_path:
+        sys.meta_path[:] = [_OF_CLASSES, *sys.meta_path, _BESIDE_CLASSES]
 
 
 def _require_the_one_in(folder: Path, module: str) -> None:

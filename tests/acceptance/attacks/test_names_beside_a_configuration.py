@@ -61,6 +61,16 @@ def test_the_program_imports_its_own_modules_and_the_class_those_beside_it(
     assert ran(store, folder, "clients:Client", *words) == (0, "")
 
 
+def test_a_plugin_beside_the_class_is_not_installed(store: Store, folder: Path) -> None:
+    metadata = folder / "evil-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[failproof_es.scorers]\nev = rich:S\n")
+    for words in (("validate", "--offline"), ("start", "--quiet")):
+        more = ("--set", 'grading.scorers=["ev"]')
+        assert ran(store, folder, "clients:Client", *words, *more) == (2, "")
+
+
 def test_of_a_folder_without_the_class_nothing_is_imported(store: Store, folder: Path) -> None:
     (folder / "clients.py").unlink()
     code, names = ran(store, folder, "httpx:Client", "validate", "--run-classes")

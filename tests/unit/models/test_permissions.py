@@ -17,6 +17,7 @@ from failproof_es.models.trust.permissions import (
     demands_of,
     granted_for,
     permissions_of,
+    with_own_servers,
 )
 from failproof_es.models.trust.remembered import (
     file_of_permissions,
@@ -168,10 +169,45 @@ def test_an_option_that_is_no_pair_is_an_error(written: str) -> None:
         permissions_of([written])
 
 
-def test_what_a_user_started_is_remembered_and_nothing_else(home: Path) -> None:
+def test_a_proxy_that_the_record_names_gets_nothing_with_a_server_that_the_user_names() -> None:
+    entry = {
+        "provider": "openai", "base_url": "http://gateway.example/v1", "api_key_env": "MY_KEY",
+        "proxy": "http://proxy.example:8080",
+    }  # fmt: skip
+    configuration = a_configuration(entry)
+    server = with_own_servers(Permissions(), configuration, {"models[0].base_url"})
+    assert [str(pair) for pair in server.pairs] == ["MY_KEY=gateway.example"]
+    with pytest.raises(InvalidInput, match=r"proxy\.example:8080"):
+        server.require(configuration)
+    both = {"models[0].base_url", "models[0].proxy"}
+    with_own_servers(Permissions(), configuration, both).require(configuration)
+
+
+def test_a_yes_for_a_class_is_one_for_its_file(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("own", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "chats.py").write_text("class Chat: ...")
+    entry = {"provider": "python", "class": "chats:Chat", "api_key_env": None}
+    monkeypatch.chdir(tmp_path / "own")
+    assert remember_own(a_configuration(entry)) is None
+    assert remembered_permissions().classes == {"chats:Chat"}
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert remembered_permissions().classes == set()
+    file_of_permissions().write_text("class chats:Chat\n")
+    assert remembered_permissions().classes == {"chats:Chat"}
+
+
+def test_what_a_user_started_is_remembered_and_nothing_else(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("class Chat: ...")
     configuration = a_configuration(
         {"provider": "openai", "base_url": THERE, "api_key_env": "MY_KEY"},
         {"provider": "python", "class": "mine:Chat", "api_key_env": None},
+        {"provider": "python", "class": "absent_module:Chat", "api_key_env": None},
         {"provider": "openai", "base_url": "https://api.openai.com/v1"},
     )
     assert remembered_permissions() == Permissions()
@@ -179,7 +215,8 @@ def test_what_a_user_started_is_remembered_and_nothing_else(home: Path) -> None:
     known = remembered_permissions()
     assert [str(pair) for pair in known.pairs] == ["MY_KEY=elsewhere.example"]
     assert known.classes == {"mine:Chat"}
-    known.require(configuration)
+    with pytest.raises(InvalidInput, match="absent_module:Chat"):
+        known.require(configuration)
     before = file_of_permissions().read_text()
     assert remember_own(configuration) is None
     assert file_of_permissions().read_text() == before
