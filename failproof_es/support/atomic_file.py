@@ -44,15 +44,16 @@ class WrittenFile(NamedTuple):
     sha256: str
 
 
-def atomic_write(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
+def atomic_write(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> WrittenFile:
     """Write the pieces, one after the other, in the place of what the file holds.
 
-    Folders that are missing are made. Raises `OSError`, and whatever `pieces` raises; nothing
+    Folders that are missing are made. The file has `mode`, less what the umask takes. Raises
+    `OSError`, and whatever `pieces` raises; nothing
     half-written stays behind. What a process left that was killed goes with the next write.
     """
     check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _partial(path, 0o666) as (partial, file):
+    with _partial(path, mode) as (partial, file):
         written = _write(file, pieces)
         partial.replace(path)
     sync_folder(path.parent)

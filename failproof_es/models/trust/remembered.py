@@ -7,6 +7,7 @@ Lines that begin with `#` are comments. A user may edit it; taking a line out ta
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def remember(*demands: Demand | ClassDemand) -> None:
     with locked(lock_beside(path)):
         before = _lines(path) or [_HEADING.strip()]
         text = "\n".join(dict.fromkeys([*before, *lines])) + "\n"
-        atomic_write(path, [text.encode()])
+        atomic_write(path, [text.encode()], mode=0o600)
 
 
 def remember_own(configuration: Configuration) -> str | None:
@@ -101,10 +102,15 @@ def _line(demand: Demand | ClassDemand) -> str | None:
 
 def _lines(path: Path) -> list[str]:
     try:
+        mode = stat.S_IMODE(path.stat().st_mode)
         text = read_regular(path, _MOST_BYTES).decode("utf-8")
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}"
         raise InvalidInput.because(message, remedy="correct the file, or take it away") from None
+    if mode & 0o022:
+        message = f"{path} can be written by others (mode {mode:o})"
+        remedy = f"chmod 600 {path}, and look at what it allows"
+        raise InvalidInput.because(message, remedy=remedy)
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import stat
@@ -35,6 +36,10 @@ from failproof_es.support.machine.user_folder import HOME as HOME
 
 DATABASE = "failproof"
 _LONGEST_SOCKET = 100
+_SOCKET_LINE = 4
+"""Of `postmaster.pid`: the folder of the server's socket."""
+_SAYS_WHY = re.compile(r"\b(?:FATAL|PANIC|ERROR|LOG|DETAIL|HINT): |^(?:pg_ctl|postgres|initdb): ")
+"""What a line of the server's log has that is no statement of somebody's."""
 _START_TIMEOUT_S = 60
 
 _SETTINGS = {
@@ -287,7 +292,8 @@ class EmbeddedServer:
     def _unusable(self, why: str) -> InvalidInput:
         log = ""
         with contextlib.suppress(OSError):
-            lines = self.log_path.read_text("utf-8", "replace").splitlines()[-5:]
+            lines = self.log_path.read_text("utf-8", "replace").splitlines()
+            lines = [line for line in lines if _SAYS_WHY.search(line)][-5:]
             log = "".join(f"\n  {line}" for line in lines)
         usage = ""
         with contextlib.suppress(OSError):
@@ -305,11 +311,21 @@ class EmbeddedServer:
     # -- places --------------------------------------------------------------------------
 
     def _socket_dir(self) -> Path:
-        """The data folder, or a short private folder where its path is too long for a socket."""
+        """The data folder, or a short private folder where its path is too long for a socket.
+
+        A server that runs says where its socket is: another process may have another folder for
+        temporary files.
+        """
         if len(str(self.data_dir)) + len("/.s.PGSQL.5432") <= _LONGEST_SOCKET:
             return self.data_dir
-        name = hashlib.sha256(str(self.data_dir).encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"failproof-es-{self._account.uid}-{name}"
+        digest = hashlib.sha256(str(self.data_dir).encode()).hexdigest()[:16]
+        name = f"failproof-es-{self._account.uid}-{digest}"
+        with contextlib.suppress(OSError, IndexError):
+            lines = (self.data_dir / "postmaster.pid").read_bytes().split(b"\n")
+            running = Path(os.fsdecode(lines[_SOCKET_LINE]))
+            if running.name == name and running.is_dir():
+                return running
+        return Path(tempfile.gettempdir()) / name
 
     def _socket_is_ours(self) -> bool:
         """Whether no other user could have put a socket in the place of ours."""

@@ -175,6 +175,24 @@ def test_a_path_too_long_for_a_socket_works(home: Path) -> None:
         server.stop()
 
 
+def test_a_server_with_a_long_path_is_found_by_a_process_with_other_temporary_files(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = home / ("a" * 60) / ("b" * 60)
+    deep.mkdir(parents=True)
+    server = EmbeddedServer(deep)
+    copy_data(server)
+    try:
+        first = server.ensure_running()
+        (tmp_path / "other").mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "other"))
+        again = EmbeddedServer(deep)
+        assert again.ensure_running() == first and answers(first)
+        assert again.status().pid == server.status().pid
+    finally:
+        server.stop()
+
+
 def test_it_listens_on_no_network_address(server: EmbeddedServer) -> None:
     server.ensure_running()
     pids = {process.pid for process in processes_of(server)}

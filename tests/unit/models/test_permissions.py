@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,24 @@ def test_a_yes_for_a_class_is_one_for_its_file(
     assert remembered_permissions().classes == set()
     file_of_permissions().write_text("class chats:Chat\n")
     assert remembered_permissions().classes == {"chats:Chat"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a file has no mode there")
+def test_what_others_can_write_is_not_believed(home: Path) -> None:
+    before = os.umask(0)
+    try:
+        entry = {"provider": "openai", "base_url": THERE, "api_key_env": "MY_KEY"}
+        assert remember_own(a_configuration(entry)) is None
+    finally:
+        os.umask(before)
+    path = file_of_permissions()
+    assert path.stat().st_mode & 0o777 == 0o600
+    for mode in (0o620, 0o602):
+        path.chmod(mode)
+        with pytest.raises(InvalidInput, match="can be written by others"):
+            remembered_permissions()
+    path.chmod(0o644)
+    assert remembered_permissions().pairs
 
 
 def test_what_a_user_started_is_remembered_and_nothing_else(
