@@ -293,6 +293,7 @@ def _least(forms: Sequence[tuple[T, str]]) -> list[tuple[T, str]]:
 def _keys(value: str) -> Iterator[str]:
     """The value of a variable, and the keys in it that a server may repeat alone."""
     yield value
+    yield value.strip()  # as it is sent
     parts = [pair for pair in _PAIRS.findall(value) if any(map(str.isdigit, pair))]
     if (scheme := _SCHEME.fullmatch(value.strip())) is not None:
         parts.append(scheme[2])

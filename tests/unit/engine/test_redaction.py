@@ -362,6 +362,7 @@ def test_what_is_left_without_escaped_white_space_is_what_one_by_one_leaves(
     ("value", "repeated"),
     [
         ("Bearer sk-live-0123456789", "sk-live-0123456789"),
+        ("sk-live-0123456789 \n", "sk-live-0123456789"),
         ("bearer  sk-live-0123456789 ", "sk-live-0123456789"),
         ("Token abcdefghijklmnop", "abcdefghijklmnop"),
         ("ApiKey abcdefghijklmnop", "abcdefghijklmnop"),
