@@ -71,6 +71,7 @@ class ReadOnlyDatabase:
         self._turns = BoundedSemaphore(connections)
         self._long_turns = BoundedSemaphore(max(connections // 2, 1))
         self._idle: list[Connection] = []
+        self._closed = False
         self._lock = Lock()
 
     @contextmanager
@@ -92,7 +93,11 @@ class ReadOnlyDatabase:
                     connection.close()
                 raise
             with self._lock:
-                self._idle.append(connection)
+                is_kept = not self._closed
+                if is_kept:
+                    self._idle.append(connection)
+            if not is_kept:
+                connection.close()
         finally:
             self._turns.release()
 
@@ -115,8 +120,9 @@ class ReadOnlyDatabase:
         return self._connect()
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the connections that nobody uses, and others when they are given back."""
         with self._lock:
+            self._closed = True
             idle, self._idle = self._idle, []
         for each in idle:
             each.close()
@@ -135,7 +141,11 @@ class ReadOnlyDatabase:
             else:
                 return connection
         connection = self._connect()
-        _begin(connection)
+        try:
+            _begin(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _connect(self) -> Connection:

@@ -28,7 +28,8 @@ from failproof_es.engine.driver import Driver
 from failproof_es.engine.finish import live_checks, sealing
 from failproof_es.engine.limits import recorded_spending
 from failproof_es.engine.limits.key_share import KeyShares, MemoryBook
-from failproof_es.events import Event
+from failproof_es.events import Event, RunPaused
+from failproof_es.problems import InvalidInput
 from failproof_es.store import mapper
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading import reader
@@ -229,13 +230,23 @@ class History:
         row = self.database.leases.of_run.get(self.run_id, {}).get(RUN_ITSELF)
         return row is not None and drive.lease is not None and row.epoch == drive.lease.epoch
 
+    def _is_at_ceiling(self) -> bool:
+        """Whether the last word on the run is that its spend ceiling paused it."""
+        rows = self.database.streams.get(self.run_id, ())
+        event = MAPPER.to_domain_event(rows[-1].entry) if rows else None
+        return isinstance(event, RunPaused) and event.at_ceiling
+
     def _ended(self, drive: Drive) -> None:
         assert drive.task is not None
         error = None if drive.task.cancelled() else drive.task.exception()
         name = drive.process.name
         self._note(f"{name} ended: {error!r}")
         current = self._is_current(drive)
-        expected = (LogUnavailable,) if current else (LogUnavailable, LeaseLost, RunBusy)
+        expected: tuple[type[Exception], ...] = (LogUnavailable,)
+        if not current:
+            expected = (*expected, LeaseLost, RunBusy)
+        if self._is_at_ceiling():  # it is resumed with a higher one only
+            expected = (*expected, InvalidInput)
         if drive.task.cancelled() or (error is not None and not isinstance(error, expected)):
             self.violations.append(f"{name} ended by {error!r}")
         if not self.sealed and all(each.over for each in self.drives):

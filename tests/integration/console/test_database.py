@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import httpx
 import psycopg
@@ -102,6 +103,28 @@ def test_a_connection_that_the_server_cut_is_replaced(store: Store) -> None:
     with opened.snapshot() as connection:
         assert connection.info.backend_pid != pid
     opened.close()
+
+
+def test_a_connection_that_is_given_back_after_the_end_is_closed(store: Store) -> None:
+    opened = reader(store.url)
+    with opened.snapshot() as connection:
+        opened.close()
+    assert connection.closed
+
+
+def test_a_connection_that_cannot_begin_is_closed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[psycopg.Connection[Any]] = []
+
+    def refuse(connection: psycopg.Connection[Any]) -> None:
+        made.append(connection)
+        raise psycopg.OperationalError("the server went away")
+
+    monkeypatch.setattr(database, "_begin", refuse)
+    with pytest.raises(psycopg.OperationalError), reader(store.url).snapshot():
+        pass
+    assert [connection.closed for connection in made] == [True]
 
 
 def test_who_waits_too_long_is_told_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

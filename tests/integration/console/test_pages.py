@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -313,9 +314,10 @@ def test_rows_that_are_behind_are_shown_as_of_their_position(
         assert later.status_code == 404
         assert "Load the page again" in later.json()["remedy"]
     with console(**settings_for(store.url)) as url:
-        for _ in range(100):
-            if httpx.get(url + "/runs.json", timeout=60).json()["as_of"]["lag"] == 0:
-                break
+        deadline = time.monotonic() + 60
+        while httpx.get(url + "/runs.json", timeout=60).json()["as_of"]["lag"]:
+            assert time.monotonic() < deadline, "nobody brings them up"
+            time.sleep(0.1)
         assert httpx.get(url + "/runs/2.json", timeout=60).json()["run"]["name"] == "later"
 
 
