@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import psycopg
 
 from failproof_es.problems import InvalidInput
@@ -31,9 +33,12 @@ def catch_up_problem(connection: Connection) -> str | None:
         head = max_position(connection)
         prepare(connection, READ)
         together = (*READ, *_level_with_read(connection))
-        while (stands := reached(connection, READ)) < head:
-            if not catch_up(connection, together) and reached(connection, READ) == stands:
-                break
+        try:
+            _bring_up(connection, together, head)
+        except psycopg.OperationalError:
+            raise
+        except _CANNOT:  # of a table that nobody reads here, perhaps
+            _bring_up(connection, READ, head)
     except psycopg.OperationalError as error:
         if connection.closed or connection.broken:
             raise
@@ -41,6 +46,13 @@ def catch_up_problem(connection: Connection) -> str | None:
     except _CANNOT as error:
         return _told(error)
     return None
+
+
+def _bring_up(connection: Connection, projections: Sequence[Projection], head: int) -> None:
+    """Bring these up until those of `READ` stand at the head, or nothing moves them."""
+    while (stands := reached(connection, READ)) < head:
+        if not catch_up(connection, projections) and reached(connection, READ) == stands:
+            break
 
 
 def _level_with_read(connection: Connection) -> list[Projection]:

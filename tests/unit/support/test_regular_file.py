@@ -17,17 +17,17 @@ def test_a_pipe_a_device_and_a_folder_are_errors_and_never_waited_for(tmp_path: 
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(OSError, match="not a regular file"):
-        read_regular(pipe)
+        read_regular(pipe, 5)
     with pytest.raises(OSError, match="not a regular file"):
-        read_regular(Path("/dev/zero"))
+        read_regular(Path("/dev/zero"), 5)
     with pytest.raises(IsADirectoryError):
-        read_regular(tmp_path)
+        read_regular(tmp_path, 5)
 
 
 def test_no_more_is_read_than_was_said(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"12345")
-    assert read_regular(file, 5) == read_regular(file) == b"12345"
+    assert read_regular(file, 5) == read_regular(file, 6) == b"12345"
     with pytest.raises(OSError, match="larger than 4 bytes"):
         read_regular(file, 4)
 
