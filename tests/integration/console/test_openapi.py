@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.examples import examples
+from tests.selection import wide_except
 
 CONFIGURATION = """
 [checks]
@@ -21,14 +22,17 @@ refused, and a comparison without a run: what they say is wrong, not their form.
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_no_violation(console_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "phases", wide_except(["examples,fuzzing"], ["examples,fuzzing", "coverage"])
+)
+def test_schemathesis_finds_no_violation(console_url: str, tmp_path: Path, phases: str) -> None:
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
     done = subprocess.run(
         [
             sys.executable, "-m", "schemathesis.cli", "run", f"{console_url}/openapi.json",
             "--checks", "all", "--max-examples", str(examples(0.15)),
             "--workers", "1", "--no-color",
-            "--phases", "examples,coverage,fuzzing", "--seed", "1",
+            "--phases", phases, "--seed", "1",
         ],
         capture_output=True,
         text=True,

@@ -90,7 +90,7 @@ def said_alone(text: str, language: Language) -> object:
 
 
 @pytest.mark.parametrize(
-    "texts", [HOSTILE, pytest.param(CORPUS, marks=pytest.mark.slow)], ids=["hostile", "corpus"]
+    "texts", [HOSTILE, pytest.param(CORPUS, marks=pytest.mark.wide)], ids=["hostile", "corpus"]
 )
 @pytest.mark.parametrize("language", ["bash", "posix"])
 def test_a_tree_is_the_one_that_the_command_has_alone(language: Language, texts: list[str]) -> None:
@@ -210,7 +210,7 @@ def killing(
     [
         *((end, place) for end in ("kill -9 $$", "exit 3") for place in (0, 3, 7)),
         (SLEEP, 3),
-        *(pytest.param(SLEEP, place, marks=pytest.mark.slow) for place in (0, 7)),
+        *(pytest.param(SLEEP, place, marks=pytest.mark.wide) for place in (0, 7)),
     ],
 )
 @pytest.mark.parametrize("program", ["shfmt", "shellcheck"])
