@@ -55,5 +55,5 @@ def keep_verified(verified: Verified) -> None:
     except OSError as error:
         raise InvalidInput.because(
             f"{path} cannot be written: {describe_write_error(path, error)}",
-            remedy="check the folder's permissions",
+            remedy="make room there, or correct the folder's permissions",
         ) from None
