@@ -96,6 +96,7 @@ def test_what_can_happen_does_happen(histories: Mapping[int, Ended]) -> None:
 
 
 @pytest.mark.parametrize("seeds", [100, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_history_leaves_nothing_that_warns_later(
     monkeypatch: pytest.MonkeyPatch, seeds: int
 ) -> None:

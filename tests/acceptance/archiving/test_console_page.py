@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 
 from failproof_es.core.case import operations_id
 from tests.acceptance.archiving.conftest import Archive
@@ -14,6 +15,7 @@ from tests.integration.console.test_pages import Text
 _TOPICS = "SELECT topic, count(*)::int AS n FROM {} WHERE {} GROUP BY 1"
 
 
+@pytest.mark.slow
 def test_it_says_what_stayed_and_where_the_rest_is_and_every_number_is_of_the_log(
     archive: Archive,
 ) -> None:

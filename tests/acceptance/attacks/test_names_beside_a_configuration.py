@@ -61,6 +61,7 @@ def test_the_program_imports_its_own_modules_and_the_class_those_beside_it(
     assert ran(store, folder, "clients:Client", *words) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_plugin_beside_the_class_is_not_installed(store: Store, folder: Path) -> None:
     metadata = folder / "evil-1.0.dist-info"
     metadata.mkdir()

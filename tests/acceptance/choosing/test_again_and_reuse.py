@@ -66,6 +66,7 @@ def edit(folder: Path, n: int, **changes: Any) -> None:
     file.write_bytes(b"\n".join(map(orjson.dumps, cases)))
 
 
+@pytest.mark.slow
 def test_only_what_failed_is_asked_again_and_the_branch_says_what_that_does_to_its_rate(
     store: Store, folder: Path
 ) -> None:

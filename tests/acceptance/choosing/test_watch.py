@@ -74,6 +74,7 @@ def replace(file: Path, content: bytes) -> None:
     beside.replace(file)
 
 
+@pytest.mark.slow
 def test_each_change_is_run_a_broken_suite_is_told_and_waited_for_and_ctrl_c_ends_it(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:

@@ -139,6 +139,7 @@ def test_a_run_that_is_resumed_is_shown_from_the_beginning(store: Store, tmp_pat
             assert page(url, "/runs/1.json")["counts"]["finished"]
 
 
+@pytest.mark.slow
 def test_at_a_terminal_it_stays_open_until_ctrl_c(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def served(log: RecordedLog, *arguments: str, **more: str) -> Iterator[tuple[str
         assert "Traceback" not in process.stderr.read()
 
 
+@pytest.mark.slow
 def test_it_says_where_it_is_and_ends_by_ctrl_c_and_adds_no_event(
     recorded_log: RecordedLog,
 ) -> None:
@@ -62,6 +63,7 @@ def test_it_says_where_it_is_and_ends_by_ctrl_c_and_adds_no_event(
 
 
 @pytest.mark.parametrize("from_file", [True, False])
+@pytest.mark.slow
 def test_a_token_is_read_from_a_file_or_the_environment(
     recorded_log: RecordedLog, tmp_path: Path, from_file: bool
 ) -> None:

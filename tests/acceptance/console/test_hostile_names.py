@@ -153,6 +153,7 @@ def test_a_page_is_made_of_its_own_elements(client: httpx.Client, path: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["evaluations", "streams", "events", "cases", "search"])
+@pytest.mark.slow
 def test_so_are_the_pages_of_each_text(attacked: Hostile, client: httpx.Client, kind: str) -> None:
     by_hand = [row for row in attacked.rows if row["run_number"] == BY_HAND]
     rows = [row for row in attacked.rows if row["run_number"] == NAMED] + by_hand[::12]
@@ -186,6 +187,7 @@ def test_so_is_what_the_address_says(attacked: Hostile, client: httpx.Client) ->
         assert objections(page.text) == [], page.url
 
 
+@pytest.mark.slow
 def test_a_browser_runs_and_requests_nothing(attacked: Hostile, opened: Browser) -> None:
     context = opened.new_context()
     page = context.new_page()

@@ -24,6 +24,7 @@ def served(console_log: str) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 def test_the_proof_of_an_answer_is_four_clicks_from_the_runs(served: str) -> None:
     if not {"results", "evaluation"} <= {page.name for page in all_pages()}:
         pytest.skip("the pages on the way are not there")

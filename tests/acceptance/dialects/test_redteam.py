@@ -185,6 +185,7 @@ def test_results_summary_and_tools_of_a_run(store: Store, server: str, tmp_path:
     assert "24 of 30 passed" in shown and FORBIDDEN in shown
 
 
+@pytest.mark.slow
 def test_the_shipped_cases_run_and_replay(store: Store, server: str, tmp_path: Path) -> None:
     write_run(tmp_path, server, judges=("judge",))
     shipped = f"prompts.path={SHIPPED}"

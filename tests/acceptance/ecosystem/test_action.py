@@ -177,6 +177,7 @@ def test_a_gate_that_is_not_met_fails_the_step_and_everything_is_kept(
     assert proven.exit_code == 0, proven.output
 
 
+@pytest.mark.slow
 def test_an_input_that_looks_like_a_command_is_refused_and_runs_nothing(
     step: Step, mock_url: str, tmp_path: Path
 ) -> None:

@@ -256,6 +256,7 @@ def test_what_says_come_back_later_uses_up_no_attempt_whatever_its_status(
     assert {count for prompt, count in asked(mock_url).items() if fault in prompt} == {5}
 
 
+@pytest.mark.slow
 def test_a_pause_for_a_rate_limit_exits_with_1_and_says_how_to_go_on(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:

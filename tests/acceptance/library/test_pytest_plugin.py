@@ -58,6 +58,7 @@ def write_case(folder: Path, case: dict[str, Any]) -> None:
         suite.write(orjson.dumps({"suite_id": "generated", **case}) + b"\n")
 
 
+@pytest.mark.slow
 def test_each_evaluation_is_a_test_and_a_failure_shows_what_was_asked_and_answered(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

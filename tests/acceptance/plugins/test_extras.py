@@ -190,6 +190,7 @@ def test_a_dialect_names_its_extra(
     assert without(others, store.url, "replay", "latest", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_embedded_model_names_its_extra(store: Store, tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     local = [{"provider": "local", "model": "smollm2"}]

@@ -44,6 +44,7 @@ def events(store: Store, topic: str) -> list[dict[str, Any]]:
         return [row.payload() for row in rows]
 
 
+@pytest.mark.slow
 def test_an_installed_scorer_counts_in_the_run_and_in_its_replay(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

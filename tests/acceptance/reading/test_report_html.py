@@ -95,6 +95,7 @@ def finished_run(store: Store, tmp_path: Path, heard: Beacon) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_models_and_cases_say_is_shown_and_adds_nothing_to_the_page(
     store: Store, finished_run: Path, heard: Beacon
 ) -> None:

@@ -98,6 +98,7 @@ def rates(report: Report, dimension: str) -> dict[tuple[str, str], tuple[int, in
     }
 
 
+@pytest.mark.slow
 def test_the_report_says_what_sql_over_the_projections_says(store: Store, reported: Report) -> None:
     with store.connect() as connection:
         query = connection.execute

@@ -313,6 +313,7 @@ def test_diff_of_what_is_no_run_exits_2(
 # -- where it is said -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
     start: Run, folder: Path, database_url: str
 ) -> None:

@@ -273,6 +273,7 @@ def test_a_run_that_was_resumed_is_read_where_another_drive_did_it(
     compare_tamperings(store, resumed, random.Random(SEED + 2))
 
 
+@pytest.mark.slow
 def test_one_altered_row_is_told_whichever_it_is(store: Store, faulty: Driven) -> None:
     """With a writer's hash that fits: nothing but the comparison with the rows can tell."""
     unchanged = facts_of(store, faulty)

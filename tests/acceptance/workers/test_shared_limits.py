@@ -96,6 +96,7 @@ def run_of_minutes(
         yield Begun(store, thread.submit(one_is_killed_and_two_come, store, folder))
 
 
+@pytest.mark.slow
 def test_two_workers_have_no_more_requests_in_flight_than_their_key_may(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
@@ -111,6 +112,7 @@ def test_two_workers_have_no_more_requests_in_flight_than_their_key_may(
     assert count(store, "AttemptLost") == 0
 
 
+@pytest.mark.slow
 def test_a_killed_workers_share_comes_back(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
+import pytest
 
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
@@ -44,6 +45,7 @@ def kill_follower(process: Process) -> None:
     raise AssertionError("there is no follower")
 
 
+@pytest.mark.slow
 def test_a_run_whose_follower_was_killed_leaves_no_table_behind(
     store: Store, tmp_path: Path
 ) -> None:

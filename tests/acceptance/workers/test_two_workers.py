@@ -73,6 +73,7 @@ def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
     assert verified.returncode in (0, 3), verified.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_drains_one_worker_and_the_other_goes_on(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
@@ -141,6 +142,7 @@ def test_a_run_is_driven_by_workers_or_by_one_process_alone(
         assert count(store, "AttemptLost") == 0
 
 
+@pytest.mark.slow
 def test_one_process_that_resumes_a_run_takes_it_from_workers(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:

@@ -136,6 +136,7 @@ def asking(compared_url: str) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize(("base", "other"), [(1, 2), (2, 1), (2, 3), (1, 4), (4, 3), (2, 2)])
+@pytest.mark.slow
 def test_a_comparison_is_that_of_the_report(
     asking: httpx.Client, compared_log: str, base: int, other: int
 ) -> None:
@@ -377,6 +378,7 @@ def test_charts_are_drawn_of_the_numbers_beside_them(
         assert f"{passed}/{total}" in Text(text).text
 
 
+@pytest.mark.slow
 def test_every_link_of_these_pages_leads_somewhere(asking: httpx.Client) -> None:
     case = asking.get("/cases.json").json()["rows"][0]["prompt_id"]
     pages = (

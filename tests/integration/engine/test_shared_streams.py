@@ -49,6 +49,7 @@ class SometimesBusy(MockServer):
         return await super()._complete(request)
 
 
+@pytest.mark.slow
 def test_workers_whose_limits_change_leave_no_error_in_the_server_s_log(
     store: Store, postgres_server: EmbeddedServer, tmp_path: Path
 ) -> None:

@@ -70,6 +70,7 @@ def test_one_that_cannot_drive_a_run_takes_no_more_jobs_of_it(store: Store, tmp_
     drive(main)
 
 
+@pytest.mark.slow
 def test_one_that_waits_tries_again_to_reach_a_server(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def test_the_shards_of_a_worker_that_died_do_not_wait_for_the_end_of_its_leases(
     drive(main)
 
 
+@pytest.mark.slow
 def test_what_a_dead_worker_had_begun_does_not_wait_behind_what_nobody_has_begun(
     store: Store, tmp_path: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_the_shards_of_a_worker_that_lives_are_left_to_it(store: Store, tmp_path
     drive(main)
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_cut_off_keeps_what_it_drives(store: Store, tmp_path: Path) -> None:
     """Its session ends while another worker looks for dead ones: it shows a new one sooner."""
     cut = (
@@ -153,6 +155,7 @@ def test_a_run_that_takes_long_to_end_keeps_nobody_from_others(
     drive(main)
 
 
+@pytest.mark.slow
 def test_leases_are_renewed_while_the_event_loop_is_busy(store: Store, tmp_path: Path) -> None:
     """Nothing else of the worker comes to its turn for longer than a lease lasts."""
     lease_s = 2.0

@@ -51,6 +51,7 @@ def test_what_ends_soon_begins_no_process_and_is_followed_all_the_same(
     assert behind(store) == {0}
 
 
+@pytest.mark.slow
 def test_what_lasts_is_followed_by_a_process_while_it_lasts(
     store: Store, world: World, begun: list[subprocess.Popen[bytes]]
 ) -> None:

@@ -50,6 +50,7 @@ def _history(kinds: tuple[str, ...]) -> list[Event | LogEntry]:
 
 
 @pytest.mark.parametrize("length", [2, 3])
+@pytest.mark.slow
 def test_rows_do_not_depend_on_where_batches_end(
     store: Store, administrator: psycopg.Connection[Any], length: int
 ) -> None:

@@ -74,6 +74,7 @@ def record(store: Store, life: Life) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,6 +87,7 @@ def _timeless(state: bytes) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.slow
 def test_the_console_s_log_is_one_that_the_engine_could_have_written(
     store: Store, administrator: psycopg.Connection[Any]
 ) -> None:

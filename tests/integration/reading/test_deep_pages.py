@@ -7,6 +7,7 @@ from typing import Any, cast
 from uuid import UUID
 
 import psycopg
+import pytest
 
 from failproof_es.reading.chosen_results import (
     PLACE,
@@ -60,6 +61,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from nodes(each)
 
 
+@pytest.mark.slow
 def test_a_deep_page_of_results_reads_as_much_as_the_first(
     store: Store, administrator: psycopg.Connection[Any]
 ) -> None:

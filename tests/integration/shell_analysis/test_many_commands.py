@@ -103,6 +103,7 @@ def test_a_tree_is_the_one_that_the_command_has_alone(language: Language, texts:
 
 
 @pytest.mark.parametrize("language", ["bash", "posix"])
+@pytest.mark.slow
 def test_no_command_changes_the_one_behind_it(language: Language) -> None:
     texts = readable(HOSTILE)
     alone = {text: said_alone(text, language) for text in ("ls -l | wc", *texts)}

@@ -25,6 +25,7 @@ def test_no_order_of_events_of_three_workers_and_two_shards_is_unsafe() -> None:
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
+@pytest.mark.slow
 def test_no_order_of_events_is_unsafe(name: str) -> None:
     """At most one epoch of a shard writes, and nobody asks again what is on record. From every
     state an unfinished shard can be claimed."""

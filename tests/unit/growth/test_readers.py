@@ -133,6 +133,7 @@ def test_work_that_grows_as_the_text_does_is_none_too_much(read: Callable[[str],
     "read", [words_against_all_later_ones, all_before_copied, searched_from_every_place]
 )
 @pytest.mark.long
+@pytest.mark.slow
 def test_work_that_grows_as_the_square_of_a_text_is_found(read: Callable[[str], object]) -> None:
     assert _found(read)
 

@@ -86,6 +86,7 @@ half a minute: the projections are brought up every ten seconds."""
 CASES = 400
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_run_that_goes_on_grow_until_it_ends(store: Store, tmp_path: Path) -> None:
     write_suite(tmp_path, CASES)
     with mock_server(latency_ms=400) as mock_url, console(**settings_for(store.url)) as url:
@@ -186,6 +187,7 @@ def await_page(url: str) -> None:
 
 
 @pytest.mark.parametrize("follows", [True, False])
+@pytest.mark.slow
 def test_what_the_follower_takes_in_is_shown_long_before_the_next_poll(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, follows: bool
 ) -> None:
@@ -199,6 +201,7 @@ def test_what_the_follower_takes_in_is_shown_long_before_the_next_poll(
         assert done == sorted(set(done))
 
 
+@pytest.mark.slow
 def test_many_viewers_wait_at_one_connection_which_ends_when_nobody_looks(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +245,7 @@ def look(url: str, seen: list[str]) -> None:
                 return
 
 
+@pytest.mark.slow
 def test_ten_viewers_are_read_for_and_written_for_as_one(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,6 +289,7 @@ def test_ten_viewers_are_read_for_and_written_for_as_one(
     assert len(written) == len(set(written))
 
 
+@pytest.mark.slow
 def test_without_what_wakes_it_it_polls_and_it_listens_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
