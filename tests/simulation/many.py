@@ -35,8 +35,12 @@ def broken_in(seeds: Iterable[int]) -> dict[int, list[str]]:
     try:
         for seed in seeds:
             history = history_of(seed)
-            history.run()
-            if wrong := violations(history):
+            try:
+                history.run()
+                wrong = violations(history)
+            except Exception as error:  # one that breaks hides none of the others
+                wrong = [f"{type(error).__name__}: {error}"]
+            if wrong:
                 found[seed] = wrong
     finally:
         gc.unfreeze()

@@ -115,7 +115,7 @@ class SimulatedState:
 
     def _late(self, name: str, parameters: Mapping[str, Any]) -> None:
         """The statement arrives after its client gave up. Nobody hears its answer."""
-        with suppress(LeaseLost, LateStatement):
+        with suppress(LeaseLost, LateStatement, psycopg.OperationalError):
             _STATEMENTS[name](self._database, parameters)
 
     def close(self) -> None:
