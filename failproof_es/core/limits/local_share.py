@@ -115,11 +115,12 @@ class LocalShare:
 
     # -- telling -----------------------------------------------------------------------------
 
-    def claim(self, now: float, *, waiting: int, needs_tokens: int = 0) -> Claim:
+    def claim(self, now: float, *, waiting: int, needs_tokens: int = 0, begun: int = 0) -> Claim:
         """What to tell now. What it does not keep may not be used from now on.
 
-        `waiting` are the requests that wait for this share, `needs_tokens` the least that one of
-        them waits for.
+        `waiting` are the requests that wait for this share, `begun` those of them that have
+        entered, `needs_tokens` the least that one of them waits for. Who waits for tokens keeps no
+        place for what has not entered: another worker may have the tokens, and wait for the place.
         """
         self._has_ended(now)
         demand = self.in_flight + waiting
@@ -130,6 +131,8 @@ class LocalShare:
         )
         wants = min(max(demand, latest), most_at_once)
         self._cap = min(self._most_now, wants)
+        if needs_tokens:
+            self._cap = min(self._cap, self.in_flight + begun)
         requests = min(waiting + 2 * max(used_requests, self._used_requests), most_requests)
         self._requests = min(self._requests, requests)
         tokens = 2 * max(used_tokens, self._used_tokens)

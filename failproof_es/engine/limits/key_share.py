@@ -292,11 +292,13 @@ class KeyShare:
 
     async def _exchange_alone(self) -> None:
         waiting = [most_tokens(each.request) for each in self._waiting if not each.answered.done()]
-        at_gates = sum(gate.waiting + gate.begun for gate in self.gates)
+        begun = sum(gate.begun for gate in self.gates)
+        at_gates = begun + sum(gate.waiting for gate in self.gates)
         claim = self._local.claim(
             self._clock(),
             waiting=at_gates + len(waiting),
             needs_tokens=self._tokens.needs(waiting),
+            begun=begun,
         )
         heard, self._heard = self._heard, Claim()
         claim = claim._replace(
