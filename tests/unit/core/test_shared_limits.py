@@ -269,3 +269,34 @@ def test_without_limits_nothing_has_to_be_asked() -> None:
     local = LocalShare(NOT_LIMITED)
     assert local.may_send(inf, begun=10_000)
     assert local.reserve(10**9, 0) is not None
+
+
+@pytest.mark.parametrize("every_s", [0.9, 3.0, 5.63])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_place_and_tokens_are_not_held_apart_for_ever(every_s: float, first: int) -> None:
+    """One worker has the tokens of its request, another the only place and too few tokens.
+
+    Both tell seldom: a simulated history did not end, because the place went round in ten seconds.
+    """
+    limits = Limits(concurrency=1, tokens=600)
+    state = KeyState()
+    with_tokens, with_place = LocalShare(limits), LocalShare(limits)
+    owns = WORKERS[first], WORKERS[1 - first]
+
+    def tell(local: LocalShare, own: UUID, now: float, waiting: int, needs_tokens: int) -> None:
+        nonlocal state
+        claim = local.claim(now, waiting=waiting, needs_tokens=needs_tokens)
+        state, answer = share(state, limits, own, claim, now=now, seconds=SECONDS)
+        local.take_in(claim, answer, now, SECONDS)
+
+    tell(with_place, owns[1], 0.0, 1, 0)
+    tell(with_tokens, owns[0], 0.1, 1, 322)
+    assert with_tokens.reserve(322, 0.1) is not None
+    rounds = round(60 / every_s)
+    for number in range(1, rounds):
+        now = 0.3 + number * every_s
+        tell(with_tokens, owns[0], now, 1, 0)
+        if with_tokens.may_send(now):
+            break
+        tell(with_place, owns[1], now + 0.36, 1, 324)
+    assert with_tokens.may_send(now)
