@@ -230,11 +230,11 @@ class History:
         row = self.database.leases.of_run.get(self.run_id, {}).get(RUN_ITSELF)
         return row is not None and drive.lease is not None and row.epoch == drive.lease.epoch
 
-    def _is_at_ceiling(self) -> bool:
-        """Whether the last word on the run is that its spend ceiling paused it."""
+    def _was_at_ceiling(self) -> bool:
+        """Whether its spend ceiling has paused the run: perhaps it goes on by now."""
         rows = self.database.streams.get(self.run_id, ())
-        event = MAPPER.to_domain_event(rows[-1].entry) if rows else None
-        return isinstance(event, RunPaused) and event.at_ceiling
+        events = (MAPPER.to_domain_event(row.entry) for row in rows)
+        return any(isinstance(event, RunPaused) and event.at_ceiling for event in events)
 
     def _ended(self, drive: Drive) -> None:
         assert drive.task is not None
@@ -245,7 +245,7 @@ class History:
         expected: tuple[type[Exception], ...] = (LogUnavailable,)
         if not current:
             expected = (*expected, LeaseLost, RunBusy)
-        if self._is_at_ceiling():  # it is resumed with a higher one only
+        if self._was_at_ceiling():  # it is resumed with a higher one only
             expected = (*expected, InvalidInput)
         if drive.task.cancelled() or (error is not None and not isinstance(error, expected)):
             self.violations.append(f"{name} ended by {error!r}")

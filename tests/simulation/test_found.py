@@ -15,6 +15,7 @@ from failproof_es.events import Counts, RunPaused
 from failproof_es.store.writing.event_header import Draft, EventHeader
 from tests.simulation.history import History
 from tests.simulation.invariants import violations
+from tests.simulation.many import history_of
 from tests.simulation.workers import WorkersHistory
 from tests.simulation.world.database import MAPPER
 
@@ -79,3 +80,12 @@ def test_promises_that_are_not_given_back_are_noticed(monkeypatch: pytest.Monkey
     monkeypatch.setattr(SpendSlice, "withdraw", SpendLimiter.withdraw)
     monkeypatch.setattr(spend_slice, "PROMISED_S", inf)
     assert any(violations(each) for each in _with_one_request_at_a_time())
+
+
+@pytest.mark.parametrize("seed", [16607, 18539, 87206, 89554])
+def test_a_history_that_was_broken_once_is_whole(seed: int) -> None:
+    """Two workers that waited for a place and for tokens of each other; a worker that drove a run
+    which another process had driven meanwhile, and paused at its ceiling."""
+    history = history_of(seed)
+    history.run()
+    assert violations(history) == []

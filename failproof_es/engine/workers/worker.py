@@ -341,13 +341,20 @@ class Worker:
             return  # somebody drives it
         done = False
         try:
-            if not self._stopping:  # opening the run may have taken long
+            # Opening the run may have taken long, and another process may have driven it meanwhile.
+            if not self._stopping and await self._is_running(run.run_id):
                 part = cut_on_record(driven.run, run.pieces, run.shard_pieces).part(shard)
                 done = await driven.drive(lease, part)
         finally:
             await asyncio.to_thread(self._leases.release, lease, finished=done)
         if done and not driven.active:
             self._wake.set()  # perhaps it was the last one of the run
+
+    async def _is_running(self, run_id: UUID) -> bool:
+        """Whether the run is open for workers, and not paused. Nobody takes it while this process
+        has the lease of a shard."""
+        runs = await self._reader.read(open_runs)
+        return any(run.run_id == run_id and run.standing == "running" for run in runs)
 
     async def _joined(self, run_id: UUID) -> DrivenRun | None:
         """The run, opened here now if it was not; `None` if it cannot be driven on this host."""
