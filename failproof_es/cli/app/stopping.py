@@ -14,6 +14,9 @@ from failproof_es.cli.rendering.output import say
 from failproof_es.engine import Outcome
 from failproof_es.events import Event
 
+REMINDED_S = 15.0
+"""So often it is said what a process that was told to stop still waits for."""
+
 
 class Drive(Protocol):
     """A function that drives a run: starts it or resumes it."""
@@ -39,6 +42,7 @@ async def until_stopped(
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    reminders: list[asyncio.TimerHandle] = []
 
     def on_signal() -> None:
         if stop.is_set():
@@ -49,6 +53,11 @@ async def until_stopped(
             os._exit(ExitCode.INTERRUPTED)
         stop.set()
         say("stopping after the requests in flight; press again to stop at once")
+        reminders.append(loop.call_later(REMINDED_S, remind))
+
+    def remind() -> None:
+        say("still waiting for answers in flight, or for the log; press again to stop at once")
+        reminders.append(loop.call_later(REMINDED_S, remind))
 
     heard = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
@@ -61,3 +70,5 @@ async def until_stopped(
     finally:
         for number in heard:
             loop.remove_signal_handler(number)
+        for reminder in reminders:
+            reminder.cancel()
