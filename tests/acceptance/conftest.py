@@ -52,6 +52,16 @@ def recorded_log(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> RecordedLog:
     """A log with a finished run, for tests that may add nothing to it and lose nothing of it."""
+    return record_log(postgres_server, migrated_database, mock_url, tmp_path_factory)
+
+
+def record_log(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> RecordedLog:
+    """Such a log, for tests that may add to it."""
     name = f"recorded_{uuid4().hex}"
     create_database(postgres_server, name, migrated_database)
     log = RecordedLog(postgres_server.url.replace("/failproof?", f"/{name}?"))

@@ -14,8 +14,9 @@ import click
 import pytest
 
 from failproof_es.cli import main
+from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import environment, write_configuration, write_suite
-from tests.acceptance.conftest import RecordedLog
+from tests.acceptance.conftest import RecordedLog, record_log
 from tests.examples import stride
 from tests.selection import slow_except
 
@@ -107,6 +108,17 @@ def _commands(
 
 
 COMMANDS = dict(_commands())
+
+
+@pytest.fixture(scope="module")
+def recorded_log(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    mock_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> RecordedLog:
+    """One of this file's own: a command that is interrupted may have begun a run."""
+    return record_log(postgres_server, migrated_database, mock_url, tmp_path_factory)
 
 
 @pytest.fixture
