@@ -78,12 +78,20 @@ def folder_of(file: str) -> str:
 
 
 def seconds_by_folder(reports: Mapping[str, Iterable[object]]) -> dict[str, float]:
-    """Seconds of the tests in each folder of the budget, fixtures included; the longest first."""
+    """Seconds of the tests in each folder of the budget, fixtures included; the longest first.
+
+    A test that a contract defines counts where it is inherited.
+    """
     seconds: defaultdict[str, float] = defaultdict(float)
     for report in chain.from_iterable(reports.values()):
         if isinstance(report, pytest.TestReport):
-            seconds[folder_of(report.location[0])] += report.duration
+            seconds[folder_of(report.nodeid.partition("::")[0])] += report.duration
     return dict(sorted(seconds.items(), key=lambda pair: -pair[1]))
+
+
+def is_whole(marks: str) -> bool:
+    """Whether a run with this expression of marks has the slow tests."""
+    return "not slow" not in marks
 
 
 def outgrown(seconds: Mapping[str, float], budget: Mapping[str, float]) -> list[str]:
@@ -116,6 +124,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("seconds by folder, all processes")
     for folder, took in seconds.items():
         terminalreporter.line(f"{took:8.1f} {folder}")
-    budget = read_budget(BUDGET, whole=config.getoption("markexpr") != "not slow")
+    budget = read_budget(BUDGET, whole=is_whole(config.getoption("markexpr")))
     for sentence in outgrown(seconds, budget.seconds):
         terminalreporter.line(f"outgrown (tests/budget.toml): {sentence}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -45,30 +45,30 @@ class RecordedLog:
 
 
 @pytest.fixture(scope="session")
-def recorded_log(
-    postgres_server: EmbeddedServer,
-    migrated_database: str,
-    mock_url: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> RecordedLog:
-    """A log with a finished run, for tests that may add nothing to it and lose nothing of it."""
-    return record_log(postgres_server, migrated_database, mock_url, tmp_path_factory)
-
-
 def record_log(
     postgres_server: EmbeddedServer,
     migrated_database: str,
     mock_url: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> RecordedLog:
-    """Such a log, for tests that may add to it."""
-    name = f"recorded_{uuid4().hex}"
-    create_database(postgres_server, name, migrated_database)
-    log = RecordedLog(postgres_server.url.replace("/failproof?", f"/{name}?"))
-    folder: Path = tmp_path_factory.mktemp("recorded")
-    write_suite(folder, 3)
-    write_configuration(folder, mock_url)
-    with home_of(folder):
-        done = invoke(log.url, "start", "run.yaml", "--quiet", cwd=folder)
-    assert done.exit_code == 0, done.output
-    return log
+) -> Callable[[], RecordedLog]:
+    """Makes a log with a finished run."""
+
+    def record() -> RecordedLog:
+        name = f"recorded_{uuid4().hex}"
+        create_database(postgres_server, name, migrated_database)
+        log = RecordedLog(postgres_server.url.replace("/failproof?", f"/{name}?"))
+        folder: Path = tmp_path_factory.mktemp("recorded")
+        write_suite(folder, 3)
+        write_configuration(folder, mock_url)
+        with home_of(folder):
+            done = invoke(log.url, "start", "run.yaml", "--quiet", cwd=folder)
+        assert done.exit_code == 0, done.output
+        return log
+
+    return record
+
+
+@pytest.fixture(scope="session")
+def recorded_log(record_log: Callable[[], RecordedLog]) -> RecordedLog:
+    """A log with a finished run, for tests that may add nothing to it and lose nothing of it."""
+    return record_log()

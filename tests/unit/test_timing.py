@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +10,15 @@ import pytest
 
 from tests import conftest
 from tests.conftest import fast_folder
-from tests.timing import BUDGET, Budget, order_files, outgrown, read_budget, seconds_by_folder
+from tests.timing import (
+    BUDGET,
+    Budget,
+    is_whole,
+    order_files,
+    outgrown,
+    read_budget,
+    seconds_by_folder,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,6 +50,12 @@ def test_a_folder_that_took_longer_than_its_budget_is_named() -> None:
     assert outgrown({"tests/a": 180.0, "tests/b": 20.0}, budget) == [
         "tests/a took 180 s and has a budget of 100 s"
     ]
+
+
+def test_the_targets_of_the_makefile_are_held_against_their_own_budgets() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = re.findall(r"call check,-m '([^']+)'", makefile)
+    assert [is_whole(marks) for marks in targets] == [False, True]
 
 
 def test_a_folder_without_a_budget_is_named_as_soon_as_it_takes_seconds() -> None:

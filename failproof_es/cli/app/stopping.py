@@ -15,7 +15,7 @@ from failproof_es.engine import Outcome
 from failproof_es.events import Event
 
 REMINDED_S = 15.0
-"""So often it is said what a process that was told to stop still waits for."""
+"""A process that was told to stop says this often what it still waits for."""
 
 
 class Drive(Protocol):

@@ -79,8 +79,8 @@ def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any
     if path.suffix != FILE_SUFFIX:
         raise OSError(errno.EINVAL, f"not a {FILE_SUFFIX} file", str(path))
     if _is_foreign(path):
-        taken = "a file that is no results file has its name"
-        raise FileExistsError(errno.EEXIST, taken, str(path))
+        reason = "a file that is no results file has its name"
+        raise FileExistsError(errno.EEXIST, reason, str(path))
     return atomic_write(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
 
 

@@ -1,7 +1,7 @@
 """The user's own answers: a file in the user's folder, one permission a line.
 
 `VARIABLE=HOST` permits a variable to go to a host, `class package.module:Name FILE` a class of that
-file to run: another one of the same name is another class. Without a file any is meant.
+file to run: another one of the same name is another class. A line without a file permits them all.
 Lines that begin with `#` are comments. A user may edit it; taking a line out takes the yes back.
 """
 

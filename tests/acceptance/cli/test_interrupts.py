@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +14,8 @@ import click
 import pytest
 
 from failproof_es.cli import main
-from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import environment, write_configuration, write_suite
-from tests.acceptance.conftest import RecordedLog, record_log
+from tests.acceptance.conftest import RecordedLog
 from tests.examples import stride
 from tests.selection import slow_except
 
@@ -111,14 +110,9 @@ COMMANDS = dict(_commands())
 
 
 @pytest.fixture(scope="module")
-def recorded_log(
-    postgres_server: EmbeddedServer,
-    migrated_database: str,
-    mock_url: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> RecordedLog:
+def recorded_log(record_log: Callable[[], RecordedLog]) -> RecordedLog:
     """One of this file's own: a command that is interrupted may have begun a run."""
-    return record_log(postgres_server, migrated_database, mock_url, tmp_path_factory)
+    return record_log()
 
 
 @pytest.fixture

@@ -115,16 +115,21 @@ def test_no_file_is_written_where_files_are_not_enabled(
     assert not out.exists()
 
 
+def configure_one_second(folder: Path, url: str, **file: Any) -> None:
+    """Every run has the same name and second."""
+    write_suite(folder, 2)
+    write_configuration(
+        folder,
+        url,
+        test_run={"name": "same", "timestamp": "2026-11-21T09:10:11+01:00"},
+        output={"file": {"path": "out/{timestamp}_{test_name}.jsonl", **file}},
+    )
+
+
 def test_a_run_of_the_same_second_and_name_does_not_take_the_others_file(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    write_suite(tmp_path, 2)
-    write_configuration(
-        tmp_path,
-        mock_url,
-        test_run={"name": "same", "timestamp": "2026-11-21T09:10:11+01:00"},
-        output={"file": {"path": "out/{timestamp}_{test_name}.jsonl", "checkpoint_every": 2}},
-    )
+    configure_one_second(tmp_path, mock_url, checkpoint_every=2)
     for _ in range(2):
         assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     assert [file.name for file in visible(tmp_path / "out")] == [
@@ -139,13 +144,7 @@ def test_a_file_of_something_else_that_has_the_name_is_left_as_it_is(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
     """Whoever planned a run chose the name of its file; who resumes it may have such a file."""
-    write_suite(tmp_path, 2)
-    write_configuration(
-        tmp_path,
-        mock_url,
-        test_run={"name": "same", "timestamp": "2026-11-21T09:10:11+01:00"},
-        output={"file": {"path": "out/{timestamp}_{test_name}.jsonl"}},
-    )
+    configure_one_second(tmp_path, mock_url)
     out = tmp_path / "out"
     out.mkdir()
     own = out / "2026-11-21_08-10-11_same.jsonl"
