@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import shutil
 import sys
@@ -27,10 +28,34 @@ from failproof_es.store.store import Store
 from projections.follower import Follower
 from tests.acceptance.warm import FOLLOW_AT_THE_END
 from tests.examples import register_profiles
-from tests.timing import pytest_collection_modifyitems as pytest_collection_modifyitems
+from tests.selection import thin_variants
 from tests.timing import pytest_terminal_summary as pytest_terminal_summary
+from tests.timing import sort_tests
 
 register_profiles()
+gc.disable()  # until the tests are collected, see below
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the variants that a set leaves out, before pytest reads marks, and sort the files."""
+    thin_variants(items)
+    sort_tests(config, items)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of garbage collection: it lasts until the end.
+
+    To look through it takes half a second each time, which a test that measures cannot tell from
+    its own.
+    """
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Extension modules warn of objects that are still there when the interpreter ends."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,7 +3,7 @@
 | profile  | examples | drawn          | run by                       |
 |----------|---------:|----------------|------------------------------|
 | `few`    |       12 | the same ones  | `make quick`, `make test`    |
-| `many`   |       40 | the same ones  | `make test-all`, `.ci/run`   |
+| `many`   |       24 | the same ones  | `make test-all`, `.ci/run`   |
 | `search` |      200 | at random      | `make search`                |
 
 `pytest --hypothesis-profile=NAME` chooses one; `few` is the default. A test that needs another
@@ -15,7 +15,7 @@ from __future__ import annotations
 from hypothesis import settings
 
 FEW = 12
-MANY = 40
+MANY = 24
 SEARCHED = 200
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections import defaultdict
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -23,3 +24,32 @@ def _marked(
     mark: pytest.MarkDecorator, without: Container[Any], values: Iterable[Any]
 ) -> list[ParameterSet]:
     return [pytest.param(value, marks=[] if value in without else [mark]) for value in values]
+
+
+def thin_variants(items: Iterable[pytest.Item]) -> None:
+    """Mark the variants that the mark `thinned(fast, whole)` of their test leaves out.
+
+    Of a test's parameters at most `fast` are in the fast set and `whole` in the whole set, evenly
+    spread; the rest is wide. Parameters and tests that are marked by themselves keep their marks.
+    """
+    variants: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("thinned") is not None:
+            variants[item.nodeid.partition("[")[0]].append(item)
+    for group in variants.values():
+        mark = group[0].get_closest_marker("thinned")
+        assert mark is not None
+        whole = mark.kwargs["whole"]
+        narrow = [item for item in group if item.get_closest_marker("wide") is None]
+        quick = [item for item in narrow if item.get_closest_marker("slow") is None]
+        fast = _spread(quick, mark.kwargs.get("fast", whole))
+        rest = [item for item in narrow if item not in fast]
+        slow = _spread(rest, whole - len(fast))
+        for item in rest:
+            item.add_marker(pytest.mark.slow if item in slow else pytest.mark.wide)
+
+
+def _spread(items: Sequence[pytest.Item], most: int) -> list[pytest.Item]:
+    """At most so many of them, evenly spread, the first among them."""
+    count = min(most, len(items))
+    return [items[place * len(items) // count] for place in range(count)]

@@ -64,7 +64,7 @@ def order_files(files: Iterable[str], budget: Budget) -> list[str]:
     return [*first, *others]
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def sort_tests(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort the tests: a file belongs to one process, and files are handed out in this order."""
     paths = {item.path: str(item.path.relative_to(config.rootpath)) for item in items}
     ordered = order_files(paths.values(), read_budget(BUDGET, whole=True))

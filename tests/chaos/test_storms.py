@@ -13,6 +13,7 @@ STORMS = 8
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_the_first_storms() -> None:
     with Grounds() as grounds:
         wrong = [

@@ -56,6 +56,7 @@ def _dying(step: Callable[..., Any], when: str, turn: int) -> Callable[..., Any]
 
 
 @pytest.mark.parametrize("name", slow_except(_WRITING, _STEPS))
+@pytest.mark.thinned(fast=1, whole=3)
 def test_archiving_can_be_broken_off_anywhere(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -86,6 +87,7 @@ def test_archiving_can_be_broken_off_anywhere(
 
 
 @pytest.mark.parametrize("name", slow_except(_WRITING, _STEPS_BACK))
+@pytest.mark.thinned(fast=1, whole=2)
 def test_attaching_can_be_broken_off_anywhere(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

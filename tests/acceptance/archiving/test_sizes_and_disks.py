@@ -24,6 +24,7 @@ _TABLES = ("evaluations", "run_groups", "token_usage", "run_asking", "run_latenc
     "evaluations",
     [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (63, 64, 65, 255, 256, 257))],
 )
+@pytest.mark.thinned(fast=1, whole=3)
 def test_a_run_of_any_size_goes_and_comes_back(archive: Archive, evaluations: int) -> None:
     write_suite(archive.folder, evaluations)
     archive.does("start", "run.yaml", "--quiet")
@@ -38,10 +39,15 @@ def test_a_run_of_any_size_goes_and_comes_back(archive: Archive, evaluations: in
 
 @pytest.mark.parametrize("kib", [pytest.param(0, marks=pytest.mark.slow), 8])
 def test_a_file_that_the_disk_has_no_room_for(archive: Archive, kib: int) -> None:
-    """`ulimit -f`: the operating system refuses what is longer, wherever it ends."""
+    """`ulimit -f`: the operating system refuses what is longer, wherever it ends.
+
+    Without bytecode: the interpreter would leave the first part of it in this checkout.
+    """
     before = archive.rows()
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (kib << 10, kib << 10))
-    variables = {**os.environ, "FAILPROOF_ES_DATABASE_URL": archive.url}
+    variables = {
+        **os.environ, "FAILPROOF_ES_DATABASE_URL": archive.url, "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
     done = subprocess.run(
         [*PROGRAM, "archive", "1", "--to", "old"], cwd=archive.folder, env=variables,
         preexec_fn=limit, capture_output=True, text=True, check=False,
@@ -63,6 +69,7 @@ def _rows(archive: Archive) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 40])
+@pytest.mark.thinned(whole=1)
 def test_archived_and_attached_while_the_read_models_are_rebuilt_and_followed(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:

@@ -122,6 +122,7 @@ def of(odd: Odd) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", [*IMPOSSIBLE, *CHANGED], ids=of)
+@pytest.mark.thinned(fast=4, whole=8)
 def test_an_event_made_into_a_row_that_no_event_has_is_named(log: Attacked, odd: Odd) -> None:
     """Where the tree has the event: it is known that something else stood there."""
     forged = log.event("Scored", PASSED, 7)
@@ -140,6 +141,7 @@ def test_an_event_made_into_a_row_that_no_event_has_is_named(log: Attacked, odd:
 @pytest.mark.parametrize(
     "odd", slow_except([odd for odd in IMPOSSIBLE if "MB" not in odd.name], IMPOSSIBLE), ids=of
 )
+@pytest.mark.thinned(fast=2, whole=4)
 def test_a_row_behind_the_tree_that_no_event_has_is_named_and_never_signed(
     log: Attacked, odd: Odd
 ) -> None:
@@ -291,6 +293,7 @@ _TILES_AT_ONCE = (
 
 
 @pytest.mark.parametrize("change", slow_except(_TILES_AT_ONCE, ODD_TILES))
+@pytest.mark.thinned(fast=4, whole=8)
 def test_a_tile_that_no_tree_has_is_named_and_nothing_is_signed_over_it(
     log: Attacked, change: str
 ) -> None:
@@ -347,6 +350,7 @@ ODD_ORIGINS = {
 
 
 @pytest.mark.parametrize("change", slow_except(("deleted", "not UTF-8"), ODD_ORIGINS))
+@pytest.mark.thinned(fast=2, whole=4)
 def test_a_log_that_does_not_say_which_it_is_is_verified_all_the_same(
     log: Attacked, change: str
 ) -> None:

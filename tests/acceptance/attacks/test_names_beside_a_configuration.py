@@ -55,6 +55,7 @@ def ran(store: Store, folder: Path, class_name: str, *words: str) -> tuple[int, 
 
 
 @pytest.mark.parametrize("words", [("validate",), ("start", "--dry-run"), ("start", "--quiet")])
+@pytest.mark.thinned(fast=1, whole=3)
 def test_the_program_imports_its_own_modules_and_the_class_those_beside_it(
     store: Store, folder: Path, words: tuple[str, ...]
 ) -> None:

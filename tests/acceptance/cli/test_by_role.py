@@ -50,6 +50,7 @@ _NEEDS = {
 
 
 @pytest.mark.parametrize("role", list(_NEEDS))
+@pytest.mark.thinned(fast=2, whole=4)
 def test_a_role_reads_or_is_told_which_role_reads(
     role: str, store: Store, mock_url: str, tmp_path: Path
 ) -> None:

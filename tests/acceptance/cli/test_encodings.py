@@ -46,6 +46,7 @@ def printed(store: Store, folder: Path, locale: str, *words: str) -> bytes:
 
 @pytest.mark.parametrize("locale", wide_except(["C", "latin-1"], LOCALES))
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_json_json_lines_and_csv_are_utf_8_bytes(locale: str, store: Store, folder: Path) -> None:
     whole = printed(store, folder, locale, "results", "1", "--json")
     assert "süß" in orjson.dumps(orjson.loads(whole)).decode("utf-8")
@@ -60,6 +61,7 @@ def test_json_json_lines_and_csv_are_utf_8_bytes(locale: str, store: Store, fold
 
 @pytest.mark.parametrize("locale", wide_except(["C", "latin-1"], LOCALES))
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_a_table_shows_the_escape_of_what_the_terminal_lacks_and_goes_on(
     locale: str, store: Store, folder: Path
 ) -> None:

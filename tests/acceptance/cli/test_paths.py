@@ -232,6 +232,7 @@ def test_a_results_file_is_written_beside_its_configuration_also_when_resumed_el
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.thinned(fast=1, whole=2)
 def test_the_class_beside_a_configuration_answers_and_no_namesake_of_the_current_folder(
     workers: int, store: Store, folders: tuple[Path, Path]
 ) -> None:

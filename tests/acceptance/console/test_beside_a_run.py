@@ -100,6 +100,7 @@ def events(store: Store) -> int:
 
 
 @pytest.mark.parametrize("more", [(), pytest.param(("--workers", "2"), marks=pytest.mark.slow)])
+@pytest.mark.thinned(whole=1)
 def test_it_serves_the_run_and_ctrl_c_ends_both(
     store: Store, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
@@ -125,6 +126,7 @@ def test_without_a_terminal_it_ends_with_the_run(store: Store, tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_run_that_is_resumed_is_shown_from_the_beginning(store: Store, tmp_path: Path) -> None:
     with a_long_run(tmp_path):
         with starting(store, "start", "run.yaml", cwd=tmp_path) as (process, url, _):
@@ -165,6 +167,7 @@ def test_at_a_terminal_it_stays_open_until_ctrl_c(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.thinned(whole=1)
 def test_the_exit_code_is_the_run_s_however_the_console_is_ended(
     store: Store, tmp_path: Path, how: signal.Signals
 ) -> None:

@@ -75,6 +75,7 @@ def first_result(served: str) -> str:
 
 
 @pytest.mark.parametrize("path", quick_first(PAGES, QUICK))
+@pytest.mark.thinned(fast=3, whole=8)
 def test_a_page_is_as_every_page_has_to_be(walker: Walker, served: str, path: str) -> None:
     assert walker.objections(first_result(served) if path == FIRST_RESULT else path) == []
 

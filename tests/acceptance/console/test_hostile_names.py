@@ -146,6 +146,7 @@ def test_every_text_is_on_record_in_every_place(attacked: Hostile) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
+@pytest.mark.thinned(fast=3, whole=8)
 def test_a_page_is_made_of_its_own_elements(client: httpx.Client, path: str) -> None:
     page = client.get(with_limit(path))
     assert page.status_code == 200
@@ -154,6 +155,7 @@ def test_a_page_is_made_of_its_own_elements(client: httpx.Client, path: str) -> 
 
 @pytest.mark.parametrize("kind", ["evaluations", "streams", "events", "cases", "search"])
 @pytest.mark.slow
+@pytest.mark.thinned(whole=2)
 def test_so_are_the_pages_of_each_text(attacked: Hostile, client: httpx.Client, kind: str) -> None:
     by_hand = [row for row in attacked.rows if row["run_number"] == BY_HAND]
     rows = [row for row in attacked.rows if row["run_number"] == NAMED] + by_hand[::12]

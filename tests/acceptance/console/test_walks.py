@@ -142,6 +142,7 @@ def _archived(world: World, topic: str) -> int:
 
 
 @pytest.mark.parametrize("path", quick_first(PAGES, QUICK))
+@pytest.mark.thinned(fast=7, whole=16)
 def test_every_page_of_every_kind_of_run(world: World, walker: Walker, path: str) -> None:
     assert walker.objections(located(world, path)) == []
 
@@ -168,6 +169,7 @@ def test_a_bad_page_is_seen_to_be_bad(opened: Browser) -> None:
 
 
 @pytest.mark.parametrize("path", quick_first(EMPTY, ("/runs", "/compare")))
+@pytest.mark.thinned(fast=2, whole=5)
 def test_every_page_of_an_empty_database(walker_of_nothing: Walker, path: str) -> None:
     assert walker_of_nothing.objections(path) == []
 

@@ -144,6 +144,7 @@ def answered_requests(rows: list[RecordedEvent]) -> Counter[str]:
     ids=["killed while answering", "killed while judging"],
 )
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_a_benchmark_killed_in_either_phase_goes_on_with_exactly_what_is_pending(
     store: Store, tmp_path: Path, topic: str, wanted: int
 ) -> None:

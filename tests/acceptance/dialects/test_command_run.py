@@ -57,6 +57,7 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_killed_run_of_the_embedded_model_sums_up_three_ways_alike(
     store: Store, work: Path
 ) -> None:

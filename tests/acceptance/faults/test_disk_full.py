@@ -78,6 +78,7 @@ def test_a_disk_too_small_for_a_server_is_told(mount: Mount, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_a_disk_that_fills_up_under_a_run_costs_nothing_that_was_recorded(
     killed: bool, mount: Mount, tmp_path: Path
 ) -> None:

@@ -204,6 +204,7 @@ def test_after_a_hold_what_had_entered_goes_out_by_the_halved_limit(
     ["0", "-5", "NaN", "Infinity", "1e999", "soon", "", "0.0000001", "\t 0",
      "Sat, 01 Jan 2000 00:00:00 GMT", "Mon, 99 Foo 2026", "2026-11-21T12:00:00Z"],
 )  # fmt: skip
+@pytest.mark.thinned(fast=1, whole=4)
 def test_a_retry_after_that_says_nothing_holds_nobody_for_long_and_is_no_flood(
     store: Store, tmp_path: Path, value: str
 ) -> None:
@@ -225,6 +226,7 @@ def test_a_retry_after_that_says_nothing_holds_nobody_for_long_and_is_no_flood(
 @pytest.mark.parametrize(
     "value", ["901", "86400", "9" * 400, "Sat, 21 Nov 9999 12:00:30 GMT", "31622400.5"]
 )
+@pytest.mark.thinned(fast=2, whole=5)
 def test_a_retry_after_longer_than_the_run_waits_pauses_it_at_once_and_is_kept(
     store: Store, tmp_path: Path, value: str
 ) -> None:

@@ -114,6 +114,7 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
 
 @pytest.mark.parametrize("amount", [(), ("--max-spend", "0.29"), ("--max-spend", "0.24")], ids=str)
 @pytest.mark.parametrize("way", [(), ("--workers", "2"), ("--detach",)], ids=str)
+@pytest.mark.thinned(fast=2, whole=5)
 def test_a_run_at_its_ceiling_is_not_resumed_without_a_higher_one(
     store: Store, tmp_path: Path, way: tuple[str, ...], amount: tuple[str, ...]
 ) -> None:

@@ -189,6 +189,7 @@ def test_a_standby_that_takes_no_writes_is_waited_for(store: Store, tmp_path: Pa
 # -- terminals and pipes -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_for_errors_does_not_fail_a_completed_run(
     store: Store, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def peak_mib(store: Store, folder: Path, *arguments: str) -> tuple[int, str]:
     ["escaped NULs", "the longest text, and as much beside it", "a million events"],
 )
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_a_run_and_all_who_read_its_log_stay_small(kind: str, store: Store, tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     with WorstServer(kind) as server:

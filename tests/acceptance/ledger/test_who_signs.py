@@ -97,6 +97,7 @@ def test_a_worker_says_once_that_it_does_not_sign(
 
 
 @pytest.mark.parametrize("min_accuracy", [1.0, 0.0])
+@pytest.mark.thinned(fast=1, whole=2)
 def test_a_worker_that_drains_and_who_waits_have_the_exit_code_of_the_run(
     store: Store, tmp_path: Path, url: str, min_accuracy: float
 ) -> None:

@@ -218,6 +218,7 @@ def test_a_run_whose_worker_died_is_resumed_by_the_next(
 
 
 @pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]])
+@pytest.mark.thinned(fast=1, whole=2)
 def test_a_test_run_that_uses_none_of_it_loads_none_of_it(
     workers: list[str], tmp_path: Path
 ) -> None:

@@ -141,6 +141,7 @@ def test_the_base_install_runs_cases(store: Store, mock_url: str, tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_report_names_its_extra(store: Store, mock_url: str, tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, mock_url)
@@ -168,6 +169,7 @@ def test_a_report_names_its_extra(store: Store, mock_url: str, tmp_path: Path) -
     ("dialect", "extra"),
     [("command", "commands"), pytest.param("redteam", "redteam", marks=pytest.mark.wide)],
 )
+@pytest.mark.wide
 def test_a_dialect_names_its_extra(
     dialect: str, extra: str, store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -222,6 +222,7 @@ def ran(recorded: tuple[Recording, Wanted, str], store: Store, home: Path, tmp_p
     return Ran(store.url, tmp_path, wanted, output)
 
 
+@pytest.mark.thinned(fast=3, whole=6)
 def test_every_place_says_the_same_of_what_passed(ran: Ran, store: Store) -> None:
     wanted = ran.wanted
     counts = {
@@ -260,6 +261,7 @@ def test_every_place_says_the_same_of_what_passed(ran: Ran, store: Store) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.thinned(fast=2, whole=3)
 def test_the_prices_that_a_run_recorded_are_the_only_ones_that_count_for_it(
     ran: Ran, store: Store
 ) -> None:

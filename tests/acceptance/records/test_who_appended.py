@@ -17,6 +17,7 @@ _LOGINS = "SELECT from_position, to_position, login FROM failproof.append_login_
 
 
 @pytest.mark.parametrize("variable", ["LOGNAME", "USER", "LNAME", "USERNAME"])
+@pytest.mark.thinned(fast=1, whole=4)
 def test_who_is_the_account_of_the_process_whatever_the_environment_says(
     variable: str, store: Store, tmp_path: Path, mock_url: str
 ) -> None:

@@ -146,6 +146,7 @@ AGAIN: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", AGAIN.values(), ids=AGAIN)
+@pytest.mark.thinned(fast=4, whole=6)
 def test_whoever_asks_the_same_again_begins_the_second_attempt(
     change: Callable[[Path], dict[str, Any]], first: dict[str, Any], start: Run, folder: Path
 ) -> None:
@@ -200,6 +201,7 @@ OVERLAPPING: dict[str, tuple[Callable[[Path], dict[str, Any]], int]] = {
 
 @pytest.mark.usefixtures("first")
 @pytest.mark.parametrize(("change", "shared"), OVERLAPPING.values(), ids=OVERLAPPING)
+@pytest.mark.thinned(fast=2, whole=4)
 def test_whoever_asks_much_of_the_same_has_that_beside_the_attempt(
     change: Callable[[Path], dict[str, Any]], shared: int, start: Run, folder: Path
 ) -> None:

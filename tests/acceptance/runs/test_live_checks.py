@@ -201,6 +201,7 @@ def refused(*_: object) -> FinalScan:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_judged_evaluations_say_the_same_too(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

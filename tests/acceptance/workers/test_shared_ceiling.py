@@ -165,6 +165,7 @@ def test_who_takes_a_shard_over_counts_what_the_one_before_spent(
 
 @pytest.mark.parametrize("kills", [3, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_workers_killed_at_random_moments_never_record_more_than_the_ceiling(
     store: Store, tmp_path: Path, workers: ExitStack, kills: int
 ) -> None:

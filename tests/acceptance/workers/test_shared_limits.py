@@ -132,6 +132,7 @@ def test_a_killed_workers_share_comes_back(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_minutes_requests_are_shared_by_two_workers(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
@@ -169,6 +170,7 @@ def test_tokens_of_a_minute_are_shared_by_two_workers(
         assert 10 <= len(came) <= 400 / 15
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_a_retry_after_that_one_worker_was_told_stops_the_other(
     store: Store, tmp_path: Path, workers: ExitStack

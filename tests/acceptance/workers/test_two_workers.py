@@ -191,6 +191,7 @@ def test_a_worker_leaves_a_run_whose_models_it_cannot_reach_to_others(
     ],
     ids=str,
 )
+@pytest.mark.thinned(fast=3, whole=10)
 def test_wrong_input_is_refused_before_anything_is_sent(
     store: Store, tmp_path: Path, mock_url: str, arguments: tuple[str, ...], said: str
 ) -> None:

@@ -146,6 +146,7 @@ def test_a_provider_request_id_is_found(
     ],
     ids=lambda query: repr(query)[:24],
 )  # fmt: skip
+@pytest.mark.thinned(fast=10, whole=32)
 def test_no_query_breaks_the_page(client: httpx.Client, query: str) -> None:
     for path in ("/search", "/search.json"):
         found = client.get(path, params={"q": query})

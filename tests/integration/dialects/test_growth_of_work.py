@@ -44,6 +44,7 @@ def _of_dialect(name: str, hostile: list[HostileText]) -> None:
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.slow
 def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
     _of_dialect(name, worst_texts()[::8])
 

@@ -83,7 +83,7 @@ async def first_claim_s(
     "away_s",
     [
         2,
-        pytest.param(45, marks=pytest.mark.slow),
+        pytest.param(45, marks=pytest.mark.wide),
         pytest.param(20, marks=pytest.mark.wide),
         pytest.param(300, marks=pytest.mark.wide),
     ],

@@ -85,6 +85,7 @@ def run_id(store: Store, monkeypatch: pytest.MonkeyPatch) -> UUID:
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 4, 1_000])
 @pytest.mark.parametrize("chunks", [1, 2, 50])
+@pytest.mark.thinned(fast=5, whole=15)
 def test_it_is_what_folding_every_evaluation_gives(
     store: Store, run_id: UUID, monkeypatch: pytest.MonkeyPatch, at_once: int, chunks: int
 ) -> None:

@@ -133,6 +133,7 @@ def test_an_error_that_nobody_foresaw_is_told_and_the_run_left_to_others(
 
 
 @pytest.mark.parametrize("topic", ["WorkerJoined", "WorkerLeft", "RunPaused", "RequestSent"])
+@pytest.mark.thinned(fast=1, whole=4)
 def test_an_event_that_the_database_swallows_ends_no_worker(
     store: Store, administrator: psycopg.Connection[Any], tmp_path: Path, topic: str
 ) -> None:
@@ -229,6 +230,7 @@ def test_a_run_that_cannot_be_read_stops_no_worker(store: Store, tmp_path: Path,
         "5",
     ],
 )
+@pytest.mark.thinned(fast=2, whole=4)
 def test_a_job_that_nobody_put_there_changes_nothing(
     store: Store, tmp_path: Path, arguments: str
 ) -> None:
@@ -376,6 +378,7 @@ def test_workers_that_cannot_have_been_are_not_listed(
 
 
 @pytest.mark.parametrize("as_before", [False, True])
+@pytest.mark.thinned(fast=1, whole=1)
 def test_the_repetitions_of_one_case_are_shared_by_workers(
     store: Store, tmp_path: Path, as_before: bool
 ) -> None:

@@ -10,5 +10,6 @@ from tests.servers.worst_server import ENDLESS
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(ENDLESS))
+@pytest.mark.thinned(fast=1, whole=2)
 def test_an_endless_reply_costs_little_memory_and_ends_in_time(kind: str) -> None:
     assert_it_costs_little_and_ends_in_time(kind)

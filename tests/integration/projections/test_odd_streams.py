@@ -51,6 +51,7 @@ def _history(kinds: tuple[str, ...]) -> list[Event | LogEntry]:
 
 @pytest.mark.parametrize("length", [2, 3])
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_rows_do_not_depend_on_where_batches_end(
     store: Store, administrator: psycopg.Connection[Any], length: int
 ) -> None:

@@ -53,6 +53,7 @@ def test_several_processes_write_the_rows_that_following_wrote(
 
 
 @pytest.mark.parametrize("events", [pytest.param(1, marks=pytest.mark.slow), 7, 1_000])
+@pytest.mark.thinned(whole=2)
 def test_shares_of_batches_of_any_size_give_the_same_rows(
     store: Store, followed: Rows, events: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +230,7 @@ def test_two_rebuilds_at_once_both_give_the_rows(store: Store, followed: Rows) -
         ("odd", 2, "PromptStored"),
     ],
 )
+@pytest.mark.thinned(fast=2, whole=7)
 def test_a_stream_with_what_does_not_belong_there_is_told_as_one_process_tells_it(
     store: Store,
     world: World,

@@ -93,6 +93,7 @@ def said_alone(text: str, language: Language) -> object:
     "texts", [HOSTILE, pytest.param(CORPUS, marks=pytest.mark.wide)], ids=["hostile", "corpus"]
 )
 @pytest.mark.parametrize("language", ["bash", "posix"])
+@pytest.mark.thinned(fast=1, whole=2)
 def test_a_tree_is_the_one_that_the_command_has_alone(language: Language, texts: list[str]) -> None:
     texts = readable(texts)
     alone = [said_alone(text, language) for text in texts]
@@ -104,6 +105,7 @@ def test_a_tree_is_the_one_that_the_command_has_alone(language: Language, texts:
 
 @pytest.mark.parametrize("language", ["bash", "posix"])
 @pytest.mark.slow
+@pytest.mark.thinned(fast=1, whole=1)
 def test_no_command_changes_the_one_behind_it(language: Language) -> None:
     texts = readable(HOSTILE)
     alone = {text: said_alone(text, language) for text in ("ls -l | wc", *texts)}
@@ -215,6 +217,7 @@ def killing(
     ],
 )
 @pytest.mark.parametrize("program", ["shfmt", "shellcheck"])
+@pytest.mark.thinned(fast=3, whole=8)
 def test_what_ends_a_program_has_only_its_own_verdict_to_lose(
     program: str,
     end: str,

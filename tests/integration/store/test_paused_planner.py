@@ -31,6 +31,7 @@ _APPEND = "SELECT failproof.append('{{}}', '{{}}', '{{}}', '{{}}', '{{}}', '{{}}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statement", [_NUMBER, _APPEND], ids=["numbering", "appending"])
+@pytest.mark.thinned(whole=1)
 def test_a_planner_that_is_stopped_within_its_transaction_stops_appends_for_ten_seconds_at_most(
     store: Store, statement: str
 ) -> None:

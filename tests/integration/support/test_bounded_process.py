@@ -63,6 +63,7 @@ def pool() -> Iterator[BoundedPool]:
     ],
 )
 @pytest.mark.parametrize("in_threads", [False, True])
+@pytest.mark.thinned(fast=3, whole=6)
 def test_a_call_that_exceeds_a_limit_is_stopped_alone(
     argument: str, reason: str, in_threads: bool
 ) -> None:

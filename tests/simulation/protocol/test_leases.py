@@ -19,6 +19,7 @@ EXPLORERS = {
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_no_order_of_events_of_three_workers_and_two_shards_is_unsafe() -> None:
     explored = Explorer(3, 2, 2).explore()
     assert explored.states > 40_000, explored

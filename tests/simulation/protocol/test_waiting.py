@@ -32,6 +32,7 @@ _EACH_RULE = {"one worker", "two workers, two evaluations"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", wide_except(_EACH_RULE, LARGE))
+@pytest.mark.wide
 def test_nobody_waits_in_a_circle_where_more_can_happen(name: str) -> None:
     """The same, over tens of thousands of states."""
     explored = explore(LARGE[name])
@@ -103,6 +104,7 @@ QUICK = {name for name in BROKEN if name != "nobody gives back money that it doe
 
 
 @pytest.mark.parametrize("name", slow_except(QUICK, BROKEN))
+@pytest.mark.thinned(fast=3, whole=6)
 def test_what_is_broken_is_found(name: str) -> None:
     setting, rules = BROKEN[name]
     with pytest.raises((Unsafe, Stuck)) as found:

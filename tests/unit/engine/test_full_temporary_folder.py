@@ -26,7 +26,9 @@ def little_room() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, before[1]))
     try:
-        yield
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(sys, "dont_write_bytecode", True)  # a part of it would be left behind
+            yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 

@@ -33,22 +33,26 @@ FEW_TEXTS = worst_texts()[::12]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.thinned(fast=1, whole=5)
 def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, worst_texts(), SMALL)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned(fast=20, whole=60)
 def test_a_function_reads_twice_the_text_with_twice_the_work(name: str) -> None:
     assert_grows_as_its_text(FUNCTIONS[name], worst_texts(), SMALL)
 
 
 @pytest.mark.parametrize("name", [name for name in SOURCES if name not in SLOWLY_PARSED])
+@pytest.mark.thinned(fast=11, whole=33)
 def test_an_importer_reads_twice_the_source_with_twice_the_work(name: str) -> None:
     assert_grows_as_its_text(SOURCES[name], FEW_TEXTS, SMALL)
 
 
 @pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.thinned(fast=6, whole=16)
 def test_twice_the_body_is_parsed_with_twice_the_work(name: str) -> None:
     with key_set():
         assert_grows_as_its_text(SERVERS[name], FEW_TEXTS, SMALL)
@@ -84,6 +88,7 @@ def test_a_dialect_does_with_texts_in_frames(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned(whole=30)
 def test_a_function_does_with_large_texts_with_all_texts_and_in_frames(name: str) -> None:
     reader = FUNCTIONS[name]
     assert_grows_as_its_text(reader, worst_texts()[:: stride(24)], LARGE)

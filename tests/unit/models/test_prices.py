@@ -128,6 +128,7 @@ def agrees(provider: Provider, of: ModelInfo) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_every_published_model_costs_what_the_package_says_around_every_tier_and_date() -> None:
     assert len(MODELS) > 1_000
     wrong = [each for provider, of in MODELS for each in agrees(provider, of)]

@@ -163,6 +163,7 @@ def test_results_tell_what_was_taken_over(
 
 
 @pytest.mark.parametrize("number", RUNS)
+@pytest.mark.thinned(fast=2, whole=6)
 def test_a_run_counts_what_it_asked_itself(
     others: httpx.Client, ask_others: Ask, number: int
 ) -> None:
@@ -260,6 +261,7 @@ def test_a_case_counts_each_answer_once(others: httpx.Client, ask_others: Ask) -
 
 
 @pytest.mark.parametrize(("base", "other"), [(WHOLE, REUSING), (REUSING, AGAIN), (AGAIN, SAMPLE)])
+@pytest.mark.thinned(fast=1, whole=3)
 def test_a_comparison_says_where_nothing_could_differ(
     others: httpx.Client, ask_others: Ask, base: int, other: int
 ) -> None:

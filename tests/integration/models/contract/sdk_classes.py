@@ -1,6 +1,7 @@
 """Classes as users write them, with the packages `openai` and `anthropic` as they are published.
 
-They are over `httpx2`; a small client is over `httpx`.
+They are over `httpx2`; a small client is over `httpx`. They import their package when they ask: it
+takes 1.5 s, which every process that collects the tests would wait for.
 """
 
 from __future__ import annotations
@@ -8,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import anthropic
 import httpx
 import httpx2
-import openai
 
 from failproof_es.models.sdk.transport import RecordingTransport
 
@@ -33,6 +32,8 @@ class OpenAIChat(Client):
     """Its retries are left on: they never send anything."""
 
     def ask(self, messages: Messages, params: Params) -> str | None:
+        import openai
+
         client = openai.OpenAI(
             api_key=self.api_key,
             base_url=self.base_url,
@@ -46,6 +47,8 @@ class OpenAIChat(Client):
 
 class AsyncOpenAIChat(Client):
     async def ask(self, messages: Messages, params: Params) -> str | None:
+        import openai
+
         client = openai.AsyncOpenAI(
             api_key=self.api_key,
             base_url=self.base_url,
@@ -60,6 +63,8 @@ class AsyncOpenAIChat(Client):
 
 class OpenAIResponses(Client):
     def ask(self, messages: Messages, params: Params) -> str:
+        import openai
+
         client = openai.OpenAI(
             api_key=self.api_key,
             base_url=self.base_url,
@@ -76,6 +81,8 @@ class OpenAIResponses(Client):
 
 class Claude(Client):
     def ask(self, messages: Messages, params: Params) -> str:
+        import anthropic
+
         client = anthropic.Anthropic(
             api_key=self.api_key,
             base_url=self.base_url,
@@ -114,6 +121,8 @@ class OpenAIChatStreams(Client):
     """Streams, as the package does it."""
 
     def ask(self, messages: Messages, params: Params) -> str:
+        import openai
+
         client = openai.OpenAI(
             api_key=self.api_key,
             base_url=self.base_url,
@@ -128,6 +137,8 @@ class OpenAIChatStreams(Client):
 
 class OpenAIResponsesStreams(Client):
     async def ask(self, messages: Messages, params: Params) -> str:
+        import openai
+
         client = openai.AsyncOpenAI(
             api_key=self.api_key,
             base_url=self.base_url,
@@ -145,6 +156,8 @@ class OpenAIResponsesStreams(Client):
 
 class ClaudeStreams(Client):
     def ask(self, messages: Messages, params: Params) -> str:
+        import anthropic
+
         client = anthropic.Anthropic(
             api_key=self.api_key,
             base_url=self.base_url,

@@ -77,6 +77,7 @@ def reasons(command: str) -> set[str]:
 
 @pytest.mark.parametrize("reach", REACHES)
 @pytest.mark.parametrize("verb", DESTROYS)
+@pytest.mark.thinned(fast=30, whole=77)
 def test_destroying_a_tree_is_judged_by_its_place_however_it_is_reached(
     verb: str, reach: str
 ) -> None:
@@ -89,6 +90,7 @@ def test_destroying_a_tree_is_judged_by_its_place_however_it_is_reached(
 
 @pytest.mark.parametrize("reach", PATTERNS)
 @pytest.mark.parametrize("verb", [v for v in DESTROYS if not v.endswith("=")])
+@pytest.mark.thinned(fast=30, whole=70)
 def test_destroying_what_a_pattern_matches_is_judged_by_the_pattern(verb: str, reach: str) -> None:
     make = PATTERNS[reach]
     for pattern in ("*", "/*", "~/*", "./*"):

@@ -160,6 +160,7 @@ def test_a_conflict_under_several_leases_fails_the_append_at_fault(
     with_journal(store, work)
 
 
+@pytest.mark.slow
 def test_a_lease_that_ended_and_was_claimed_again_loses_no_append(store: Store) -> None:
     """Again and again, while the journal writes under it: it asks the lease for its epoch."""
     with ShardLeases(store.url, "me", 0.001) as own:

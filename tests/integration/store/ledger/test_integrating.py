@@ -19,6 +19,7 @@ from tests.selection import wide_except
 
 
 @pytest.mark.parametrize("events", [511, 512, 513, 767, 768, 769, 1_024, 1_025])
+@pytest.mark.thinned(fast=3, whole=8)
 def test_a_batch_that_is_exactly_full_leaves_nothing_out_and_takes_nothing_twice(
     store: Store,
     administrator: psycopg.Connection[Any],

@@ -178,6 +178,7 @@ def roots(rows: list[ledger.LeafRow]) -> list[bytes]:
 # -- it grew ---------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_log_of_70000_events_written_in_signed_steps_verifies_at_each_step(
     large: Large,
 ) -> None:

@@ -181,6 +181,7 @@ def test_a_log_as_it_was_recorded_is_genuine(log: Log) -> None:
     "place",
     [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in PLACES],
 )
+@pytest.mark.thinned(fast=9, whole=24)
 def test_a_change_of_any_row_is_found_as_by_one_walk(log: Log, change: str, place: int) -> None:
     tamper(log.administrator, ROW[change].format(at=log.position(place)))
     result = log.both()
@@ -222,6 +223,7 @@ def test_a_row_added_anywhere_is_found_as_by_one_walk(log: Log) -> None:
 )
 @pytest.mark.parametrize("tile", range(5))
 @pytest.mark.parametrize("place", [1, pytest.param(256, marks=pytest.mark.slow)])
+@pytest.mark.thinned(fast=5, whole=12)
 def test_a_change_of_any_tile_is_found_as_by_one_walk(
     log: Log, statement: str, tile: int, place: int
 ) -> None:

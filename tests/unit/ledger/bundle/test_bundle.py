@@ -86,6 +86,7 @@ def test_every_flipped_byte_is_noticed(genuine: Genuine) -> None:
 
 @pytest.mark.slow
 @each_verifier
+@pytest.mark.thinned(whole=1)
 def test_every_flipped_byte_is_noticed_under_a_digest_that_fits(genuine: Genuine) -> None:
     body = GENUINE[: GENUINE[:-1].rindex(b"\n") + 1]
     believed = [

@@ -280,6 +280,7 @@ NO_TILES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", NO_TILES.values(), ids=NO_TILES.keys())
+@pytest.mark.thinned(fast=2, whole=4)
 def test_what_is_no_tile_and_was_put_into_a_replaced_tree_is_named(
     repaired: Log, columns: dict[str, str]
 ) -> None:
