@@ -16,7 +16,7 @@ def all_histories(_: History) -> bool:
 
 
 @pytest.mark.parametrize("name", list(MUTATIONS))
-@pytest.mark.thinned(fast=5, whole=18)
+@pytest.mark.thinned(fast=4, whole=9)
 def test_the_simulation_catches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutation = MUTATIONS[name]
     mutation(monkeypatch)

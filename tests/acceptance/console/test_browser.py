@@ -18,6 +18,8 @@ from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import console, record_runs, settings_for
 from tests.console_walk import Walker, quick_first
 
+pytestmark = pytest.mark.slow  # a browser looks
+
 QUICK = ("/runs/99", "/runs/1/results?status=failed&model=mock", "/events/60?topic=Scored")
 """Each page takes a browser one to two seconds, so the others are slow."""
 FIRST_RESULT = "/evaluations/FIRST"
@@ -75,7 +77,7 @@ def first_result(served: str) -> str:
 
 
 @pytest.mark.parametrize("path", quick_first(PAGES, QUICK))
-@pytest.mark.thinned(fast=3, whole=8)
+@pytest.mark.thinned(whole=8)
 def test_a_page_is_as_every_page_has_to_be(walker: Walker, served: str, path: str) -> None:
     assert walker.objections(first_result(served) if path == FIRST_RESULT else path) == []
 
@@ -112,7 +114,6 @@ def test_j_and_k_walk_the_results_of_a_filter(opened: Browser, served: str) -> N
     context.close()
 
 
-@pytest.mark.slow
 def test_numbers_grow_while_one_looks_until_the_run_has_ended(
     opened: Browser, served: str, log_url: str, tmp_path: Path
 ) -> None:

@@ -24,6 +24,8 @@ from tests.conftest import create_database, database_url_as, drop_database
 from tests.console import answering, console, settings_for
 from tests.hostile_answers import hostile_answers
 
+pytestmark = pytest.mark.slow  # a browser looks
+
 FOREIGN = (
     "() => [...document.querySelectorAll('img, iframe, object, embed, style, base, math, video, "
     "template, noscript, portal, marquee, foreignObject, [style], [onload], [onerror]')].length "
@@ -105,7 +107,6 @@ def test_every_text_was_answered(attacked: Hostile) -> None:
         assert row["answer_cut"] == (len(row["answer"]) < len(attacked.texts[number(row)]))
 
 
-@pytest.mark.slow
 def test_a_browser_runs_requests_and_reorders_nothing(attacked: Hostile, opened: Browser) -> None:
     context = opened.new_context()
     page = context.new_page()
@@ -147,7 +148,6 @@ def test_the_list_shows_each_answer_with_what_hides_in_it(
     context.close()
 
 
-@pytest.mark.slow
 def test_downloads_are_attachments_and_hold_no_formula(attacked: Hostile) -> None:
     with httpx.Client(base_url=attacked.url, timeout=120) as client:
         found = client.get("/runs/1/results.csv")

@@ -24,6 +24,8 @@ from tests.console import answering, console, refusing, settings_for
 from tests.console_html import objections
 from tests.hostile_answers import hostile_answers
 
+pytestmark = pytest.mark.slow  # a browser looks
+
 NAMED, AGAIN, BY_HAND = 1, 2, 3
 """The runs: two attempts at cases that are named hostilely, one that people review."""
 MODEL = '"><img src=http://127.0.0.1:{port}/model onerror=window.ran=1>\u202e=1+1'
@@ -146,7 +148,7 @@ def test_every_text_is_on_record_in_every_place(attacked: Hostile) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-@pytest.mark.thinned(fast=3, whole=8)
+@pytest.mark.thinned(whole=8)
 def test_a_page_is_made_of_its_own_elements(client: httpx.Client, path: str) -> None:
     page = client.get(with_limit(path))
     assert page.status_code == 200
@@ -154,7 +156,6 @@ def test_a_page_is_made_of_its_own_elements(client: httpx.Client, path: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["evaluations", "streams", "events", "cases", "search"])
-@pytest.mark.slow
 @pytest.mark.thinned(whole=2)
 def test_so_are_the_pages_of_each_text(attacked: Hostile, client: httpx.Client, kind: str) -> None:
     by_hand = [row for row in attacked.rows if row["run_number"] == BY_HAND]
@@ -189,7 +190,6 @@ def test_so_is_what_the_address_says(attacked: Hostile, client: httpx.Client) ->
         assert objections(page.text) == [], page.url
 
 
-@pytest.mark.slow
 def test_a_browser_runs_and_requests_nothing(attacked: Hostile, opened: Browser) -> None:
     context = opened.new_context()
     page = context.new_page()

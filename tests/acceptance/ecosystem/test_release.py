@@ -199,6 +199,7 @@ def test_the_bill_of_materials_has_every_dependency_at_its_pin_and_no_tool_of_th
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_two_builds_of_a_tag_are_the_same_bytes_and_so_is_one_of_the_source_package(
     repository: Path, tmp_path: Path
 ) -> None:

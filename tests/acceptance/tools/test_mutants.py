@@ -103,10 +103,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Result]:
     }
 
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.wide
 
 
-@pytest.mark.wide
 def test_a_mutant_is_killed_by_the_file_that_executes_it(results: Mapping[str, Result]) -> None:
     for line in (3, 4, 5):
         assert results[f"larger:{line}"].by == "tests/test_direct.py::test_larger"

@@ -63,6 +63,7 @@ def test_twice_the_body_is_parsed_with_twice_the_work(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.thinned(whole=2)
 def test_a_dialect_does_with_large_answers(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, worst_texts()[:: stride(24)], LARGE)
@@ -71,6 +72,7 @@ def test_a_dialect_does_with_large_answers(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", dialects.PLACES)
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.thinned(fast=4, whole=10)
 def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
     name: str, place: str
 ) -> None:
@@ -81,6 +83,7 @@ def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.thinned(whole=2)
 def test_a_dialect_does_with_texts_in_frames(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, list(framed_texts())[:: stride(9600)], SMALL)
@@ -88,7 +91,7 @@ def test_a_dialect_does_with_texts_in_frames(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.thinned(whole=30)
+@pytest.mark.thinned(whole=10)
 def test_a_function_does_with_large_texts_with_all_texts_and_in_frames(name: str) -> None:
     reader = FUNCTIONS[name]
     assert_grows_as_its_text(reader, worst_texts()[:: stride(24)], LARGE)
@@ -98,6 +101,7 @@ def test_a_function_does_with_large_texts_with_all_texts_and_in_frames(name: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.thinned(fast=6, whole=12)
 def test_an_importer_does_with_all_texts(name: str) -> None:
     sizes = AS_LONG_AS_ITS_KEYS if name in SLOWLY_PARSED else SMALL
     assert_grows_as_its_text(SOURCES[name], worst_texts()[:: stride(24)], sizes)

@@ -253,6 +253,7 @@ def test_a_run_that_did_nothing_has_a_page_that_says_so() -> None:
     ],
 )
 @pytest.mark.long
+@pytest.mark.thinned(fast=2, whole=3)
 def test_hostile_names_add_nothing_wherever_a_report_says_them(name: str) -> None:
     text = hostile()[name]
     assert objections(html_of(full_report(text), [told(text)])) == []

@@ -47,7 +47,7 @@ from tests.integration.store.ledger.test_ledger import leaf_data
 from tests.unit.ledger import naive
 from tests.unit.ledger.bundle.test_bundle import second_verifier
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.wide
 
 EVENTS = 70_000
 BOUNDARY = 65_536
@@ -178,7 +178,6 @@ def roots(rows: list[ledger.LeafRow]) -> list[bytes]:
 # -- it grew ---------------------------------------------------------------------------------
 
 
-@pytest.mark.wide
 def test_a_log_of_70000_events_written_in_signed_steps_verifies_at_each_step(
     large: Large,
 ) -> None:
