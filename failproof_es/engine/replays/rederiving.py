@@ -29,6 +29,7 @@ from failproof_es.core.evaluation import (
     next_action,
 )
 from failproof_es.core.request_body import RequestBodies
+from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.grading.derive import derive
@@ -66,6 +67,7 @@ def rederive(
     retry_attempts: int,
     judging: Judging = NO_JUDGES,
     scorers: Sequence[Scorer] = (),
+    cut_off_fails: bool = False,
 ) -> tuple[Evaluation, list[Disagreement]]:
     """Walk the history; at each recorded decision, decide again and compare.
 
@@ -105,7 +107,14 @@ def rederive(
                     judgement = replace(judgement, verdicts=_latest(readings))
                 again = ScoreReply(derived or classification, judgement)
                 said = Transcript(state.replies)
-                ending = derive(dialect, case, again, scorers=scorers, said=said)
+                ending = derive(
+                    dialect,
+                    case,
+                    again,
+                    scorers=scorers,
+                    said=said,
+                    cut_off_fails=cut_off_fails,
+                )
                 _compare(found, "scores", _ending(event), _ending(ending))
             case EvaluationAbandoned(), Abandon(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
@@ -125,6 +134,8 @@ def _was_stopped(event: Event) -> bool:
     """Whether the event says that the grading was stopped."""
     if isinstance(event, Classified):
         return event.details.get("rule") == GRADING_STOPPED
+    if isinstance(event, Scored):
+        return event.scorer == cut_off.STOPPED_SCORER
     return isinstance(event, EvaluationAbandoned) and event.kind == GRADING_STOPPED
 
 
