@@ -19,6 +19,9 @@ def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
     return dialect.fixed_outcome(case) if isinstance(dialect, HasFixedOutcomes) else None
 
 
+FIXED_OUTCOME = "fixed_outcome"
+"""The kind of a run's findings about such cases."""
+
 _LINES: Mapping[FixedOutcome, str] = {
     "any_passes": "{count} {expects} nothing: any answer passes",
     "none_passes": "{count} can never be met: no answer passes",

@@ -27,7 +27,7 @@ from failproof_es.core.outcome import Folded
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.core.tally import Tally
-from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
+from failproof_es.dialects.fixed_outcomes import FIXED_OUTCOME, FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.history import (
     UNREADABLE,
@@ -245,7 +245,7 @@ class Validation:
             said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
             self._notice("not_scored", f"{plural(count, 'evaluation')} {said}")
         for line in self._fixed_outcomes.lines("evaluation"):
-            self._notice("fixed_outcome", line)
+            self._notice(FIXED_OUTCOME, line)
         for key, why in sorted(self._unread.items()):
             unread = f"what was sent to {key} and came from it was not read again: {why}"
             self._notice("not_read_again", unread)
