@@ -85,7 +85,7 @@ def rederive(
             found.append(
                 Disagreement("request", {"event": event.originator_version}, {"altered": problem})
             )
-        if isinstance(event, _GIVEN) or _was_stopped(event):
+        if isinstance(event, _GIVEN) or _was_stopped(event, cut_off_fails):
             state = evolve(state, event)
             continue
         action = next_action(state, case, dialect, retry_attempts=retry_attempts, judging=judging)
@@ -130,12 +130,12 @@ def rederive(
     return state, found
 
 
-def _was_stopped(event: Event) -> bool:
-    """Whether the event says that the grading was stopped."""
+def _was_stopped(event: Event, cut_off_fails: bool) -> bool:
+    """Whether the event says that the grading was stopped, as this configuration ends it."""
     if isinstance(event, Classified):
         return event.details.get("rule") == GRADING_STOPPED
     if isinstance(event, Scored):
-        return event.scorer == cut_off.STOPPED_SCORER
+        return cut_off_fails and event.scorer == cut_off.STOPPED_SCORER
     return isinstance(event, EvaluationAbandoned) and event.kind == GRADING_STOPPED
 
 

@@ -215,6 +215,7 @@ def test_a_grading_that_the_answer_made_stop_fails_where_that_is_configured(
     assert (state.score.passed, state.score.scores) == (False, {"accuracy": 0.0})
     assert state.score.reason.startswith("failed by grading.on_cut_off: the grading was stopped: ")
     assert rederive_within_limits(grader, case, whole, retry_attempts=0)[1] == []
+    assert rederive(case, whole, endless, retry_attempts=0)[1] != [], "another run may not reuse it"
 
 
 def test_a_replay_takes_a_stopped_grading_as_given(endless: Dialect) -> None:
