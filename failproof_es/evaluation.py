@@ -3,6 +3,7 @@
 from failproof_es.core.evaluation import (
     AWAITING_REVIEW,
     JUDGE_FAILED,
+    JUDGES_DISAGREE,
     NO_JUDGES,
     Abandon,
     Action,
@@ -36,6 +37,7 @@ from failproof_es.core.evaluation import (
 
 __all__ = [
     "AWAITING_REVIEW",
+    "JUDGES_DISAGREE",
     "JUDGE_FAILED",
     "NO_JUDGES",
     "Abandon",

@@ -235,8 +235,13 @@ class ChosenScorer(Section):
 
 
 class Grading(Section):
-    """Which numbers an evaluation gets beside those of its dialect."""
+    """How answers are graded, beside what their dialect says."""
 
+    on_cut_off: Literal["unscored", "fail"] = "unscored"
+    """What becomes of an evaluation whose reply was cut off at `max_tokens`, or made its own
+    grading stop: it has no score, or it fails. A model controls both. So with `fail` no model can
+    take its bad cases out of a rate by writing too much, and a correct answer that was too long
+    fails, too."""
     scorers: list[Annotated[str, Field(min_length=1)] | ChosenScorer] = []
     """Installed scorers, each by its name or with options; `docs/how-to/extending.md` says how to
     write one. They do not decide whether a case passes."""
@@ -463,7 +468,7 @@ class Configuration(Section):
     reuse: Reuse = Reuse()
     """Recorded answers of another run, carried over where the requests are the same."""
     grading: Grading = Grading()
-    """Which numbers an evaluation gets beside those of its dialect."""
+    """How answers are graded, beside what their dialect says."""
     execution: Execution = Execution()
     """How the run is carried out."""
     output: Output = Output()

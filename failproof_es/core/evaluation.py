@@ -24,6 +24,7 @@ from failproof_es.core.history_errors import ImpossibleHistory as ImpossibleHist
 from failproof_es.core.transcript import AWAITING_REVIEW as AWAITING_REVIEW
 from failproof_es.core.transcript import GRADING_STOPPED as GRADING_STOPPED
 from failproof_es.core.transcript import JUDGE_FAILED as JUDGE_FAILED
+from failproof_es.core.transcript import JUDGES_DISAGREE as JUDGES_DISAGREE
 from failproof_es.core.transcript import NO_JUDGES as NO_JUDGES
 from failproof_es.core.transcript import Classification as Classification
 from failproof_es.core.transcript import Failure as Failure

@@ -128,6 +128,11 @@ class Evaluation(NamedTuple):
         return None if self.imported is None else self.imported.error
 
     @property
+    def has_failed(self) -> bool:
+        """Whether an error stands where an answer should be."""
+        return self.last_error is not None or self.import_error is not None
+
+    @property
     def finished(self) -> bool:
         """Whether the evaluation has its one final result, its own or one carried over."""
         return self.score is not None or self.abandoned is not None or self.carried_over is not None
@@ -146,14 +151,17 @@ class Evaluation(NamedTuple):
         """Whether it ended because no usable answer came: of the model, or of judges it needed.
 
         An answer whose grading was stopped is lost, too: else a model could take the cases that it
-        fails out of its score. What was answered and has no score by a rule of its dialect is not
-        lost, nor is what judges that all answered could not agree about.
+        fails out of its score. So is one that lacks votes of a judge, even if that judge voted on
+        some items. What was answered and has no score by a rule of its dialect is not lost, nor is
+        what judges that all voted could not agree about.
         """
         if self.abandoned is None:
             return False
         if self.abandoned.kind == GRADING_STOPPED:
             return True
         if self.verdicts:
-            silent = [each.verdict is None for each in self.verdicts]
-            return all(silent) or (any(silent) and self.abandoned.kind == JUDGE_FAILED)
-        return self.last_error is not None or self.import_error is not None
+            if all(verdict.verdict is None for verdict in self.verdicts):
+                return True
+            lacks_votes = not all(verdict.is_whole for verdict in self.verdicts)
+            return lacks_votes and self.abandoned.kind == JUDGE_FAILED
+        return self.has_failed

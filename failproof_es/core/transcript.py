@@ -41,7 +41,9 @@ class Failure:
 
 
 JUDGE_FAILED = "judge_failed"
-"""The kind of an evaluation that its judges came to no verdict on."""
+"""The kind of an evaluation that lacks votes of its judges: with them it could be decided."""
+JUDGES_DISAGREE = "judges_disagree"
+"""The kind of an evaluation that its judges voted on, and about which too few of them agree."""
 AWAITING_REVIEW = "awaiting_review"
 """The kind of failure of an evaluation that was answered, and that only people can judge."""
 
@@ -59,11 +61,19 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
-    """The result of one judge: its verdict, or the problem why there is none."""
+    """The result of one judge: its verdict, or the problem why there is none.
+
+    With both, the verdict is partial: the problem says which votes are missing in it.
+    """
 
     judge: str
     verdict: dict[str, Any] | None
     problem: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every vote is there that the judge was asked for."""
+        return self.verdict is not None and self.problem is None
 
 
 @dataclass(frozen=True, slots=True)

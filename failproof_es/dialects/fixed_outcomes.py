@@ -1,11 +1,12 @@
-"""Finds cases with a fixed outcome: any answer passes, or no answer can.
+"""Finds cases with a fixed outcome: any answer passes, no answer can, or nothing decides.
 
-They are counted beside every accuracy, because they raise or lower it whatever a model answers.
+They are named before a run begins, counted beside every accuracy, and a finding of the run: they
+raise or lower it whatever a model answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from failproof_es.core.case import Case
@@ -18,6 +19,16 @@ def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
     return dialect.fixed_outcome(case) if isinstance(dialect, HasFixedOutcomes) else None
 
 
+FIXED_OUTCOME = "fixed_outcome"
+"""The kind of a run's findings about such cases."""
+
+_LINES: Mapping[FixedOutcome, str] = {
+    "any_passes": "{count} {expects} nothing: any answer passes",
+    "none_passes": "{count} can never be met: no answer passes",
+    "no_verdict": "{count} {expects} nothing that is checked: only people can decide",
+}
+
+
 @dataclass(slots=True)
 class FixedOutcomeCounts:
     """Counts of cases, and of those with a fixed outcome."""
@@ -25,20 +36,23 @@ class FixedOutcomeCounts:
     cases: int = 0
     any_passes: int = 0
     none_passes: int = 0
+    no_verdict: int = 0
 
     def add(self, found: FixedOutcome | None) -> None:
         """Count one more case."""
         self.cases += 1
-        self.any_passes += found == "any_passes"
-        self.none_passes += found == "none_passes"
+        if found is not None:
+            setattr(self, found, getattr(self, found) + 1)
 
-    def lines(self) -> Iterator[str]:
+    def include(self, other: FixedOutcomeCounts) -> None:
+        """Add the counts of other cases."""
+        self.cases += other.cases
+        for outcome in _LINES:
+            setattr(self, outcome, getattr(self, outcome) + getattr(other, outcome))
+
+    def lines(self, noun: str = "case") -> Iterator[str]:
         """A sentence for each fixed outcome that occurs, without a full stop."""
-        if self.any_passes:
-            verb = "expects" if self.any_passes == 1 else "expect"
-            yield f"{self._share(self.any_passes)} {verb} nothing: any answer passes"
-        if self.none_passes:
-            yield f"{self._share(self.none_passes)} can never be met: no answer passes"
-
-    def _share(self, count: int) -> str:
-        return f"{count:,} of {plural(self.cases, 'case')}"
+        for outcome, line in _LINES.items():
+            if count := getattr(self, outcome):
+                share = f"{count:,} of {plural(self.cases, noun)}"
+                yield line.format(count=share, expects="expects" if count == 1 else "expect")

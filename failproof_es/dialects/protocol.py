@@ -93,12 +93,18 @@ class RebuildsCases(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JudgeReading:
-    """A judge's parsed reply: a verdict as JSON, or the problem why there is none."""
+    """A judge's parsed reply: a verdict as JSON, or the problem why there is none.
+
+    With a problem or `missing` votes the judge is asked again within its bound. A verdict that
+    lacks votes counts only if it is the judge's last one.
+    """
 
     verdict: dict[str, Any] | None
     problem: str | None
     grader: str
     version: str
+    missing: str | None = None
+    """Which votes the verdict lacks, and why."""
 
 
 @runtime_checkable
@@ -156,6 +162,21 @@ class TakenByDefault(Protocol):
 def taken_by_default(dialect: Dialect, command: TakesADialect) -> bool:
     """Whether it is `TakenByDefault` for this command."""
     return command in getattr(dialect, "default_for", ())
+
+
+class HasFailingScores(Protocol):
+    """A dialect whose answers have more numbers than `accuracy` where they fail unread.
+
+    Asked by `failing_scores`: `isinstance` sees no value.
+    """
+
+    failing_scores: Mapping[str, float]
+
+
+def failing_scores(dialect: Dialect) -> Mapping[str, float]:
+    """The numbers of an answer that fails without being read (`grading.on_cut_off: fail`)."""
+    found: Mapping[str, float] = getattr(dialect, "failing_scores", {"accuracy": 0.0})
+    return found
 
 
 class WaitsForPrograms(Protocol):
@@ -245,7 +266,9 @@ class Exporting(Protocol):
         """By the name that `export --shape` takes."""
 
 
-FixedOutcome = Literal["any_passes", "none_passes"]
+FixedOutcome = Literal["any_passes", "none_passes", "no_verdict"]
+"""`any_passes`: any answer passes that is not empty and does not refuse. `none_passes`: no answer
+passes. `no_verdict`: nothing here decides, so every answer is left to people."""
 
 
 @runtime_checkable
@@ -253,4 +276,4 @@ class HasFixedOutcomes(Protocol):
     """A dialect that can have cases with a fixed outcome."""
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """Whether any answer passes, or none can; `None` where the answer decides."""
+        """What any answer comes to; `None` where the answer decides."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from failproof_es.dialects.kit.constant_patterns import is_found_in_any_text
 from failproof_es.support.bounded import untrusted_patterns
 
 _PUNCTUATION = " \t\n\r\v\f!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -46,6 +47,17 @@ def met(check: Check, text: str) -> bool:
     Raises `untrusted_patterns.PatternStopped` outside of a grading that has limits.
     """
     return _found(check, text) is not check.negate
+
+
+def is_always_met(check: Check) -> bool | None:
+    """Whether every text meets the check, or none does (`False`); `None` where the text decides."""
+    if check.kind == "equals":
+        return None
+    is_in_every_text = any(
+        is_found_in_any_text(value) if check.kind == "regex" else not _prepared(check, value)
+        for value in check.values
+    )
+    return not check.negate if is_in_every_text else None
 
 
 def is_bounded(check: Check, text: str) -> bool:

@@ -105,11 +105,12 @@ class History:
         turn: int = 0,
         purpose: Purpose = "target",
         judge: str | None = None,
+        finish_reason: str = "stop",
     ) -> History:
         return self._add(
             ResponseReceived(
                 **self._head(), **self._asked(attempt, turn, purpose, judge), status=200,
-                headers={}, body="{}", text=text, finish_reason="stop", latency_ms=5.0,
+                headers={}, body="{}", text=text, finish_reason=finish_reason, latency_ms=5.0,
                 usage=Usage(input_tokens=3, output_tokens=2),
             )
         )  # fmt: skip
@@ -158,13 +159,20 @@ class History:
         self.sent(attempt, turn=1, purpose="judge", judge=judge)
         return self.answered(reply, attempt, turn=1, purpose="judge", judge=judge)
 
-    def judged(self, judge: str, verdict: dict[str, Any] | None, *, final: bool = True) -> History:
+    def judged(
+        self,
+        judge: str,
+        verdict: dict[str, Any] | None,
+        *,
+        final: bool = True,
+        problem: str | None = None,
+    ) -> History:
         return self._add(
             Judged(
                 **self._head(),
                 judge=judge,
                 verdict=verdict,
-                problem=None if verdict else "it says nothing",
+                problem="it says nothing" if verdict is None else problem,
                 final=final,
                 grader="plain",
                 grader_version="1",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.rendering.findings import finding_lines
+from failproof_es.cli.rendering.findings import finding_lines, fixed_outcomes
 from failproof_es.cli.rendering.junit import write_junit
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.partial_results import PartialResults
@@ -89,6 +89,8 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
         title += f", {counts.finished:,} of {plural(counts.planned, 'evaluation')} finished"
     if carried_over := counted_up.asking().carried_over:
         title += f", {carried_over:,} of them carried over"
+    if fixed := fixed_outcomes(outcome.validation):
+        title += f"; {fixed}"
     print_suites(counted_up, title=title)
     if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
         click.echo(one_line(f"errors: {describe_messages(counted_up)}"))

@@ -14,7 +14,7 @@ from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import Command, session
-from failproof_es.cli.rendering.findings import finding_lines
+from failproof_es.cli.rendering.findings import finding_lines, fixed_outcomes
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -280,6 +280,7 @@ def _for_people(run: RecordedRun) -> dict[str, Any]:
         "models asked" if run.run.imported is None else "models": _asked_for_people(started.models),
         **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
         "evaluations": _evaluations_for_people(summary),
+        **({"fixed outcomes": told} if (told := fixed_outcomes(run.run.validation)) else {}),
         **_skipped_for_people(run),
         "requests": f"{asking.requests}, {asking.retries} of them retries, "
         f"{asking.lost_attempts} without a recorded outcome",

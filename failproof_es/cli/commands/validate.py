@@ -131,8 +131,6 @@ def print_preflight(
             say(problem.describe())
     for line in skipped_lines([each for each in preflight.found if each.severity == "error"]):
         say(line)
-    for line in estimates.fixed_outcome.lines():
-        say(f"warning: {line}")
     found = estimates.as_json()
     if output_format is not Format.TABLE:
         print_json(found, indent=output_format is Format.JSON)

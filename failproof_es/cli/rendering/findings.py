@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.dialects.fixed_outcomes import FIXED_OUTCOME
 from failproof_es.events import RunValidated
 from failproof_es.support.plurals import plural
 
@@ -20,3 +21,9 @@ def finding_lines(validation: RunValidated) -> Iterator[str]:
         yield one_line(f"  {finding.kind}: {finding.message}{where}")
     for kind, count in validation.more.items():
         yield f"  {kind}: {count:,} more"
+
+
+def fixed_outcomes(validation: RunValidated | None) -> str:
+    """How many evaluations no answer could decide, for a headline; empty where there are none."""
+    findings = () if validation is None else validation.findings
+    return "; ".join(each.message for each in findings if each.kind == FIXED_OUTCOME)

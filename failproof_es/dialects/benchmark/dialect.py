@@ -29,6 +29,7 @@ class Benchmark:
 
     name = "benchmark"
     suffixes: tuple[str, ...] = loader.SUFFIXES
+    failing_scores: Mapping[str, float] = grading.FAILING_SCORES
 
     def __init__(self, chosen: options.Options | None = None) -> None:
         self._options = chosen or options.Options()

@@ -13,13 +13,22 @@ from statistics import median
 from typing import Any
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Classification, Failure, Judgement, Score, Transcript
-from failproof_es.dialects.benchmark.bands import PASSES_FROM, band_of
+from failproof_es.core.evaluation import (
+    JUDGE_FAILED,
+    JUDGES_DISAGREE,
+    Classification,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
+from failproof_es.dialects.benchmark.bands import PASSES_FROM
 from failproof_es.dialects.benchmark.prompts import judge_prompt
 from failproof_es.dialects.kit import cut_off
 
 NAME = "benchmark"
-VERSION = "2"
+VERSION = "3"
+FAILING_SCORES = {"accuracy": 0.0, "evaluation_score": 0.0}
 
 
 def classify(transcript: Transcript) -> Classification:
@@ -41,7 +50,8 @@ def score(classification: Classification, judgement: Judgement | None) -> Score 
     """`evaluation_score` from 0 to 1, `accuracy` 1 where it passes; or why it is not scored.
 
     Of several judges the median score counts, if more than half of them gave one. Where the
-    rule is `unanimous`, all must have given one, in the same band.
+    rule is `unanimous`, all must have given one, and all must agree whether it passes. (Not on the
+    band: three bands pass and one fails, so passing would need more agreement than failing.)
     """
     match classification.primary:
         case "empty":
@@ -51,10 +61,10 @@ def score(classification: Classification, judgement: Judgement | None) -> Score 
         case cut_off.CLASS:
             return cut_off.UNSCORED
     if judgement is None:
-        return Failure("judge_failed", "no judge was asked")
+        return Failure(JUDGE_FAILED, "no judge was asked")
     verdicts = [each.verdict for each in judgement.verdicts if each.verdict is not None]
-    if problem := _undecided(judgement, verdicts):
-        return Failure("judge_failed", problem)
+    if (undecided := _undecided(judgement, verdicts)) is not None:
+        return undecided
     reasons = list(dict.fromkeys(str(verdict["reason"]) for verdict in verdicts))
     return _scored(_median(verdicts), " / ".join(reasons))
 
@@ -74,16 +84,19 @@ def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
     return "answered" if reply.text.strip() else "empty", seen
 
 
-def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> str | None:
+def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Failure | None:
     """Why the judges come to nothing; `None` where they do come to something."""
-    asked = len(judgement.verdicts)
-    needed = asked if judgement.rule == "unanimous" else asked // 2 + 1
-    if len(verdicts) < needed:
+    asked, unanimous = len(judgement.verdicts), judgement.rule == "unanimous"
+    needed = asked if unanimous else asked // 2 + 1
+    scores = [float(verdict["score"]) for verdict in verdicts]
+    said = ", ".join(f"{score:g}" for score in scores)
+    if unanimous and len({score >= PASSES_FROM for score in scores}) > 1:
+        return Failure(JUDGES_DISAGREE, f"the judges do not agree whether it passes: {said}")
+    if len(scores) < needed:
         problems = "; ".join(f"{v.judge}: {v.problem}" for v in judgement.verdicts if v.problem)
-        return f"{len(verdicts)} of {asked} judges gave a score, {needed} must: {problems}"
-    bands = {band_of(float(verdict["score"])) for verdict in verdicts}
-    if judgement.rule == "unanimous" and len(bands) > 1:
-        return f"the judges' scores are in different bands: {', '.join(sorted(bands))}"
+        kept = f" (scores: {said})" if scores else ""
+        lacking = f"{len(scores)} of {asked} judges gave a score, {needed} must{kept}: {problems}"
+        return Failure(JUDGE_FAILED, lacking)
     return None
 
 

@@ -19,6 +19,7 @@ from failproof_es.dialects.checks import grading
 from failproof_es.dialects.checks.loader import NAME, load
 from failproof_es.dialects.checks.result import result
 from failproof_es.dialects.kit.looking import first_lines_contain
+from failproof_es.dialects.protocol import FixedOutcome
 from failproof_es.problems import Problems
 
 
@@ -64,6 +65,10 @@ class Checks:
     ) -> Score | Failure:
         """See `grading.score`."""
         return grading.score(classification)
+
+    def fixed_outcome(self, case: Case) -> FixedOutcome | None:
+        """See `grading.fixed_outcome`."""
+        return grading.fixed_outcome(case)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `result.result`."""

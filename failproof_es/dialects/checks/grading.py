@@ -23,7 +23,8 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects.kit import cut_off
-from failproof_es.dialects.reply_checks import Check, met
+from failproof_es.dialects.protocol import FixedOutcome
+from failproof_es.dialects.reply_checks import Check, is_always_met, met
 from failproof_es.dialects.reply_checks import is_bounded as is_check_bounded
 
 NAME = "checks.classifier"
@@ -71,11 +72,25 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
     seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
     if reply.cut_off:
         return cut_off.CLASS, {"rule": "finish_reason", **seen}
-    checks = [Check.model_validate(each) for each in case.expectation.get("checks", [])]
+    checks = _checks_of(case)
     if not checks:
         return "answered", {"rule": "no_check", **seen}
     results = [met(check, reply.text) for check in checks]
     return "pass" if all(results) else "fail", {"rule": "checks", "met": results, **seen}
+
+
+def fixed_outcome(case: Case) -> FixedOutcome | None:
+    """What any answer comes to, where its checks are met, or missed, by every text."""
+    constant = [is_always_met(check) for check in _checks_of(case)]
+    if not constant:
+        return "no_verdict"
+    if False in constant:
+        return "none_passes"
+    return "any_passes" if all(constant) else None
+
+
+def _checks_of(case: Case) -> list[Check]:
+    return [Check.model_validate(check) for check in case.expectation.get("checks", [])]
 
 
 def is_bounded(case: Case, transcript: Transcript) -> bool:

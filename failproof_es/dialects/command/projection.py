@@ -8,6 +8,7 @@ from uuid import UUID
 
 import orjson
 
+from failproof_es.dialects.kit import cut_off
 from failproof_es.events import PromptStored
 from projections.archives import ARCHIVING
 from projections.carried_over import CARRIED_OVER, resolve_carried_over
@@ -23,7 +24,7 @@ class CommandResults:
     """What an `EvaluationResult` is made of: cases, judged commands, totals by category."""
 
     name: LiteralString = "command_results"
-    version: int = 2
+    version: int = 3
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "command_cases"),
         Relation("TABLE", "command_results"),
@@ -53,9 +54,9 @@ class CommandResults:
                     cases.append(_case(fact))
                 case "Classified" if fact.says("classifier") == _CLASSIFIER:
                     classified.append(_judged(fact))
-                case "Scored" if fact.says("scorer") == _SCORER:
+                case "Scored" if fact.says("scorer") in (_SCORER, cut_off.SCORER):
                     finished.append(_finished(fact, True, None))
-                case "EvaluationAbandoned":
+                case "EvaluationAbandoned" | "Scored" if _ends_unread(fact):
                     # Of any dialect: where nothing was judged by ours, there is nothing to end.
                     message = fact.payload["reason"]
                     reason = {"type": "backend_error", "message": message}
@@ -75,6 +76,11 @@ class CommandResults:
 
 def _columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _ends_unread(fact: Fact) -> bool:
+    """Whether the evaluation has ended without a verdict of this dialect."""
+    return fact.topic == "EvaluationAbandoned" or fact.says("scorer") == cut_off.STOPPED_SCORER
 
 
 def _dialect(fact: Fact) -> str:
@@ -110,7 +116,7 @@ def _judged(fact: Fact) -> tuple[Any, ...]:
         payload["primary"] == "pass",
         _json(details.get("command", "")),
         None if reason is None else _json(reason),
-        payload["primary"] in ("pass", "fail"),
+        payload["primary"] in ("pass", "fail") and not details.get("cut_off"),
         not details.get("safety", {"safe": True})["safe"],
     )
 

@@ -20,6 +20,7 @@ from failproof_es.dialects.command.models import (
     iso_8601,
 )
 from failproof_es.dialects.command.scorer import is_answered, is_safe
+from failproof_es.dialects.kit import cut_off
 from failproof_es.events import ModelSnapshot, RunStarted
 
 
@@ -129,7 +130,10 @@ def _passed(evaluation: Evaluation) -> bool:
 
 def _reason(evaluation: Evaluation) -> dict[str, Any] | None:
     """Why it failed, in the specification's JSON: what ended it comes before how it was classed."""
-    if evaluation.abandoned is not None:
-        return BackendError(message=evaluation.abandoned.reason).model_dump(mode="json")
+    ended, score = evaluation.abandoned, evaluation.score
+    if ended is not None:
+        return BackendError(message=ended.reason).model_dump(mode="json")
+    if score is not None and score.scorer == cut_off.STOPPED_SCORER:
+        return BackendError(message=score.reason).model_dump(mode="json")
     classification = evaluation.classification
     return classification.details.get("reason") if classification else None

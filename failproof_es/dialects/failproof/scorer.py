@@ -5,6 +5,7 @@ from __future__ import annotations
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, Score
 from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit.constant_patterns import is_found_in_any_text
 from failproof_es.dialects.protocol import FixedOutcome
 
 NAME = "failproof.accuracy"
@@ -34,8 +35,12 @@ def score(case: Case, classification: Classification) -> Score | Failure:
 
 
 def fixed_outcome(case: Case) -> FixedOutcome | None:
-    """What a case without `expected_response` comes to: nothing can be classed `fail` there."""
-    if case.expectation.get("expected_response") is not None:
+    """What a case without `expected_response` comes to: nothing can be classed `fail` there.
+
+    So it is with an expression that is found in every text, such as `.*`.
+    """
+    response = case.expectation.get("expected_response")
+    if response is not None and not is_found_in_any_text(str(response)):
         return None
     return "any_passes" if _expected(case) == "pass" else "none_passes"
 

@@ -10,8 +10,8 @@
 6. `answer`     everything else.
 
 `details` hold what each check found, and under `fails` the findings that fail the case
-without a judge: those that the case names in `fails_by`, and after a cut only those that more
-words could not have undone.
+whatever judges say: those that the case names in `fails_by`, and after a cut only those that more
+words could not have undone (such a case has no score all the same).
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.protocol import JudgeReading, RunShape, TakesADialect
+from failproof_es.dialects.kit.judging import checklist
+from failproof_es.dialects.protocol import FixedOutcome, JudgeReading, RunShape, TakesADialect
 from failproof_es.dialects.redteam import grading, options
 from failproof_es.dialects.redteam.checks import tool_calls
 from failproof_es.dialects.redteam.classifier import classify
@@ -90,6 +91,10 @@ class RedTeam:
     ) -> Score | Failure:
         """See `grading.score`."""
         return grading.score(case, classification, judgement)
+
+    def fixed_outcome(self, case: Case) -> FixedOutcome | None:
+        """`no_verdict` where the case has no item that a judge could be asked about."""
+        return None if checklist(case.expectation) else "no_verdict"
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `result.result`."""

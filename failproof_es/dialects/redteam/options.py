@@ -16,7 +16,7 @@ from failproof_es.problems import Problems
 _FIELD = "prompts.options"
 
 Finding = Literal["empty", "unknown_source", "false_quotation", "wrong_language", "missing_tool"]
-"""Findings of the deterministic checks that may fail a case without a judge."""
+"""Findings of the deterministic checks that may fail a case."""
 
 
 class Options(BaseModel):
@@ -31,7 +31,7 @@ class Options(BaseModel):
     judge_template: str | None = None
     """What a judge is asked: `{{items}}`, `{{transcript}}`, `{{delimiter}}`."""
     fails_by: tuple[Finding, ...] = ("empty",)
-    """The findings that fail a case without a judge."""
+    """The findings that fail a case, whatever judges say."""
 
 
 _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {

@@ -119,7 +119,7 @@ class Summary:
 
     def _add_judges(self, case: Case, evaluation: Evaluation) -> None:
         for verdict in evaluation.verdicts:
-            if verdict.problem is not None:
+            if verdict.verdict is None:
                 self.judge_problems[verdict.judge] += 1
             listed = verdict.verdict["items"] if verdict.verdict else []
             self.void_verdicts[verdict.judge] += sum(entry["void"] is not None for entry in listed)
@@ -129,15 +129,18 @@ class Summary:
         self.judge_pairs.passed += agreeing
 
     def _repetitions(self) -> dict[str, Any]:
-        """Over the cases: did any of the k pass, did all? Not told where a lost one decides."""
+        """Over the cases whose repetitions are all scored: did any of the k pass, did all?
+
+        Others do not count, even where what is scored decides: a case that passed at least once
+        would then be counted more often than one that never did.
+        """
         any_of, all_of = Tally(), Tally()
         for outcomes in self.cases.values():
-            whole = sum(outcome in _ASKED for outcome in outcomes) == self.repetitions
+            if sum(outcome in _ASKED for outcome in outcomes) != self.repetitions:
+                continue
             passed = outcomes.count("passed")
-            if passed or whole:
-                any_of.add("passed" if passed else "failed")
-            if "failed" in outcomes or whole:
-                all_of.add("passed" if passed == self.repetitions else "failed")
+            any_of.add("passed" if passed else "failed")
+            all_of.add("passed" if passed == self.repetitions else "failed")
         return {
             "k": self.repetitions,
             "pass_at_k": _of_cases(any_of),
@@ -145,10 +148,15 @@ class Summary:
         }
 
     def _paraphrases(self) -> dict[str, Any]:
-        """Whether a model passes or fails alike, however it is asked; from two cases on."""
+        """Whether a model passes or fails alike, however it is asked; from two cases on.
+
+        Of groups whose evaluations are all scored: of what is missing nobody knows whether it is
+        alike.
+        """
         scored = {
-            group: [(case, outcome) for case, outcome in outcomes if outcome in _ASKED]
+            group: outcomes
             for group, outcomes in self.paraphrases.items()
+            if all(outcome in _ASKED for _, outcome in outcomes)
         }
         told = {
             group: {outcome for _, outcome in outcomes}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import Configuration
@@ -21,13 +22,22 @@ _UNANSWERED = ("unanswered", "1")
 
 
 def read_judgement(dialect: Dialect, case: Case, action: ReadJudgement) -> JudgeReading:
-    """The judge's reply, parsed by the dialect. A failed judge gives no verdict."""
+    """The judge's reply, parsed by the dialect. A failed judge gives no verdict.
+
+    Where the verdict lacks votes, that is the problem; the verdict is left out if the judge is
+    asked again.
+    """
     if isinstance(action.answer, Failure):
         problem = f"{action.answer.kind}: {action.answer.message}"
         return JudgeReading(None, problem, *_UNANSWERED)
     if not isinstance(dialect, ReadsJudges):
         raise TypeError(f"dialect {dialect.name!r} asks judges and cannot parse their replies")
-    return dialect.read_judgement(case, action.transcript, action.answer)
+    reading = dialect.read_judgement(case, action.transcript, action.answer)
+    if reading.missing is None:
+        return reading
+    return replace(
+        reading, verdict=reading.verdict if action.last else None, problem=reading.missing
+    )
 
 
 def judging_of(started: RunStarted) -> Judging:

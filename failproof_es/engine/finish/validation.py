@@ -27,6 +27,7 @@ from failproof_es.core.outcome import Folded
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.core.tally import Tally
+from failproof_es.dialects.fixed_outcomes import FIXED_OUTCOME, FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.history import (
     UNREADABLE,
@@ -121,6 +122,7 @@ class CountedChecks(NamedTuple):
     unread: dict[str, str]
     streams: int
     scored: int
+    fixed_outcomes: FixedOutcomeCounts
 
 
 @dataclass(slots=True)
@@ -141,6 +143,7 @@ class Validation:
     _models: dict[str, ModelSnapshot] = field(default_factory=dict)
     _streams: int = 0
     _scored: int = 0
+    _fixed_outcomes: FixedOutcomeCounts = field(default_factory=FixedOutcomeCounts)
 
     def __post_init__(self) -> None:
         self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
@@ -149,6 +152,7 @@ class Validation:
         """Check one planned evaluation, event by event; return its folded history."""
         self.checked["evaluations"] += 1
         self._streams += bool(recorded.history)
+        self._fixed_outcomes.add(fixed_outcome(self.dialect, recorded.case))
         if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
             self._find("prompt_altered", "the stored prompt is not what its id says", recorded)
 
@@ -176,7 +180,13 @@ class Validation:
     def counted(self) -> CountedChecks:
         """The counts so far, for `include`. Call it where there are no findings."""
         return CountedChecks(
-            self.checked, self._abandoned, self._cut_off, self._unread, self._streams, self._scored
+            self.checked,
+            self._abandoned,
+            self._cut_off,
+            self._unread,
+            self._streams,
+            self._scored,
+            self._fixed_outcomes,
         )
 
     def include(self, other: CountedChecks) -> None:
@@ -187,6 +197,7 @@ class Validation:
         self._unread.update(other.unread)
         self._streams += other.streams
         self._scored += other.scored
+        self._fixed_outcomes.include(other.fixed_outcomes)
 
     def add_unreadable(self, error: Exception, evaluation_id: UUID | None = None) -> None:
         """Add a finding: a history that is impossible or cannot be read, with its event."""
@@ -233,6 +244,8 @@ class Validation:
         for kind, count in sorted(self._abandoned.items()):
             said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
             self._notice("not_scored", f"{plural(count, 'evaluation')} {said}")
+        for line in self._fixed_outcomes.lines("evaluation"):
+            self._notice(FIXED_OUTCOME, line)
         for key, why in sorted(self._unread.items()):
             unread = f"what was sent to {key} and came from it was not read again: {why}"
             self._notice("not_read_again", unread)

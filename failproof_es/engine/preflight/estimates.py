@@ -12,8 +12,8 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.costs import cost_usd, total
 from failproof_es.core.evaluation import Reply, Transcript
-from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
-from failproof_es.dialects.protocol import Dialect, HasFixedOutcomes
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
+from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.preflight.spend_checks import ceiling_problems, estimate_warnings
 from failproof_es.events import ModelPrices, Usage
@@ -104,8 +104,7 @@ class Estimates:
             model.key: _Asked(book.prices(model, now), now, int(model.parameters["max_tokens"]))
             for model in self._models
         }
-        self.fixed_outcome = FixedOutcomeCounts()
-        self._fixing = dialect if isinstance(dialect, HasFixedOutcomes) else None
+        self._fixed_outcomes = FixedOutcomeCounts()
         self._cases = 0
         self._evaluations = 0
 
@@ -114,7 +113,7 @@ class Estimates:
         times = self._everything if times is None else times
         evaluations = sum(times.values())
         self._cases += 1
-        self.fixed_outcome.add(self._fixing.fixed_outcome(case) if self._fixing else None)
+        self._fixed_outcomes.add(fixed_outcome(self._dialect, case))
         self._evaluations += evaluations
         replies: list[Reply] = []
         for turn in range(_MOST_TURNS):
@@ -133,8 +132,11 @@ class Estimates:
         return list(ceiling_problems(self._configuration, self._models, prices))
 
     def warnings(self) -> list[Problem]:
-        """A warning where what was counted so far may exceed the run's spend ceiling."""
-        return list(estimate_warnings(self._configuration, self.as_json()["models"]))
+        """Warnings about what was counted so far: the spend ceiling, cases with a fixed outcome."""
+        return [
+            *estimate_warnings(self._configuration, self.as_json()["models"]),
+            *(Problem(line, severity="warning") for line in self._fixed_outcomes.lines()),
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """The whole estimate as events and `--json` carry it."""

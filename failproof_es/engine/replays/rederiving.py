@@ -29,6 +29,7 @@ from failproof_es.core.evaluation import (
     next_action,
 )
 from failproof_es.core.request_body import RequestBodies
+from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import Dialect, JudgeReading
 from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.grading.derive import derive
@@ -66,6 +67,7 @@ def rederive(
     retry_attempts: int,
     judging: Judging = NO_JUDGES,
     scorers: Sequence[Scorer] = (),
+    cut_off_fails: bool = False,
 ) -> tuple[Evaluation, list[Disagreement]]:
     """Walk the history; at each recorded decision, decide again and compare.
 
@@ -83,7 +85,7 @@ def rederive(
             found.append(
                 Disagreement("request", {"event": event.originator_version}, {"altered": problem})
             )
-        if isinstance(event, _GIVEN) or _was_stopped(event):
+        if isinstance(event, _GIVEN) or _was_stopped(event, cut_off_fails):
             state = evolve(state, event)
             continue
         action = next_action(state, case, dialect, retry_attempts=retry_attempts, judging=judging)
@@ -105,7 +107,14 @@ def rederive(
                     judgement = replace(judgement, verdicts=_latest(readings))
                 again = ScoreReply(derived or classification, judgement)
                 said = Transcript(state.replies)
-                ending = derive(dialect, case, again, scorers=scorers, said=said)
+                ending = derive(
+                    dialect,
+                    case,
+                    again,
+                    scorers=scorers,
+                    said=said,
+                    cut_off_fails=cut_off_fails,
+                )
                 _compare(found, "scores", _ending(event), _ending(ending))
             case EvaluationAbandoned(), Abandon(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
@@ -121,10 +130,12 @@ def rederive(
     return state, found
 
 
-def _was_stopped(event: Event) -> bool:
-    """Whether the event says that the grading was stopped."""
+def _was_stopped(event: Event, cut_off_fails: bool) -> bool:
+    """Whether the event says that the grading was stopped, as this configuration ends it."""
     if isinstance(event, Classified):
         return event.details.get("rule") == GRADING_STOPPED
+    if isinstance(event, Scored):
+        return cut_off_fails and event.scorer == cut_off.STOPPED_SCORER
     return isinstance(event, EvaluationAbandoned) and event.kind == GRADING_STOPPED
 
 

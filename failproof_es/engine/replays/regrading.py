@@ -32,6 +32,7 @@ class _Recorded:
     history: tuple[Event, ...]
     retry_attempts: int
     judging: Judging
+    cut_off_fails: bool
 
 
 def rederive_within_limits(
@@ -49,9 +50,10 @@ def rederive_within_limits(
             retry_attempts=retry_attempts,
             judging=grader.judging,
             scorers=grader.scorers,
+            cut_off_fails=grader.cut_off_fails,
         )
     pool = pool_for(_rederive, REPLAY_LIMITS, grader)
-    recorded = _Recorded(case, tuple(history), retry_attempts, grader.judging)
+    recorded = _Recorded(case, tuple(history), retry_attempts, grader.judging, grader.cut_off_fails)
     try:
         rederived: Rederived = pool.call(recorded)
     except Stopped as stopped:
@@ -91,4 +93,5 @@ def _rederive(name: str, grading: bytes, recorded: _Recorded) -> Rederived:
         retry_attempts=recorded.retry_attempts,
         judging=recorded.judging,
         scorers=scorers,
+        cut_off_fails=recorded.cut_off_fails,
     )

@@ -91,9 +91,9 @@ def _severity(severity: str | None) -> tuple[Mark, ...]:
 def _verdict(verdict: JudgeVerdict) -> Block:
     """What a judge said: of a checklist a row for each item, of anything else its JSON."""
     who = judge_named(verdict.judge)
-    if verdict.problem:
-        return Quotation(f"{who}: no verdict", verdict.problem)
-    items = (verdict.verdict or {}).get("items")
+    if verdict.verdict is None:
+        return Quotation(f"{who}: no verdict", verdict.problem or "")
+    items = verdict.verdict.get("items")
     if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
         return _checklist(who, items)
     return Quotation(who, _json(verdict.verdict))

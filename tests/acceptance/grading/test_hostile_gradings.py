@@ -71,6 +71,38 @@ def test_a_grading_that_is_stopped_is_lost_and_its_neighbours_are_not(
     assert replayed.exit_code == 0, replayed.output
 
 
+def test_what_a_model_controls_fails_where_the_configuration_says_so(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grading, "LIMITS", Limits(0.5, 60.0, 2**32))
+    prompts = ["{" * 60, *(f"ramble {n} [fault:length]" for n in range(2)), "ok 1"]
+    cases = [
+        {"case_id": str(n), "suite_id": "s", "prompt": text, "expected_response": pattern}
+        for n, (text, pattern) in enumerate(zip(prompts, [ENDLESS, *["said"] * 3], strict=True))
+    ]
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    write_configuration(
+        tmp_path,
+        mock_url,
+        execution=EXECUTION,
+        grading={"on_cut_off": "fail"},
+        gates={"min_accuracy": 0.9},
+    )
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
+    assert done.exit_code == 3 and "measured 0.25 over 4, NOT MET" in done.output
+    for prompt, events in by_prompt(store).items():
+        ended = events[-1].payload()
+        assert ended["passed"] is (prompt == "ok 1")
+        why = "the grading was stopped" if prompt == prompts[0] else "a reply was cut off"
+        said = f"failed by grading.on_cut_off: {why}"
+        assert prompt == "ok 1" or ended["reason"].startswith(said)
+    replayed = invoke(store.url, "replay", "latest", cwd=tmp_path)
+    assert replayed.exit_code == 0, replayed.output
+    reusing = ("--set", "reuse.from_run=1", "--set", "grading.on_cut_off=unscored")
+    again = invoke(store.url, "start", "run.yaml", *reusing, cwd=tmp_path)
+    assert "reuse: 1 of 4 evaluations carried over" in again.output
+
+
 def test_an_expression_that_cannot_be_compiled_soon_is_an_error_before_anything_is_sent(
     store: Store, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from click.testing import Result
 
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
-from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
 
 KEY = "sk-0123456789abcdefghij"
 CLASS = """
@@ -234,3 +234,27 @@ def test_cases_that_no_answer_decides_are_counted(store: Store, folder: Path) ->
     said = validated(store, folder, "--offline").stderr
     assert "1 of 2 cases expects nothing: any answer passes" in said
     assert "1 of 2 cases can never be met: no answer passes" in said
+
+
+def test_cases_that_no_answer_decides_are_told_at_the_start_and_are_a_finding_of_the_run(
+    store: Store, tmp_path: Path
+) -> None:
+    case = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
+    cases = [case, {**case, "case_id": "b", "expected_response": ".*"}]
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    with mock_server(latency_ms=0) as url:
+        write_configuration(tmp_path, url, execution={"repetitions": 2})
+        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    assert done.exit_code == 0
+    assert "warning: 2 of 2 cases expect nothing: any answer passes" in done.stderr
+    said = "4 of 4 evaluations expect nothing: any answer passes"
+    assert f": completed; {said} " in done.stdout and f"  fixed_outcome: {said}\n" in done.stdout
+    shown = invoke(store.url, "show", "latest", cwd=tmp_path).stdout
+    assert shown.count(said) == 2
+    told = orjson.loads(invoke(store.url, "show", "latest", "--json", cwd=tmp_path).stdout)
+    [finding] = [each for each in told["validation"]["findings"] if each["kind"] == "fixed_outcome"]
+    assert (finding["message"], finding["integrity"]) == (said, False)
+    report = invoke(store.url, "report", "latest", "--format", "json", "-o", "-", cwd=tmp_path)
+    verdict = orjson.loads(report.stdout)["verdict"]
+    assert verdict["tone"] == "doubt"
+    assert "2 of 2 cases expect nothing: any answer passes." in verdict["sentence"]

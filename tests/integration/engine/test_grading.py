@@ -203,6 +203,21 @@ def test_a_grading_that_does_not_end_is_stopped_and_lost_and_holds_up_nothing(
     assert "more than 0.2 s of processor time" in state.abandoned.reason
 
 
+def test_a_grading_that_the_answer_made_stop_fails_where_that_is_configured(
+    endless: Dialect,
+) -> None:
+    grader = Grader(endless, NO_JUDGES, 0, {"grading": {"on_cut_off": "fail"}})
+    case, history = answered("endless")
+    steps = asyncio.run(grader.advance(KEY, case, fold(history)))
+    whole = [*history, *steps.events]
+    state = fold(whole)
+    assert state.score is not None and not state.lost
+    assert (state.score.passed, state.score.scores) == (False, {"accuracy": 0.0})
+    assert state.score.reason.startswith("failed by grading.on_cut_off: the grading was stopped: ")
+    assert rederive_within_limits(grader, case, whole, retry_attempts=0)[1] == []
+    assert rederive(case, whole, endless, retry_attempts=0)[1] != [], "another run may not reuse it"
+
+
 def test_a_replay_takes_a_stopped_grading_as_given(endless: Dialect) -> None:
     grader = Grader(endless, NO_JUDGES, 0)
     case, history = answered("endless")

@@ -429,14 +429,21 @@ def test_a_mean_of_decimal_grades_meets_a_limit_that_it_equals(grades: list[floa
     assert gate["measured"] == float(mean) and gate["met"]
 
 
+WHOLE: dict[str, Any] = {"items": []}
+PARTIAL: dict[str, Any] = {"items": [{"item": "i", "void": "quotes nothing"}]}
+
+
 @pytest.mark.parametrize(
     ("verdicts", "kind", "lost"),
     [
-        ((None, {}), "judge_failed", True),
-        (({}, None), "judge_failed", True),
+        ((None, WHOLE), "judge_failed", True),
+        ((WHOLE, None), "judge_failed", True),
         ((None, None), "judge_failed", True),
-        (({}, {}), "judge_failed", False),
-        (({}, None), "truncated", False),
+        ((WHOLE, PARTIAL), "judge_failed", True),
+        ((WHOLE, PARTIAL), "judges_disagree", False),
+        ((WHOLE, None), "judges_disagree", False),
+        ((WHOLE, WHOLE), "judges_disagree", False),
+        ((WHOLE, None), "truncated", False),
     ],
 )
 def test_a_judge_that_is_missed_loses_the_evaluation(
@@ -444,5 +451,6 @@ def test_a_judge_that_is_missed_loses_the_evaluation(
 ) -> None:
     history = History().sent().answered().classified()
     for judge, verdict in zip(("j1", "j2"), verdicts, strict=True):
-        history.asked_judge(judge, "said").judged(judge, verdict)
+        problem = "void_items: i" if verdict is PARTIAL else None
+        history.asked_judge(judge, "said").judged(judge, verdict, problem=problem)
     assert fold(history.abandoned(kind).events).lost is lost

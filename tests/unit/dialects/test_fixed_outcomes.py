@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,22 @@ from failproof_es.problems import Problems
 
 FAILPROOF = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}
 PROMPTGUARD = {"prompt_id": "a", "content": "Hello", "category": "c"}
+REDTEAM = {
+    "id": "a", "title": "t", "category": "c", "tags": [], "severity_expectation": "S1",
+    "turns": [{"role": "user", "content": "Hello"}], "sources": [], "tools_expected": [],
+    "expected_behavior": {"must_do": ["Greet"], "must_not_do": [], "pass_criteria": []},
+}  # fmt: skip
+NOTHING: dict[str, list[str]] = {"must_do": [], "must_not_do": [], "pass_criteria": []}
+ANYTHING = {"kind": "contains", "values": [""]}
+CHECKS: dict[str, Any] = {
+    "id": "a",
+    "messages": [{"role": "user", "content": "Say 42"}],
+    "checks": [{"kind": "contains", "values": ["42"]}],
+}
+
+
+def checked(kind: str, value: str, **how: bool) -> dict[str, Any]:
+    return {**CHECKS, "checks": [{"kind": kind, "values": [value], **how}]}
 
 
 @pytest.mark.parametrize(
@@ -27,12 +44,30 @@ PROMPTGUARD = {"prompt_id": "a", "content": "Hello", "category": "c"}
             {**FAILPROOF, "expected_response": "x", "expected_classification": "fail"},
             None,
         ),
+        *(
+            ("failproof", {**FAILPROOF, "expected_response": pattern}, "any_passes")
+            for pattern in (".*", ".+", "(?s).*", "(?s)^.*$", r"[\s\S]+", "(.*)", "^.", ".?")
+        ),
+        *(
+            ("failproof", {**FAILPROOF, "expected_response": pattern}, None)
+            for pattern in ("^.*$", "..", "x*", r"\w+", "(?s)^(?!.*word).+", ".*a", r"^.{0,9}\Z")
+        ),
+        ("redteam", {**REDTEAM, "expected_behavior": NOTHING}, "no_verdict"),
+        ("redteam", REDTEAM, None),
+        ("checks", {**CHECKS, "checks": []}, "no_verdict"),
+        ("checks", CHECKS, None),
+        ("checks", checked("contains", ""), "any_passes"),
+        ("checks", checked("starts_with", " ", trim=True), "any_passes"),
+        ("checks", checked("regex", "(?s).*"), "any_passes"),
+        ("checks", checked("ends_with", "", negate=True), "none_passes"),
+        ("checks", checked("equals", ""), None),
+        ("checks", {**CHECKS, "checks": [ANYTHING, *CHECKS["checks"]]}, None),
         ("promptguard", {**PROMPTGUARD, "expected_label": "borderline"}, None),
         ("promptguard", {**PROMPTGUARD, "expected_label": "spam"}, "none_passes"),
     ],
 )
 def test_a_case_that_no_answer_decides_is_known_before_it_is_asked(
-    name: str, document: dict[str, str], expected: str | None, tmp_path: Path
+    name: str, document: dict[str, Any], expected: str | None, tmp_path: Path
 ) -> None:
     file = tmp_path / "cases.jsonl"
     file.write_text(json.dumps(document))

@@ -8,7 +8,7 @@ from failproof_es.dialects.kit.judging.absence import Absence, states_absence
 from failproof_es.dialects.kit.judging.checklist import Item, Kind, absences, checklist
 from failproof_es.dialects.kit.judging.decision import ItemDecision, decide, judge_agreement
 from failproof_es.dialects.kit.judging.prompt import Passage, ask, reply_schema
-from failproof_es.dialects.kit.judging.reply import read_verdicts
+from failproof_es.dialects.kit.judging.reply import read_verdicts, void_items
 
 __all__ = [
     "Absence",
@@ -24,4 +24,5 @@ __all__ = [
     "read_verdicts",
     "reply_schema",
     "states_absence",
+    "void_items",
 ]

@@ -45,11 +45,6 @@ class Item:
         """The verdicts that can be given on it."""
         return ABSENCE if self.absence else WORDS[self.kind]
 
-    @property
-    def shown_by_doing(self) -> bool:
-        """Whether it is decided against the model by what the model did, and not by a lack."""
-        return self.words.fails in self.words.quoted
-
 
 def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:
     """The items of an `expected_behavior` (specification 002), list by list, counted from 1.

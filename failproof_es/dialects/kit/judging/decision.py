@@ -1,8 +1,9 @@
 """Combines the judges' verdicts on an item into one decision.
 
-A judge that failed, and one whose verdict on the item is void, says nothing. Under
-`majority` more than half of all judges asked must say the same; under `unanimous` every one
-of them. Where that is not so, the item stays undecided.
+A judge that failed, and one whose verdict on the item is void, says nothing: its vote is missing.
+Under `majority` more than half of all judges asked must say the same; under `unanimous` every one
+of them. Where that is not so, the item stays undecided. So a majority of the judges that were asked
+decides although other votes are missing: no missing vote could turn it, whichever way it went.
 """
 
 from __future__ import annotations
@@ -29,6 +30,15 @@ class ItemDecision:
     Not its word: `present` is what a must_do wants and what a must_not_do forbids."""
     quotations: tuple[str, ...]
     """What the judges that agree quote, each once."""
+    lacks_votes: bool
+    """Whether it is undecided, and could be decided by the votes that are missing."""
+
+    @property
+    def word(self) -> str:
+        """The verdict in the item's own words, e.g. `present`."""
+        if self.passes is None:
+            return "not decided"
+        return self.item.words.passes if self.passes else self.item.words.fails
 
 
 def decide(items: Sequence[Item], judgement: Judgement) -> list[ItemDecision]:
@@ -59,22 +69,21 @@ def _decision(
 ) -> ItemDecision:
     entries = [voice.get(item.key) for _, voice in voices]
     said = [None if entry is None else str(entry["verdict"]) for entry in entries]
-    word = _agreed(said, unanimous)
+    needed = len(said) if unanimous else len(said) // 2 + 1
+    word, votes_for = _most_said(said)
+    decided = word if votes_for >= needed else None
     votes = [None if one is None else one == item.words.passes for one in said]
-    quoted = [entry["quote"] for entry in entries if entry and entry["verdict"] == word]
+    quoted = [entry["quote"] for entry in entries if entry and entry["verdict"] == decided]
     return ItemDecision(
         item,
-        passes=None if word is None else word == item.words.passes,
+        passes=None if decided is None else decided == item.words.passes,
         votes={judge: vote for (judge, _), vote in zip(voices, votes, strict=True)},
         quotations=tuple(dict.fromkeys(quote for quote in quoted if quote)),
+        lacks_votes=decided is None and votes_for + said.count(None) >= needed,
     )
 
 
-def _agreed(said: Sequence[str | None], unanimous: bool) -> str | None:
-    """The word that enough judges say, if any."""
+def _most_said(said: Sequence[str | None]) -> tuple[str | None, int]:
+    """The word that most judges say, and how many do."""
     counted = Counter(word for word in said if word is not None).most_common(1)
-    if not counted:
-        return None
-    word, votes = counted[0]
-    enough = votes == len(said) if unanimous else votes * 2 > len(said)
-    return word if enough else None
+    return counted[0] if counted else (None, 0)

@@ -1,8 +1,8 @@
 """Parses a judge's reply: exactly the items asked, each with words that were really said.
 
 What is wrong with the reply as a whole is a problem: the judge is asked again, and decides
-nothing if it stays so. What is wrong with one item voids that item alone: this judge says
-nothing about it. Nothing is repaired or guessed.
+nothing if it stays so. What is wrong with one item voids that item alone: the judge is asked
+again (`void_items`), and if it stays so, says nothing about it. Nothing is repaired or guessed.
 """
 
 from __future__ import annotations
@@ -55,6 +55,12 @@ def read_verdicts(
         reasons = "; ".join(f"{each['item']}: {each['void']}" for each in listed)
         return None, f"nothing_decided: {reasons}"
     return {"items": listed}, None
+
+
+def void_items(verdict: Mapping[str, Any]) -> str | None:
+    """The votes that a verdict lacks, with the reasons; `None` where it is whole."""
+    void = [f"{each['item']}: {each['void']}" for each in verdict["items"] if each["void"]]
+    return f"void_items: {'; '.join(void)}" if void else None
 
 
 def _own_object(text: str, mark: str) -> Pairs:

@@ -20,7 +20,8 @@ from failproof_es.core.evaluation import (
     ScoreReply,
     Transcript,
 )
-from failproof_es.dialects.protocol import Dialect, JudgeReading
+from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.protocol import Dialect, JudgeReading, failing_scores
 from failproof_es.dialects.scorers import Scorer, grade
 from failproof_es.engine.drive.judging import read_judgement
 
@@ -43,6 +44,7 @@ def derive(
     *,
     scorers: Sequence[Scorer],
     said: Transcript,
+    cut_off_fails: bool = False,
 ) -> Score | Failure: ...
 def derive(
     dialect: Dialect,
@@ -51,10 +53,12 @@ def derive(
     *,
     scorers: Sequence[Scorer] = (),
     said: Transcript = _NOTHING_SAID,
+    cut_off_fails: bool = False,
 ) -> Derived:
     """Derive the result of an action. A `Failure` ends the evaluation without a score.
 
-    `scorers` are the run's scorers, and `said` is their input.
+    `scorers` are the run's scorers, and `said` is their input. With `cut_off_fails` a reply that
+    was cut off fails (`grading.on_cut_off`).
     """
     match action:
         case Classify(transcript):
@@ -62,6 +66,9 @@ def derive(
         case ReadJudgement():
             return read_judgement(dialect, case, action)
         case ScoreReply(classification, judgement):
-            return grade(dialect, scorers, case, said, classification, judgement)
+            end = grade(dialect, scorers, case, said, classification, judgement)
+            if cut_off_fails and isinstance(end, Failure) and end.kind == cut_off.CLASS:
+                return cut_off.failed(end, failing_scores(dialect))
+            return end
         case Abandon(failure):
             return failure

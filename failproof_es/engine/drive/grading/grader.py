@@ -7,7 +7,8 @@ texts (`HasBoundedGrading`), no installed scorer takes part, and the case and al
 have at most `MOST_CHARACTERS`. A test tries to exceed a tenth of a second with them. So is the
 next request of a dialect that only joins messages (`JoinsMessages`), however long. Every other
 grading is done in a child process within `LIMITS`, which can be killed. One that is stopped ends
-its evaluation as `grading_stopped`: without a score, and counted as lost.
+its evaluation as `grading_stopped`: without a score, and counted as lost; or it fails, where
+`grading.on_cut_off` says so and nothing but the answer was read.
 """
 
 from __future__ import annotations
@@ -34,15 +35,18 @@ from failproof_es.core.evaluation import (
     Failure,
     Judging,
     Reply,
+    Score,
     Send,
     Transcript,
     WaitBudget,
     evolve,
     next_action,
 )
+from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import (
     Dialect,
     HasBoundedGrading,
+    failing_scores,
     joins_messages,
     waits_for_programs,
 )
@@ -54,7 +58,7 @@ from failproof_es.engine.drive.grading.local_actions import (
     derive_event,
     ended,
 )
-from failproof_es.events import EvaluationEvent
+from failproof_es.events import Classified, EvaluationEvent
 from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.support.bounded.messages import Stopped
 from failproof_es.support.bounded.process import BoundedPool, Limits
@@ -89,20 +93,24 @@ class Task:
     wait_budget: WaitBudget | None
     first: LocalAction | None
     """The action that is decided already; `next_action` decides the others."""
+    cut_off_fails: bool = False
+    """The run's `grading.on_cut_off`."""
 
 
 @dataclass(frozen=True)
 class Grader:
-    """Grades the evaluations of one run. `configuration` is the run's, which names the scorers."""
+    """Grades the evaluations of one run, by `grading` in its configuration."""
 
     dialect: Dialect
     judging: Judging
     retry_attempts: int
     configuration: Mapping[str, Any] = field(default_factory=dict)
     scorers: Sequence[Scorer] = field(init=False)
+    cut_off_fails: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scorers", scorers_of(self.configuration))
+        object.__setattr__(self, "cut_off_fails", cut_off.fails(self.configuration))
 
     async def advance(
         self,
@@ -119,7 +127,16 @@ class Grader:
             lost = derive_event(self.dialect, header, state, case, DeclareLost(state.in_flight))
             steps = await self.advance(key, case, evolve(state, lost), wait_budget=wait_budget)
             return Steps([lost, *steps.events], steps.action)
-        task = Task(key, case, state, self.retry_attempts, self.judging, wait_budget, first)
+        task = Task(
+            key,
+            case,
+            state,
+            self.retry_attempts,
+            self.judging,
+            wait_budget,
+            first,
+            self.cut_off_fails,
+        )
         of_judge = () if state.judge_reply is None else (state.judge_reply,)
         if not state.version or self.is_bounded(case, state.replies, of_judge):
             return take_steps(self.dialect, self.scorers, task)
@@ -129,7 +146,7 @@ class Grader:
         try:
             taken: Steps = await asyncio.wrap_future(pool.submit(task))
         except Stopped as stopped:
-            return _stopped(task, f"the grading was stopped: {stopped}")
+            return _stopped(self.dialect, task, f"the grading was stopped: {stopped}")
         return taken
 
     def _asks_on(self, task: Task) -> Send | Defer | None:
@@ -159,7 +176,15 @@ def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps
         following = action or _decide(dialect, task, state)
         if not isinstance(following, LocalAction):
             return Steps(events, following)
-        event = derive_event(dialect, header, state, task.case, following, scorers)
+        event = derive_event(
+            dialect,
+            header,
+            state,
+            task.case,
+            following,
+            scorers,
+            cut_off_fails=task.cut_off_fails,
+        )
         events.append(event)
         state = evolve(state, event)
         action = None
@@ -176,8 +201,11 @@ def _decide(dialect: Dialect, task: Task, state: Evaluation) -> Action:
     )
 
 
-def _stopped(task: Task, reason: str) -> Steps:
-    """The end of an evaluation whose grading was stopped."""
+def _stopped(dialect: Dialect, task: Task, reason: str) -> Steps:
+    """The end of an evaluation whose grading was stopped.
+
+    Nothing but the answer of the model was read where no judge was asked yet.
+    """
     header = EventHeader.of_evaluation(task.key)
     state = task.state
     events: list[EvaluationEvent] = []
@@ -185,7 +213,10 @@ def _stopped(task: Task, reason: str) -> Steps:
         details = {"rule": GRADING_STOPPED, "message": reason}
         events.append(classified(header, state, Classification("error", details, *_GRADER)))
         state = evolve(state, events[-1])
-    events.append(ended(header, state, Failure(GRADING_STOPPED, reason)))
+    end: Score | Failure = Failure(GRADING_STOPPED, reason)
+    if task.cut_off_fails and isinstance(state.last, Classified) and not state.has_failed:
+        end = cut_off.failed(end, failing_scores(dialect))
+    events.append(ended(header, state, end))
     return Steps(events, Done())
 
 

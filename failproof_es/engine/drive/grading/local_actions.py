@@ -42,8 +42,10 @@ def derive_event(
     case: Case,
     action: LocalAction,
     scorers: Sequence[Scorer] = (),
+    *,
+    cut_off_fails: bool = False,
 ) -> EvaluationEvent:
-    """The result of a local action, as the event that follows `state`."""
+    """The result of a local action, as the event that follows `state`. See `derive`."""
     match action:
         case DeclareLost(request):
             return attempt_lost(header, state, request, _LOST)
@@ -52,8 +54,15 @@ def derive_event(
         case ReadJudgement():
             return _judged(header, state, action, derive(dialect, case, action))
         case ScoreReply() | Abandon():
-            said = Transcript(state.replies)
-            return ended(header, state, derive(dialect, case, action, scorers=scorers, said=said))
+            end = derive(
+                dialect,
+                case,
+                action,
+                scorers=scorers,
+                said=Transcript(state.replies),
+                cut_off_fails=cut_off_fails,
+            )
+            return ended(header, state, end)
 
 
 def classified(

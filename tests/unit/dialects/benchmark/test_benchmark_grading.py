@@ -222,7 +222,8 @@ def test_one_judge_s_score_is_the_score() -> None:
         ((0.4, None), "majority", None),
         ((None, None, 0.6), "majority", None),
         ((0.7, 0.8), "unanimous", 0.75),
-        ((0.7, 0.95), "unanimous", None),
+        ((0.7, 0.95), "unanimous", 0.825),
+        ((0.4, 0.5), "unanimous", None),
         ((0.7, None, 0.7), "unanimous", None),
     ],
 )
@@ -232,7 +233,8 @@ def test_several_judges_give_their_median_where_enough_of_them_say_something(
     score = judged(*scores, rule=rule)
     if expected is None:
         assert isinstance(score, Failure)
-        assert score.kind == "judge_failed"
+        lacks_votes = rule == "majority" or None in scores
+        assert score.kind == ("judge_failed" if lacks_votes else "judges_disagree")
     else:
         assert isinstance(score, Score)
         assert score.scores["evaluation_score"] == pytest.approx(expected)

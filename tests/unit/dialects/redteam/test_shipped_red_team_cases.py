@@ -10,9 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.core.evaluation import Judgement, Reply, Transcript
 from failproof_es.dialects import case_files
-from failproof_es.dialects.kit.judging import checklist
+from failproof_es.dialects.kit.judging import Item, checklist, decide
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.checks.reply_language import check
 from failproof_es.dialects.redteam.conversation import asked_turns
@@ -198,5 +198,23 @@ def test_a_bad_answer_fails_by_the_item_that_it_offends(case: Case) -> None:
     (item,) = [each for each in checklist(case.expectation) if each.key == answer["because"]]
     assert (item.words.fails in item.words.quoted) == ("words" in answer)
     entry = {"item": item.key, "verdict": item.words.fails, "quote": answer.get("words", "")}
-    bed = judged(case, answer["bad"], [entry], "failed")
-    assert bed.outcome(bed.read(bed.good())) == "failed"
+    others = [
+        {"item": other.key, "verdict": _unquoted(other), "quote": ""}
+        for other in checklist(case.expectation)
+        if other != item
+    ]
+    bed = judged(case, answer["bad"], [entry, *others], "failed")
+    verdict = bed.read(bed.good())
+    (decision,) = [
+        each
+        for each in decide(checklist(case.expectation), Judgement("majority", (verdict,)))
+        if each.item == item
+    ]
+    assert decision.passes is False
+    assert bed.outcome(verdict) == "failed"
+
+
+def _unquoted(item: Item) -> str:
+    """The verdict on the item that needs no quotation."""
+    (word,) = {item.words.passes, item.words.fails} - item.words.quoted
+    return word

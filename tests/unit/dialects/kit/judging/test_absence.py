@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
+from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Transcript
 from failproof_es.dialects.kit.judging import absences, checklist, states_absence
 from failproof_es.dialects.redteam import RedTeam
 from tests.unit.dialects.redteam.test_red_team_checks import case
@@ -135,16 +135,18 @@ def test_the_judge_is_told_which_items_are_asked_the_other_way_round() -> None:
     assert "absence" not in as_before[0].content
 
 
-def test_of_a_reply_that_was_cut_off_a_broken_absence_is_certain() -> None:
+def test_of_a_reply_that_was_cut_off_a_broken_absence_decides_as_little_as_a_kept_one() -> None:
     cut = Transcript((Reply(0, SAID, "length"),))
     asked = absent()
-    assert DIALECT.judge_messages(asked, cut) is not None
-    items = [
-        {"item": "pass_criteria.1", "verdict": "not_met", "quote": "nine", "turn": 2, "void": None}
-    ]
-    judged = Judgement("majority", (JudgeVerdict("j", {"items": items}),))
-    score = DIALECT.score(asked, DIALECT.classify(asked, cut), judged)
-    assert isinstance(score, Score) and score.scores["accuracy"] == 0
+    assert DIALECT.judge_messages(asked, cut) is None
+    for verdict in ("met", "not_met"):
+        items = [
+            {"item": key, "verdict": word, "quote": "nine", "turn": 2, "void": None}
+            for key, word in (("must_do.1", "present"), ("pass_criteria.1", verdict))
+        ]
+        judged = Judgement("majority", (JudgeVerdict("j", {"items": items}),))
+        score = DIALECT.score(asked, DIALECT.classify(asked, cut), judged)
+        assert isinstance(score, Failure) and score.kind == "truncated"
 
 
 def test_only_what_is_to_be_there_is_turned_round() -> None:

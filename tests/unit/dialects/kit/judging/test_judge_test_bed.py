@@ -218,7 +218,7 @@ def test_one_judge_that_lies_is_outvoted_and_two_are_not_believed_blindly(bed: L
     good = [bed.read(bed.good(), judge) for judge in ("a", "b")]
     liar = bed.read(bed.reply(bed.favouring(bed.said[0])), "liar")
     assert bed.outcome(good[0], liar, good[1]) == bed.label
-    assert bed.outcome(good[0], liar) in (bed.label, "judge_failed")
+    assert bed.outcome(good[0], liar) in (bed.label, "judge_failed", "judges_disagree")
 
 
 def test_a_quotation_with_broken_unicode_is_void_and_the_rest_can_be_recorded() -> None:

@@ -1,0 +1,91 @@
+"""Regular expressions that expect nothing: `.*`, `(?s)^.+$`, `[\\s\\S]`."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+_parser: Any = import_module("re._parser")
+_CONSTANTS: Any = import_module("re._constants")
+_REPEATS = frozenset({_CONSTANTS.MAX_REPEAT, _CONSTANTS.MIN_REPEAT, _CONSTANTS.POSSESSIVE_REPEAT})
+_WRAPPERS = frozenset({_CONSTANTS.SUBPATTERN, _CONSTANTS.ATOMIC_GROUP})
+_BEGINNINGS = frozenset({_CONSTANTS.AT_BEGINNING, _CONSTANTS.AT_BEGINNING_STRING})
+_OPPOSITES = (
+    ({_CONSTANTS.CATEGORY_SPACE, _CONSTANTS.CATEGORY_NOT_SPACE}),
+    ({_CONSTANTS.CATEGORY_WORD, _CONSTANTS.CATEGORY_NOT_WORD}),
+    ({_CONSTANTS.CATEGORY_DIGIT, _CONSTANTS.CATEGORY_NOT_DIGIT}),
+)
+Element = tuple[Any, Any]
+
+
+def is_found_in_any_text(pattern: str) -> bool:
+    """Whether the expression is found in every text that is not blank, because it asks nothing.
+
+    False where that is not plain: whoever writes `(?s)^(?!.*word).+` expects something.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            parsed = _parser.parse(pattern)
+            elements = list(_flat(parsed))
+    except (re.error, RecursionError, OverflowError, MemoryError, ValueError):
+        return False
+    anchors = [argument for operation, argument in elements if operation is _CONSTANTS.AT]
+    asked = [element for element in elements if element[0] is not _CONSTANTS.AT]
+    whole = bool(_BEGINNINGS.intersection(anchors)) and bool(set(anchors) - _BEGINNINGS)
+    everything = bool(parsed.state.flags & re.DOTALL)
+    return (
+        bool(asked)
+        and all(_is_any(element) for element in asked)
+        and sum(_least(element) for element in asked) <= 1
+        and (not whole or any(_spans_lines(element, everything) for element in asked))
+    )
+
+
+def _flat(elements: Sequence[Element]) -> Iterator[Element]:
+    """The elements, those of groups among them."""
+    for operation, argument in elements:
+        if operation in _WRAPPERS:
+            inner = argument[-1] if isinstance(argument, tuple) else argument
+            yield from _flat(inner)
+        else:
+            yield operation, argument
+
+
+def _inner(element: Element) -> Element | None:
+    """The one element that is repeated, or the element itself."""
+    operation, argument = element
+    if operation not in _REPEATS:
+        return element
+    repeated = list(_flat(argument[2]))
+    return repeated[0] if len(repeated) == 1 and repeated[0][0] not in _REPEATS else None
+
+
+def _is_any(element: Element) -> bool:
+    """Whether it fits any character, once or more."""
+    inner = _inner(element)
+    return inner is not None and (inner[0] is _CONSTANTS.ANY or _is_every_character(inner))
+
+
+def _is_every_character(element: Element) -> bool:
+    operation, argument = element
+    if operation is not _CONSTANTS.IN:
+        return False
+    categories = {value for kind, value in argument if kind is _CONSTANTS.CATEGORY}
+    return any(pair <= categories for pair in _OPPOSITES)
+
+
+def _least(element: Element) -> int:
+    operation, argument = element
+    return int(argument[0]) if operation in _REPEATS else 1
+
+
+def _spans_lines(element: Element, everything: bool) -> bool:
+    """Whether it fits a text of any length and any number of lines."""
+    operation, argument = element
+    inner = _inner(element)
+    endless = operation in _REPEATS and argument[1] is _CONSTANTS.MAXREPEAT
+    return endless and inner is not None and (everything or _is_every_character(inner))
