@@ -32,6 +32,7 @@ from failproof_es.core.costs import Tokens, describe_tokens
 from failproof_es.core.run import describe_selection, how_branched
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
+from failproof_es.core.unscored import GROUPS, WORDS
 from failproof_es.engine.related_runs.attempts import GATES, RelatedRun, attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import (
     RetriedEvaluation,
@@ -48,6 +49,7 @@ from failproof_es.reading.summary_rows import (
     errors_by_message,
     model_rows,
     suite_rows,
+    unscored_row,
 )
 from failproof_es.reading.workers import RunWorker, describe_workers, workers_of
 from failproof_es.report.data.wording import describe_version
@@ -221,11 +223,12 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             "scored": total.scored,
             "passed": total.passed,
             "failed": total.failed,
-            "abandoned": total.abandoned,
+            "abandoned": total.missing,
             "lost": summary.lost(),
             "awaiting_review": total.awaiting,
             "carried_over": asking.carried_over,
         },
+        "unscored": unscored_row(summary),
         "asked_again": [
             _again_as_json(each) for each in retried_evaluations(run.connection, run.run)
         ],
@@ -233,7 +236,9 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
         "classes": {name: count for name, count in total.classes.items() if count},
         "accuracy": {
             "by_case": total.accuracy if alone else None,
+            "by_case_bounds": total.accuracies.bounds if alone else None,
             "mean_of_suites": summary.mean_of_suites() if alone else None,
+            "mean_of_suites_bounds": summary.mean_of_suites_bounds() if alone else None,
         },
         "by_model": model_rows(summary),
         "by_suite": suite_rows(summary),
@@ -302,16 +307,14 @@ def _spent_for_people(run: RecordedRun) -> dict[str, str]:
 
 def _evaluations_for_people(summary: RunSummary) -> str:
     """How many evaluations there are, how they ended, and why some have no score."""
-    total = summary.total
-    of_those = [
-        f"{count} {word}"
-        for count, word in ((summary.lost(), "lost"), (total.awaiting, "awaiting review"))
-        if count
-    ]
+    total, unscored = summary.total, summary.unscored()
+    awaiting = unscored.pop("awaiting_people", 0)
+    why = [f"{count:,} {WORDS[group]}" for group in GROUPS if (count := unscored[group])]
     return (
         f"{total.finished} finished of {summary.planned} planned, {total.scored} scored, "
-        f"{total.passed} passed, {total.abandoned} abandoned"
-        + (f" ({', '.join(of_those)})" if of_those else "")
+        f"{total.passed} passed, {total.missing} abandoned"
+        + (f" ({'; '.join(why)})" if why else "")
+        + (f", {awaiting} awaiting review" if awaiting else "")
     )
 
 

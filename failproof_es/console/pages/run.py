@@ -17,13 +17,13 @@ from failproof_es.console.parts.run import (
     GateShown,
     Happening,
     LimitNow,
-    LostGroup,
     Manifest,
     ModelProgress,
     RunFacts,
     RunPage,
     Spending,
     SuiteProgress,
+    UnscoredReason,
     ValidationShown,
 )
 from failproof_es.console.shown import RateShown, rate_of_group
@@ -80,7 +80,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
         suites=tuple(suites_of(summary)),
         errors=tuple(errors_of(summary)),
         more_errors=summary.more_messages,
-        lost=tuple(lost_of(summary)),
+        unscored=tuple(unscored_of(summary)),
         gates=tuple(_gates(run.gates or {})),
         spending=spending_of(summary),
         latency_p50_ms=summary.latency_ms(50),
@@ -124,7 +124,7 @@ def shape_of(summary: RunSummary) -> str:
         summary.run.version,
         sorted(name for name, count in summary.total.classes.items() if count),
         len(summary.messages()) + summary.more_messages,
-        [key for key, count in sorted(summary.counts.lost.items()) if count],
+        [key for key, count in sorted(summary.counts.unscored.items()) if count],
         sorted(key[:2] for key in summary.counts.groups),
         [model for model in summary.models if summary.group(model=model).pass_rate is None],
         [key for key, group in summary.by_suite().items() if group.pass_rate is None],
@@ -176,7 +176,7 @@ def _counts(summary: RunSummary, model: str | None = None) -> Counts:
         scored=group.scored,
         passed=group.passed,
         failed=group.failed,
-        abandoned=group.abandoned,
+        abandoned=group.missing,
         lost=summary.lost(model),
         awaiting_review=group.awaiting,
         carried_over=asking.carried_over,
@@ -223,7 +223,7 @@ def suites_of(summary: RunSummary) -> Iterator[SuiteProgress]:
                 suite=suite,
                 cases=group.cases,
                 finished=group.finished,
-                abandoned=group.abandoned,
+                abandoned=group.missing,
                 passed=rate_of_group(group, repetitions),
                 accuracy=group.accuracy,
             )
@@ -235,12 +235,16 @@ def errors_of(summary: RunSummary) -> Iterator[ErrorGroup]:
         yield ErrorGroup(asked=key.asked, kind=key.kind, message=key.message, attempts=count)
 
 
-def lost_of(summary: RunSummary) -> Iterator[LostGroup]:
-    """Evaluations without a usable answer by the reason, the most frequent first."""
-    for key, count in sorted(summary.counts.lost.items(), key=lambda each: -each[1]):
+def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
+    """Evaluations without a score by the reason, the most frequent first."""
+    for key, count in sorted(summary.counts.unscored.items(), key=lambda each: -each[1]):
         if count:
-            yield LostGroup(
-                model=key.model_key, kind=key.kind, reason=key.reason, evaluations=count
+            yield UnscoredReason(
+                model=key.model_key,
+                group=key.group,
+                kind=key.kind,
+                reason=key.reason,
+                evaluations=count,
             )
 
 

@@ -11,8 +11,8 @@ forbidden thing that was done before it.
 
 from __future__ import annotations
 
-from failproof_es.core.evaluation import Failure
+from failproof_es.core.evaluation import CUT_OFF, Failure
 
-CLASS = "truncated"
+CLASS = CUT_OFF
 MESSAGE = "a reply was cut off at max_tokens: what is missing could decide otherwise"
 UNSCORED = Failure(CLASS, MESSAGE)

@@ -161,6 +161,10 @@ class Group:
     name: str
     series: str
     rate: Rate
+    unscored: int = 0
+    """Evaluations of the group that ended without a score."""
+    bounds: tuple[float, float] | None = None
+    """The rate had all of those failed, and had they passed; `None` without any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def mixed(folder: Path, mock_url: str, **more: Any) -> None:
         {"provider": "openai", "base_url": mock_url, "model": "mock"},
         model("silent", [1, 2], breaks_at=[4]),
     ]
-    sections = {"gates": {"max_lost_rate": 0.5}, "prices": PRICES} | more
+    sections = {"gates": {"max_unscored_rate": 0.5}, "prices": PRICES} | more
     write_configuration(folder, mock_url, models=models, **sections)
 
 

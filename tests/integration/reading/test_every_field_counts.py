@@ -18,7 +18,7 @@ from failproof_es.reading.counter_rows import READ
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.store import Store
-from projections.results.counters import ASKING, CLASSES, ERRORS, GROUPS, LATENCIES, LOST, USAGE
+from projections.results.counters import ASKING, CLASSES, ERRORS, GROUPS, LATENCIES, UNSCORED, USAGE
 from projections.results.outcome_rows import COLUMNS, OutcomeRow
 from projections.runner import catch_up, prepare
 from tests.integration.reading.lives import Life
@@ -108,7 +108,7 @@ def test_a_column_or_counter_that_is_left_out_is_found(
             unnoticed.append(name)
     monkeypatch.setattr(rows_module, "outcome_of_row", whole)
     kinds = {
-        "group": GROUPS, "asking": ASKING, "usage": USAGE, "error": ERRORS, "lost": LOST,
+        "group": GROUPS, "asking": ASKING, "usage": USAGE, "error": ERRORS, "lost": UNSCORED,
         "latency": LATENCIES,
     }  # fmt: skip
     readers = dict(READ)
