@@ -236,9 +236,11 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
         "classes": {name: count for name, count in total.classes.items() if count},
         "accuracy": {
             "by_case": total.accuracy if alone else None,
-            "by_case_bounds": total.accuracies.bounds if alone else None,
             "mean_of_suites": summary.mean_of_suites() if alone else None,
-            "mean_of_suites_bounds": summary.mean_of_suites_bounds() if alone else None,
+        },
+        "accuracy_bounds": {
+            "by_case": total.accuracies.bounds if alone else None,
+            "mean_of_suites": summary.mean_of_suites_bounds() if alone else None,
         },
         "by_model": model_rows(summary),
         "by_suite": suite_rows(summary),

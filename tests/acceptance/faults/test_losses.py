@@ -23,7 +23,7 @@ def test_a_run_that_lost_most_of_a_model_exits_3_and_says_why_everywhere(
     assert list(judged) == ["max_unscored_rate.down"], "of the other nothing was lost"
     gate = judged["max_unscored_rate.down"]
     assert (gate["limit"], gate["measured"], gate["of"]) == (0.1, 12 / CASES, CASES)
-    said = "model down: 12 of 20 evaluations lost: "
+    said = "model down: 12 of 20 evaluations have no score: lost, "
     assert gate["why"].startswith(said) and "(12)" in gate["why"]
     assert said in done.stdout and "NOT MET" in done.stdout
     assert said in invoke(store.url, "show", 1, cwd=tmp_path).stdout
@@ -57,4 +57,4 @@ def test_a_run_of_which_nothing_came_back_failed_and_says_why(store: Store, tmp_
     assert done.exit_code == 1
     summary = orjson.loads(done.stdout.splitlines()[-1])
     assert summary["status"] == "failed"
-    assert "model m: 20 of 20 evaluations lost: " in summary["reason"]
+    assert "model m: 20 of 20 evaluations have no score: lost, " in summary["reason"]
