@@ -63,7 +63,7 @@ class ModelRate:
     """Those that ended without a score."""
     rate: float | None
     """Passed of those that passed or failed; `None` where none did."""
-    bounds: tuple[float, float] | None = None
+    bounds: tuple[float, ...] | None = None
     """The rate had everything unscored failed, and had it passed; `None` without any."""
 
 

@@ -33,6 +33,7 @@ from failproof_es.core.run import describe_selection, how_branched
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import GROUPS, WORDS
+from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import GATES, RelatedRun, attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import (
     RetriedEvaluation,
@@ -367,6 +368,9 @@ def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
     }
     if branch.settings:
         told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
+    carries = run.summary.asking().carried_over > 0
+    if (why := chosen_by_result(run.connection, run.run, carries=carries)) is not None:
+        told["rates"] = f"no gate judges them: {why}"
     if branch.again is not None:
         again = list(retried_evaluations(run.connection, run.run))
         told["asked again"] = _again_for_people(again, branch.again)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from failproof_es.cli.rendering.output import Column, print_table
@@ -83,7 +84,7 @@ def passed_of(passed: int, failed: int) -> str:
     return f"{passed:,}/{passed + failed:,}" if passed + failed else "-"
 
 
-def bounds_text(bounds: tuple[float, float] | None) -> str:
+def bounds_text(bounds: Sequence[float] | None) -> str:
     """`10.0% to 90.0%`; empty where everything has a score."""
     return "" if bounds is None else " to ".join(map(percent, bounds))
 

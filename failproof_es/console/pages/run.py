@@ -37,6 +37,7 @@ from failproof_es.events.line import line_of
 from failproof_es.gates import describe_gate
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.remarks import inherited_choice
 from failproof_es.reading.standing import Standing
 from failproof_es.reading.summary_rows import CLASSES
 from failproof_es.reading.workers import workers_of
@@ -69,7 +70,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
     classes = summary.total.classes
     return RunPage(
         as_of=asked.standing,
-        run=_facts(recorded, history),
+        run=_facts(recorded, summary, history),
         counts=_counts(summary),
         passed=passed_of_all(summary),
         models=tuple(model_progress(summary, each) for each in run.started.models),
@@ -133,7 +134,7 @@ def shape_of(summary: RunSummary) -> str:
     return sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
+def _facts(recorded: RecordedRun, summary: RunSummary, history: tuple[Happening, ...]) -> RunFacts:
     run, started = recorded.run, recorded.started
     ends = [
         each.at for each in history if each.topic in ("RunCompleted", "RunFailed", "RunGivenUp")
@@ -163,9 +164,16 @@ def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
             f"{each.what} ({each.count:,}): {each.why}"
             for each in (() if run.imported is None else run.imported.unmapped)
         ),
-        remarks=run.remarks,
+        remarks=(*run.remarks, *_inherited(recorded, summary)),
         skipped_defects=run.skipped,
     )
+
+
+def _inherited(recorded: RecordedRun, summary: RunSummary) -> Iterator[str]:
+    carries = summary.asking().carried_over > 0
+    choice = inherited_choice(recorded.connection, recorded.run, carries=carries)
+    if choice is not None:
+        yield choice
 
 
 def _counts(summary: RunSummary, model: str | None = None) -> Counts:

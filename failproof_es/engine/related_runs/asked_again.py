@@ -34,22 +34,31 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> A
     """
     if run.started.branched_from is None:
         return ASKED_ONCE
-    by_result: str | None = None
+    carries = summary.asking().carried_over > 0
     here: set[EvaluationKey] = set()
     before: set[EvaluationKey] = set()
     own = run.started.originator_id
-    for of, branch in _chain(connection, run, summary):
-        if branch.again == "failed" and by_result is None:
-            by_result = _chosen_by_score(connection, run, of, branch)
+    for of, branch in _chain(connection, run, carries):
         if branch.again in ("abandoned", "errors") or _repeats(connection, of, branch):
             for key in _unscored_by_answer(connection, of, branch):
                 (here if of is run else before).add(replace(key, run_id=own))
-    return AskedAgain(by_result, _scored_since(connection, run, here, before))
+    chosen = chosen_by_result(connection, run, carries=carries)
+    return AskedAgain(chosen, _scored_since(connection, run, here, before))
 
 
-def _chain(connection: Connection, run: Run, summary: RunSummary) -> Iterator[tuple[Run, Branch]]:
+def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str | None:
+    """Why no rate of the run is a measurement: the run, or one that it carries answers over from,
+    asked again only what had failed. `None` otherwise. `carries`: whether it carries over any.
+    """
+    for of, branch in _chain(connection, run, carries):
+        if branch.again == "failed":
+            return _chosen_by_score(connection, run, of, branch)
+    return None
+
+
+def _chain(connection: Connection, run: Run, carries: bool) -> Iterator[tuple[Run, Branch]]:
     """The run with its branch, then the runs of which it carries over answers, with theirs."""
-    of, carries = run, summary.asking().carried_over > 0
+    of = run
     while (branch := of.started.branched_from) is not None:
         yield of, branch
         if not carries:

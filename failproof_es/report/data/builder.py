@@ -13,6 +13,7 @@ from failproof_es.core.run import Run, describe_selection
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection, read_run
+from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed
@@ -125,7 +126,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Prove
         code_version=started.code_version,
         configuration_digest=started.configuration_digest,
         attempts=attempts_of(connection, started.originator_id),
-        branched_from=_branched_from(connection, run),
+        branched_from=(branched := _branched_from(connection, run)),
         selection=describe_selection(started),
         imported=run.imported_from,
         models_asked=tuple((model.key, _described(model)) for model in started.models),
@@ -145,6 +146,9 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Prove
         seal=_seal(connection, started.originator_id),
         integrity=None if validation is None else validation.passed,
         findings=() if validation is None else validation.findings,
+        chosen_by_result=None
+        if branched is None
+        else chosen_by_result(connection, run, carries=branched.carried_over > 0),
     )
 
 

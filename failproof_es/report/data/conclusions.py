@@ -118,6 +118,8 @@ def _failures_again(asked: Sequence[Provenance]) -> Iterator[Said]:
                 f"Run {each.run_number} asked again only what failed in run {branch.run_number} "
                 f"({plural(len(branch.again), 'evaluation')}): its pass rate is too high.",
             )
+        elif each.chosen_by_result is not None:
+            yield "doubt", f"Run {each.run_number} measures no rate: {each.chosen_by_result}."
 
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:

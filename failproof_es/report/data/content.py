@@ -129,6 +129,9 @@ class Provenance:
     integrity: bool | None
     """Whether the run's own validation found nothing; `None` where it has not ended."""
     findings: tuple[Finding, ...]
+    chosen_by_result: str | None = None
+    """Why no rate of it is a measurement: failures alone were asked again, here or in a run that it
+    carries answers over from."""
 
 
 @dataclass(frozen=True, slots=True)

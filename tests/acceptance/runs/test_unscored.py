@@ -132,6 +132,10 @@ def test_a_missed_gate_cannot_be_bought_by_asking_only_the_failures_again(
         assert gate["why"].startswith("not judged: ") and chosen in gate["why"], gate
         shown = invoke(store.url, "show", run, cwd=tmp_path).stdout
         assert f"gate min_accuracy 0.9: nothing measured ({gate['why']}), NOT MET" in shown
+        assert "no gate judges them: " in shown
+        report = invoke(store.url, "report", run, "--format", "md", "-o", "-", cwd=tmp_path).stdout
+        assert "not judged: " in report
+        assert run == 2 or f"Run {run} measures no rate: answers are carried over" in report
     assert "answers are carried over from run 2" in gates(store, 4)["min_accuracy"]["why"]
 
     fresh = start(store, tmp_path, "--quiet")
