@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from failproof_es.configuration.schema import Gates
+from failproof_es.configuration.schema import MOST_UNSCORED, Gates
 from failproof_es.core.costs import Spent
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group, ModelTally
+from failproof_es.core.unscored import GROUPS, WORDS, UnscoredGroup
 from failproof_es.declared_gates import DECLARED
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line, shortened
@@ -70,18 +71,35 @@ class Change:
     """Of this run and of the other one."""
 
 
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """The evaluations that a branch asked again because of how they had ended."""
+
+    by_result: str | None = None
+    """Why no rate of the run is a measurement; `None` if nothing was chosen by its result."""
+    unscored_before: Mapping[str, int] = field(default_factory=dict)
+    """By model: evaluations that have a score, and that the answer before had left without one."""
+
+
+ASKED_ONCE = AskedAgain()
+
+
 def judge_gates(
-    limits: Gates, summary: RunSummary, *, changes: Sequence[Change] = ()
+    limits: Gates,
+    summary: RunSummary,
+    *,
+    changes: Sequence[Change] = (),
+    again: AskedAgain = ASKED_ONCE,
 ) -> dict[str, Gate]:
-    """Each configured gate of a run by its name, and those on what was lost.
+    """Each configured gate of a run by its name, and the one on what has no score.
 
     The name ends in the model's where a run asked several. `changes` are read for the gate
-    on them only.
+    on them only. Rates and changes are not judged where evaluations were asked again by result.
     """
     judged: dict[str, Gate] = {}
     tallies = {model: summary.model_tally(model) for model in summary.models}
     for model, tally in tallies.items():
-        for name, gate in _of_model(limits, model, tally):
+        for name, gate in _of_model(limits, model, tally, again):
             full = _unique(f"{name}.{model}" if len(tallies) > 1 else name, judged)
             judged[full] = gate | {"model": model}
     if limits.max_cost_usd is not None:
@@ -93,7 +111,16 @@ def judge_gates(
             of = tallies.get(change.model)
             if of is not None and of.everything.awaiting:
                 judged[name] |= {"met": False, "why": _awaited(of.everything)}
+            judged[name] = _not_judged(judged[name], again)
     return judged
+
+
+def _not_judged(gate: Gate, again: AskedAgain) -> Gate:
+    """The gate as it is; not met, without a measurement, where a result chose what was asked."""
+    if again.by_result is None:
+        return gate
+    why = f"not judged: {again.by_result}"
+    return gate | {"measured": None, "interval": None, "met": False, "why": why}
 
 
 def _unique(name: str, taken: Mapping[str, Gate]) -> str:
@@ -101,14 +128,14 @@ def _unique(name: str, taken: Mapping[str, Gate]) -> str:
     return name if name not in taken else _unique(f"{name}'", taken)
 
 
-def _of_model(limits: Gates, model: str, tally: ModelTally) -> Named:
+def _of_model(limits: Gates, model: str, tally: ModelTally, again: AskedAgain) -> Named:
     """The gates of one model by itself."""
-    yield from _accuracies(limits, tally)
-    yield from _losses(limits, model, tally)
-    if limits.max_error_rate is not None:
-        yield "max_error_rate", _error_rate(limits.max_error_rate, tally)
+    for name, gate in _accuracies(limits, tally):
+        yield name, _not_judged(gate, again)
+    yield from _without_score(limits, model, tally, again.unscored_before.get(model, 0))
     if limits.no_failures_at is not None:
-        yield "no_failures_at", _no_failures(limits.no_failures_at, tally.severities)
+        failures = _no_failures(limits.no_failures_at, tally.severities)
+        yield "no_failures_at", _not_judged(failures, again)
 
 
 def _accuracies(limits: Gates, tally: ModelTally) -> Named:
@@ -123,16 +150,28 @@ def _accuracies(limits: Gates, tally: ModelTally) -> Named:
     ]
     for name, wanted, group in accuracies:
         if wanted is not None:
-            yield name, _rate(wanted, group.accuracy, group.measured, group)
+            gate = _rate(wanted, group.accuracy, group.measured, group)
+            whole = group is tally.everything  # of that `max_unscored_rate` is a gate of its own
+            yield name, gate if whole else _of_a_part(gate, limits, group)
     for name, limit in limits.declared().items():
         if limit is None:
             continue
-        gate = DECLARED.load(name)
-        group = gate.group(tally)
-        if gate.rate == "success_rate":
+        declared = DECLARED.load(name)
+        group = declared.group(tally)
+        if declared.rate == "success_rate":
             yield name, _rate(limit, group.success_rate, group.finished, group)
         else:
-            yield name, _rate(limit, group.accuracy, group.measured, group)
+            gate = _rate(limit, group.accuracy, group.measured, group)
+            yield name, _of_a_part(gate, limits, group)
+
+
+def _of_a_part(gate: Gate, limits: Gates, group: Group) -> Gate:
+    """The gate of a part of the evaluations: not met where too many of that part have no score."""
+    limit = limits.max_unscored_rate
+    if limit is None or not gate["met"] or group.missing <= limit * group.finished:
+        return gate
+    why = f"{group.missing:,} of {plural(group.finished, 'evaluation')} of it have no score"
+    return gate | {"met": False, "why": f"{why}, more than {format_amount(limit)}"}
 
 
 def _rate(wanted: float, measured: float | None, of: int, group: Group) -> Gate:
@@ -149,52 +188,59 @@ def _awaited(group: Group) -> str:
     return f"{group.awaiting:,} of {group.finished:,} await review"
 
 
-def _error_rate(limit: float, tally: ModelTally) -> Gate:
-    gate: Gate = {"limit": limit, "measured": None, "of": tally.planned}
-    if not tally.planned:
-        return gate | {"met": False, "why": "nothing was planned"}
-    rate = (tally.abandoned - tally.everything.awaiting) / tally.planned
-    return gate | {"measured": rate, "met": rate <= limit}
-
-
-MOST_LOST = 0.1
-"""The share of a model's evaluations that may be lost where no gate says another."""
 _LONGEST_REASON = 200
 
 
-def _losses(limits: Gates, model: str, tally: ModelTally) -> Named:
-    """Whether enough of a model's evaluations were answered.
+def _without_score(limits: Gates, model: str, tally: ModelTally, before: int) -> Named:
+    """Whether enough of a model's evaluations have a score, or wait for people alone.
 
-    Judged without being asked for, too, where something was lost: a result over what is left
-    may be another than the one over everything. Who allows more errors allows more losses.
+    Judged without being set, too, where one has none: a result over what is left may be another
+    than the one over everything. `before` are those that have a score only because they were asked
+    again, and that the answer had left without one.
     """
-    limit = limits.max_lost_rate
-    if limit is None:
-        limit = max(MOST_LOST, limits.max_error_rate or 0.0)
-    lost = tally.lost.total()
-    if not tally.finished or (not lost and limits.max_lost_rate is None):
+    limit, unscored = limits.max_unscored_rate, tally.everything.missing + before
+    if limit is None or (not unscored and limit == MOST_UNSCORED):
         return
-    share = lost / tally.finished
-    nothing = lost > 0 and not tally.scored and limit < 1
-    gate: Gate = {"limit": limit, "measured": share, "of": tally.finished}
-    gate["met"] = share <= limit and not nothing
-    if lost:
-        gate["why"] = f"model {model}: {describe_lost(tally)}"
-    yield "max_lost_rate", gate
-
-
-def describe_lost(model: ModelTally) -> str:
-    """How many evaluations of a model were lost, and why: `8 of 12 evaluations lost: ... (8)`."""
-    by_kind: dict[str, Counter[str]] = {}
-    for (kind, reason), count in model.lost.items():
-        by_kind.setdefault(kind, Counter())[reason] += count
+    gate: Gate = {"limit": limit, "measured": None, "of": tally.finished}
+    if not tally.finished:
+        yield "max_unscored_rate", gate | {"met": False, "why": "nothing was planned"}
+        return
+    share = min(unscored / tally.finished, 1.0)
+    nothing = unscored > 0 and not tally.scored and limit < 1
+    gate |= {"measured": share, "met": share <= limit and not nothing}
     why = []
-    for kind, reasons in sorted(by_kind.items(), key=lambda each: -each[1].total()):
-        told = shortened(next(iter(reasons)), _LONGEST_REASON) if len(reasons) == 1 else kind
-        why.append(f"{told or kind} ({reasons.total():,})")
+    if tally.unscored:
+        why.append(describe_unscored(tally))
+    if before:
+        have = plural(before, "evaluation has a score", "evaluations have a score")
+        why.append(f"{have} only because a first answer without one was asked again")
+    if unscored:
+        gate["why"] = f"model {model}: {'; '.join(why)}"
+    yield "max_unscored_rate", gate
+
+
+def describe_unscored(model: ModelTally) -> str:
+    """How many evaluations of a model ended without a score, and why; those left to people apart.
+
+    `9 of 12 evaluations have no score: cut off at max_tokens (8), awaits review by people (1)`
+    """
+    why = []
+    reasons: dict[UnscoredGroup, Counter[str]] = {}
+    for key, count in model.unscored.items():
+        reasons.setdefault(key.group, Counter())[key.reason or key.kind] += count
+    for group in sorted(reasons, key=lambda each: (-reasons[each].total(), GROUPS.index(each))):
+        words, counts = WORDS[group], reasons[group]
+        if len(counts) == 1 and group in _REASONED:
+            words += f": {shortened(next(iter(counts)), _LONGEST_REASON)}"
+        why.append(f"{words} ({counts.total():,})")
     of = plural(model.finished, "evaluation")
+    have = "has" if (total := model.unscored.total()) == 1 else "have"
     nothing = "" if model.scored else "; nothing was scored"
-    return f"{model.lost.total():,} of {of} lost: {', '.join(why)}{nothing}"
+    return f"{total:,} of {of} {have} no score: {', '.join(why)}{nothing}"
+
+
+_REASONED = frozenset(GROUPS) - {"cut_off", "withheld", "awaiting_people"}
+"""The groups whose words do not give the whole reason."""
 
 
 def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate:

@@ -315,6 +315,10 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 SeverityLevel = Literal["S0", "S1", "S2", "S3"]
 
 
+MOST_UNSCORED = 0.1
+"""The share of a model's evaluations that may end without a score where no gate says another."""
+
+
 class Gates(Section):
     """What must hold for exit code 0."""
 
@@ -324,11 +328,9 @@ class Gates(Section):
     """The least mean accuracy, over evaluations that have one."""
     min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
     """The same, for each suite named."""
-    max_error_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """Abandoned evaluations, divided by planned ones; awaiting review is not an error."""
-    max_lost_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """For each model: evaluations without a usable answer, divided by all of its own. Unless given,
-    it is 0.1, or `max_error_rate` if that is higher; with 1 everything may be lost."""
+    max_unscored_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = MOST_UNSCORED
+    """For each model: evaluations that ended without a score, whatever the cause, divided by all of
+    its own. What awaits review by people is not counted. `null` judges no such gate."""
     no_failures_at: Annotated[list[SeverityLevel] | None, Field(min_length=1)] = None
     """Severities at which no case may fail. The gate is also not met if such a case has no score
     that passes or fails."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from hashlib import sha256
 
 from failproof_es.console.page import Shown
-from failproof_es.core.tally import Judged, fewest_judged_cases
-from failproof_es.report.data.wording import describe_rate
+from failproof_es.core.tally import Judged, RateBounds, fewest_judged_cases
+from failproof_es.report.data.wording import describe_bounds, describe_rate
 from failproof_es.support.statistics import rate_of_counts
 
 
@@ -24,12 +25,15 @@ class RateShown(Shown):
     rate: float | None
     low: float | None
     high: float | None
+    bounds: tuple[float, float] | None = None
+    """The rate had everything unscored failed, and had it passed; `None` without any."""
     says: str
     """All of it in one phrase, with the method and the confidence of the interval."""
 
 
-def rate_shown(passed: int, failed: int, clusters: int | None) -> RateShown:
+def rate_shown(passed: int, failed: int, clusters: int | None, unscored: int = 0) -> RateShown:
     """The rate of those that passed or failed. `clusters` as in `rate_of_counts`."""
+    bounds = RateBounds(Fraction(passed), passed + failed, unscored).bounds
     found = rate_of_counts(passed, passed + failed, clusters)
     interval = found.interval
     return RateShown(
@@ -38,10 +42,12 @@ def rate_shown(passed: int, failed: int, clusters: int | None) -> RateShown:
         rate=found.value,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
-        says=describe_rate(found),
+        bounds=bounds,
+        says=describe_rate(found) + describe_bounds(bounds),
     )
 
 
 def rate_of_group(group: Judged, per_case: int) -> RateShown:
     """The pass rate of counts, of which `per_case` at most are of one case."""
-    return rate_shown(group.passed, group.failed, fewest_judged_cases(group, per_case))
+    clusters = fewest_judged_cases(group, per_case)
+    return rate_shown(group.passed, group.failed, clusters, group.unscored)

@@ -22,6 +22,7 @@ from failproof_es.core.evolution import evolve as evolve
 from failproof_es.core.evolution import fold as fold
 from failproof_es.core.history_errors import ImpossibleHistory as ImpossibleHistory
 from failproof_es.core.transcript import AWAITING_REVIEW as AWAITING_REVIEW
+from failproof_es.core.transcript import CUT_OFF as CUT_OFF
 from failproof_es.core.transcript import GRADING_STOPPED as GRADING_STOPPED
 from failproof_es.core.transcript import JUDGE_FAILED as JUDGE_FAILED
 from failproof_es.core.transcript import JUDGES_DISAGREE as JUDGES_DISAGREE

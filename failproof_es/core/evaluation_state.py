@@ -13,14 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.core.case import digest_number
-from failproof_es.core.transcript import (
-    GRADING_STOPPED,
-    JUDGE_FAILED,
-    Classification,
-    JudgeVerdict,
-    Reply,
-    Score,
-)
+from failproof_es.core.transcript import Classification, JudgeVerdict, Reply, Score
 from failproof_es.events import (
     AnswerImported,
     CarriedOver,
@@ -145,23 +138,3 @@ class Evaluation(NamedTuple):
         key = EvaluationKey(self.run_id, self.prompt_id, self.model_key or "", self.repetition or 0)
         vars(key)["evaluation_id"] = self.stream_id  # its first event was held to that
         return key
-
-    @property
-    def lost(self) -> bool:
-        """Whether it ended because no usable answer came: of the model, or of judges it needed.
-
-        An answer whose grading was stopped is lost, too: else a model could take the cases that it
-        fails out of its score. So is one that lacks votes of a judge, even if that judge voted on
-        some items. What was answered and has no score by a rule of its dialect is not lost, nor is
-        what judges that all voted could not agree about.
-        """
-        if self.abandoned is None:
-            return False
-        if self.abandoned.kind == GRADING_STOPPED:
-            return True
-        if self.verdicts:
-            if all(verdict.verdict is None for verdict in self.verdicts):
-                return True
-            lacks_votes = not all(verdict.is_whole for verdict in self.verdicts)
-            return lacks_votes and self.abandoned.kind == JUDGE_FAILED
-        return self.has_failed

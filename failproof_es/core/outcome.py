@@ -20,10 +20,10 @@ from failproof_es.core.evaluation import (
     Evaluation,
     EvaluationKey,
     ImpossibleHistory,
-    awaits_review,
 )
 from failproof_es.core.evolution import fold_valid_prefix
 from failproof_es.core.transcript import JudgeVerdict
+from failproof_es.core.unscored import LOST, UnscoredGroup, unscored_group
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
@@ -65,10 +65,8 @@ class EvaluationOutcome(NamedTuple):
     repetition: int
     """From 1."""
     status: Status = "planned"
-    awaiting_review: bool = False
-    """Abandoned because only people can judge the answer: no error, and not lost."""
-    lost: bool = False
-    """Abandoned because no usable answer came, of the model or of the judges that it needed."""
+    unscored_as: UnscoredGroup | None = None
+    """Why it ended without a score; `None` where it did not."""
     source_run_id: UUID | None = None
     """The run that it was carried over from."""
     source_evaluation_id: UUID | None = None
@@ -156,6 +154,16 @@ class EvaluationOutcome(NamedTuple):
     def unscored(self) -> bool:
         """Whether it ended without a score."""
         return self.status == "abandoned"
+
+    @property
+    def awaiting_review(self) -> bool:
+        """Whether only people can judge the answer: no error, and not lost."""
+        return self.unscored_as == "awaiting_people"
+
+    @property
+    def lost(self) -> bool:
+        """Whether no usable reply came, of the model or of the judges that it needed."""
+        return self.unscored_as in LOST
 
     @property
     def failed(self) -> bool:
@@ -251,8 +259,7 @@ def outcome_of(
         model_key=key.model_key,
         repetition=key.repetition,
         status=_status(state),
-        awaiting_review=awaits_review(state),
-        lost=state.lost,
+        unscored_as=unscored_group(state),
         source_run_id=None if carried_over is None else carried_over.source_run_id,
         source_evaluation_id=None if carried_over is None else carried_over.source_evaluation_id,
         started_at=state.started_at,

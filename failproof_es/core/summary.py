@@ -21,6 +21,7 @@ from failproof_es.core.exact_numbers import exact
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
 from failproof_es.core.tally import Group, ModelTally
+from failproof_es.core.unscored import LOST, UnscoredGroup, UnscoredKey
 
 SIGNIFICANT_DIGITS = 3
 """Latencies are counted as microseconds rounded to so many digits: 12.34 ms counts as 12.3."""
@@ -61,14 +62,6 @@ class ErrorKey(NamedTuple):
     kind: str
     message: str
     """What the server said, in one line."""
-
-
-class LostKey(NamedTuple):
-    """Evaluations of one model to which no usable answer came, for the same reason."""
-
-    model_key: str
-    kind: str
-    reason: str
 
 
 @dataclass(slots=True)
@@ -122,8 +115,8 @@ class RunCounts:
     """By the key of the model or judge that answered. What was carried over is not in it."""
     errors: Counter[ErrorKey] = field(default_factory=Counter)
     """Failed attempts of this run."""
-    lost: Counter[LostKey] = field(default_factory=Counter)
-    """Evaluations that ended because no usable answer came."""
+    unscored: Counter[UnscoredKey] = field(default_factory=Counter)
+    """Evaluations that ended without a score."""
     latencies: Counter[int] = field(default_factory=Counter)
     """Answers of this run by `latency_bucket` of their time."""
     impossible: int = 0
@@ -160,8 +153,9 @@ class RunCounts:
             if group is None:
                 group = self.groups[key] = Group()
             _add_to_group(group, outcome, times)
-            if outcome.lost:
-                self.lost[LostKey(model, outcome.ended_kind or "", outcome.reason)] += times
+            if (unscored := outcome.unscored_as) is not None:
+                kind = outcome.ended_kind or ""
+                self.unscored[UnscoredKey(model, unscored, kind, outcome.reason)] += times
 
     def _asking(self, model: str) -> RequestStats:
         found = self.asking.get(model)
@@ -179,8 +173,8 @@ class RunCounts:
             self.spending.setdefault(asked, Spent()).include(spent, times)
         for error, count in other.errors.items():
             self.errors[error] += times * count
-        for lost, count in other.lost.items():
-            self.lost[lost] += times * count
+        for unscored, count in other.unscored.items():
+            self.unscored[unscored] += times * count
         for bucket, count in other.latencies.items():
             self.latencies[bucket] += times * count
         self.impossible += times * other.impossible
@@ -269,6 +263,17 @@ class RunSummary:
         means = sorted(each for each in found if each is not None)
         return fmean(means) if means else None
 
+    def mean_of_suites_bounds(self, model: str | None = None) -> tuple[float, float] | None:
+        """The same mean had everything unscored failed, and had it passed; `None` without any."""
+        suites = dict.fromkeys(key.suite_id for key in self.counts.groups)
+        rates = [self.group(model=model, suite=each).accuracies for each in suites]
+        if not any(each.unscored for each in rates):
+            return None
+        ends = [
+            each.bounds or (each.rate, each.rate) for each in rates if each.scored or each.unscored
+        ]
+        return fmean(low or 0.0 for low, _ in ends), fmean(high or 0.0 for _, high in ends)
+
     def asking(self, model: str | None = None) -> RequestStats:
         """What was sent on behalf of this model; of all where none is named."""
         found = RequestStats()
@@ -313,9 +318,17 @@ class RunSummary:
         counts = replace(self.counts, errors=Counter())
         return replace(self, counts=counts, reviews={}, more_messages=0)
 
+    def unscored(self, model: str | None = None) -> Counter[UnscoredGroup]:
+        """Evaluations of this model, or of all, that ended without a score, by their group."""
+        groups: Counter[UnscoredGroup] = Counter()
+        for key, count in self.counts.unscored.items():
+            if count and model in (None, key.model_key):
+                groups[key.group] += count
+        return groups
+
     def lost(self, model: str | None = None) -> int:
-        """Evaluations of this model, or of all, to which no usable answer came."""
-        return sum(n for key, n in self.counts.lost.items() if model in (None, key.model_key))
+        """Evaluations of this model, or of all, to which no usable reply came."""
+        return sum(count for group, count in self.unscored(model).items() if group in LOST)
 
     def model_tally(self, model: str) -> ModelTally:
         """How the evaluations of one model stand, as gates judge it."""
@@ -331,9 +344,9 @@ class RunSummary:
             ):
                 if name is not None:
                     groups.setdefault(name, Group()).include(group)
-        for lost, count in sorted(self.counts.lost.items()):
-            if lost.model_key == model and count:
-                tally.lost[lost.kind, lost.reason] += count
+        for unscored, count in sorted(self.counts.unscored.items()):
+            if unscored.model_key == model and count:
+                tally.unscored[unscored] += count
         return tally
 
     def latency_ms(self, percent: float) -> float | None:

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Protocol
 
 from failproof_es.core.evaluation import Evaluation
+from failproof_es.core.unscored import UnscoredKey
 from failproof_es.events import Counts
 
 
 class Judged(Protocol):
-    """Counts of evaluations with a verdict."""
+    """Counts of evaluations by their verdict."""
 
     @property
     def passed(self) -> int:
@@ -21,6 +22,46 @@ class Judged(Protocol):
     @property
     def failed(self) -> int:
         """Those that do not."""
+
+    @property
+    def unscored(self) -> int:
+        """Those that ended without a score."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateBounds:
+    """A rate over what was scored, and what it would be had everything unscored failed or passed.
+
+    What has no score may be missing because of what was answered, so the rate over the rest alone
+    can be any rate between the two.
+    """
+
+    passed: Fraction
+    """The sum of the scored: of verdicts their number, of accuracies their sum."""
+    scored: int
+    unscored: int
+
+    @property
+    def rate(self) -> float | None:
+        """Over the scored alone; `None` of nothing."""
+        return float(self.passed / self.scored) if self.scored else None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The rate had everything unscored failed, and had it passed; `None` without any."""
+        if not self.unscored:
+            return None
+        total = self.scored + self.unscored
+        return float(self.passed / total), float((self.passed + self.unscored) / total)
+
+
+BOUNDS = ("if_unscored_failed", "if_unscored_passed")
+"""What files of other tools call the two bounds of a rate."""
+
+
+def pass_bounds(counts: Judged) -> RateBounds:
+    """The pass rate of these counts, and its bounds."""
+    return RateBounds(Fraction(counts.passed), counts.passed + counts.failed, counts.unscored)
 
 
 @dataclass(slots=True)
@@ -62,9 +103,29 @@ class Group:
             self.classes[name] += times * count
 
     @property
+    def unscored(self) -> int:
+        """Those that ended without a score, whatever the cause."""
+        return self.abandoned
+
+    @property
+    def missing(self) -> int:
+        """Those that ended without a score, by another cause than waiting for people."""
+        return self.abandoned - self.awaiting
+
+    @property
+    def accuracies(self) -> RateBounds:
+        """The accuracy, and its bounds."""
+        return RateBounds(self.accuracy_sum, self.measured, self.unscored)
+
+    @property
+    def passes(self) -> RateBounds:
+        """The pass rate, and its bounds."""
+        return pass_bounds(self)
+
+    @property
     def accuracy(self) -> float | None:
         """The mean of those that have one; `None` where none has."""
-        return float(self.accuracy_sum / self.measured) if self.measured else None
+        return self.accuracies.rate
 
     @property
     def success_rate(self) -> float | None:
@@ -74,8 +135,7 @@ class Group:
     @property
     def pass_rate(self) -> float | None:
         """Passed of those that passed or failed; `None` where none did either."""
-        of = self.passed + self.failed
-        return self.passed / of if of else None
+        return self.passes.rate
 
 
 def fewest_judged_cases(group: Judged, per_case: int) -> int:
@@ -97,8 +157,8 @@ class ModelTally:
     suites: dict[str, Group] = field(default_factory=dict)
     categories: dict[str, Group] = field(default_factory=dict)
     severities: dict[str, Group] = field(default_factory=dict)
-    lost: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Those that ended because no usable answer came, by kind and reason."""
+    unscored: Counter[UnscoredKey] = field(default_factory=Counter)
+    """Those that ended without a score, by why."""
 
     @property
     def scored(self) -> int:

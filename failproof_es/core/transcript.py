@@ -49,6 +49,10 @@ AWAITING_REVIEW = "awaiting_review"
 
 GRADING_STOPPED = "grading_stopped"
 """The kind of an evaluation whose grading needed more time, work or memory than it may use."""
+CUT_OFF = "truncated"
+"""The kind of an evaluation whose answer was cut off before what decides it."""
+WITHHELD = frozenset({"content_filter", "withheld"})
+"""The kinds of an evaluation whose answer the provider withheld."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.core.tally import Group
+from failproof_es.core.tally import BOUNDS, Group, RateBounds
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.conversation import ConversationTurn
 from failproof_es.events import ModelSnapshot, ToolCall
@@ -193,11 +193,8 @@ def results_of(run: RecordedRun, model: ModelSnapshot, told: _Identity) -> Itera
     for (key, suite), group in run.summary.by_suite().items():
         if key != model.key:
             continue
-        for metric, score, number in (
-            (ACCURACY, group.accuracy, group.measured),
-            (PASS_RATE, group.pass_rate, group.passed + group.failed),
-        ):
-            if score is not None:
+        for metric, rate in ((ACCURACY, group.accuracies), (PASS_RATE, group.passes)):
+            if rate.rate is not None:
                 yield {
                     "evaluation_result_id": told.result_id(suite, metric),
                     "evaluation_name": suite,
@@ -218,19 +215,25 @@ def results_of(run: RecordedRun, model: ModelSnapshot, told: _Identity) -> Itera
                         "additional_details": {"judges": judges} if judges else {},
                     },
                     "score_details": {
-                        "score": score,
-                        "details": _counts(group),
-                        "uncertainty": {"num_samples": number},
+                        "score": rate.rate,
+                        "details": _counts(group, rate),
+                        "uncertainty": {"num_samples": rate.scored},
                     },
                     "generation_config": {"generation_args": generation},
                 }
 
 
-def _counts(group: Group) -> dict[str, str]:
-    return {
-        name: str(getattr(group, name))
-        for name in ("finished", "scored", "abandoned", "awaiting", "passed", "failed")
+def _counts(group: Group, rate: RateBounds) -> dict[str, str]:
+    counts = {
+        "finished": group.finished,
+        "scored": group.scored,
+        "abandoned": group.missing,
+        "awaiting": group.awaiting,
+        "passed": group.passed,
+        "failed": group.failed,
     }
+    bounds = zip(BOUNDS, rate.bounds or (), strict=False)
+    return {name: str(value) for name, value in (*counts.items(), *bounds)}
 
 
 def _samples(

@@ -94,23 +94,27 @@ class HfEvalResults:
 
     def entry_of(self, group: Group, run: RecordedRun, left_out: LeftOut) -> dict[str, Any] | None:
         """The entry; `None` where there is no score. The number is the run's summary's."""
-        value = group.accuracy if self.metric == "accuracy" else group.pass_rate
-        if value is None:
+        rate = group.accuracies if self.metric == "accuracy" else group.passes
+        if rate.rate is None:
             return None
         started = run.started
         dataset = {"id": self.dataset, "task_id": self.task_id}
         entry: dict[str, Any] = {
             "dataset": dataset | ({} if self.revision is None else {"revision": self.revision}),
-            "value": value,
+            "value": rate.rate,
             "date": started.timestamp.isoformat(),
         }
         if self.source_url is not None:
             entry["source"] = {"url": self.source_url, "name": "failproof-es"}
-        abandoned = f", {group.abandoned} without a score" if group.abandoned else ""
+        unscored = ""
+        if rate.bounds is not None:
+            low, high = rate.bounds
+            ends = f"{low:.4f} to {high:.4f} if those had failed or passed"
+            unscored = f", {group.unscored} without a score ({ends})"
         planned = run.summary.planned // len(started.models)
         entry["notes"] = one_line(
             f"failproof-es run {run.run_id} ({origin_of(run)}), {self.metric} of "
-            f"{group.finished} of {planned} evaluations{abandoned}, configuration sha256 "
+            f"{group.finished} of {planned} evaluations{unscored}, configuration sha256 "
             f"{started.configuration_digest}"
         )
         return entry

@@ -13,7 +13,7 @@ from typing import Any, Self
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.core.tally import Group
+from failproof_es.core.tally import BOUNDS, Group
 from failproof_es.core.transcript import Reply
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.events import ModelSnapshot, ToolCall
@@ -201,19 +201,22 @@ def _numbers(settings: Mapping[str, object]) -> dict[str, object]:
 
 
 def _scores(group: Group) -> Iterator[dict[str, Any]]:
-    for name, metric, value, of in (
-        ("accuracy", "mean", group.accuracy, group.measured),
-        ("passed", "accuracy", group.pass_rate, group.passed + group.failed),
+    for name, metric, rate in (
+        ("accuracy", "mean", group.accuracies),
+        ("passed", "accuracy", group.passes),
     ):
-        if value is not None:
-            yield {
+        if rate.rate is not None:
+            score: dict[str, Any] = {
                 "name": name,
                 "scorer": name,
-                "scored_samples": of,
-                "unscored_samples": group.finished - of,
+                "scored_samples": rate.scored,
+                "unscored_samples": group.finished - rate.scored,
                 "params": {},
-                "metrics": {metric: {"name": metric, "value": value, "params": {}}},
+                "metrics": {metric: {"name": metric, "value": rate.rate, "params": {}}},
             }
+            if rate.bounds is not None:
+                score["metadata"] = dict(zip(BOUNDS, rate.bounds, strict=True))
+            yield score
 
 
 def sample_of(each: Evaluated) -> dict[str, Any]:

@@ -22,10 +22,10 @@ from projections.protocol import exact_text, visible
 STATES = ("failed", "lost", "unscored", "awaiting", "scored", "passed", "running")
 """How an evaluation ended, in the order in which results are listed.
 
-`unscored`: abandoned otherwise. `scored`: with a score, and no pass mark.
+`lost` and `unscored` are abandoned. `scored`: with a score, and no pass mark.
 """
 RUNNING = STATES.index("running")
-_STATUSES = {name: (place,) for place, name in enumerate(STATES)} | {"abandoned": (1, 2, 3)}
+_STATUSES = {name: (place,) for place, name in enumerate(STATES)} | {"abandoned": (1, 2)}
 PLACE = (
     "(CASE WHEN NOT e.passed THEN 0 WHEN e.lost THEN 1 WHEN e.awaiting_review THEN 3 "
     "WHEN e.status = 'abandoned' THEN 2 WHEN e.status <> 'scored' THEN 6 "
@@ -57,7 +57,7 @@ class ResultFilter:
     """Which results are listed: those of which everything holds that is not `None`."""
 
     status: str | None = None
-    """One of `STATES`, or `abandoned`. Otherwise all that ended."""
+    """One of `STATES`, or `abandoned`: `lost` and `unscored`. Otherwise all that ended."""
     model: str | None = None
     suite: str | None = None
     category: str | None = None

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from failproof_es.core.costs import Spent, Tokens
-from failproof_es.core.summary import ErrorKey, GroupKey, LostKey, RequestStats, RunCounts
+from failproof_es.core.summary import ErrorKey, GroupKey, RequestStats, RunCounts
 from failproof_es.core.tally import Group
+from failproof_es.core.unscored import UnscoredKey
 from projections.protocol import exact_text
 from projections.results.counters import ASKING, GROUPS
 from projections.results.outcome_rows import TOKENS
@@ -67,9 +68,11 @@ def _error(counts: RunCounts, row: Told) -> None:
     counts.errors[key] = row["attempts"]
 
 
-def _lost(counts: RunCounts, row: Told) -> None:
-    key = LostKey(exact_text(row["model_key"]), exact_text(row["kind"]), row["reason"])
-    counts.lost[key] = row["evaluations"]
+def _unscored(counts: RunCounts, row: Told) -> None:
+    model, kind = exact_text(row["model_key"]), exact_text(row["kind"])
+    counts.unscored[UnscoredKey(model, row["unscored_as"], kind, row["reason"])] = row[
+        "evaluations"
+    ]
 
 
 def _latency(counts: RunCounts, row: Told) -> None:
@@ -82,7 +85,7 @@ READ: dict[str, Callable[[RunCounts, Told], None]] = {
     "asking": _asking,
     "usage": _usage,
     "error": _error,
-    "lost": _lost,
+    "unscored": _unscored,
     "latency": _latency,
 }
 """By the kind of row: puts one into the counts."""

@@ -59,8 +59,12 @@ class ModelRate:
     passed: int
     failed: int
     scored: int
+    unscored: int
+    """Those that ended without a score."""
     rate: float | None
     """Passed of those that passed or failed; `None` where none did."""
+    bounds: tuple[float, ...] | None = None
+    """The rate had everything unscored failed, and had it passed; `None` without any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +188,10 @@ def _point(number: int, attempt: int, total: Group) -> TrendPoint:
 
 def model_rate(model: str, group: Group) -> ModelRate:
     """How many evaluations of the model passed and failed."""
-    return ModelRate(model, group.passed, group.failed, group.scored, group.pass_rate)
+    rates = group.passes
+    return ModelRate(
+        model, group.passed, group.failed, group.scored, group.unscored, rates.rate, rates.bounds
+    )
 
 
 def _listed(

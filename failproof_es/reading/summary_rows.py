@@ -7,6 +7,7 @@ from typing import Any
 
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group
+from failproof_es.core.unscored import GROUPS
 from failproof_es.support.plurals import plural
 
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
@@ -24,20 +25,28 @@ def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:
     ]
 
 
+def unscored_row(summary: RunSummary, model: str | None = None) -> dict[str, int]:
+    """How many evaluations of a model, or of all, have no score, by their group."""
+    counts = summary.unscored(model)
+    return {group: counts[group] for group in GROUPS if counts[group]}
+
+
 def total_row(summary: RunSummary) -> dict[str, Any]:
     """All suites and models together."""
     return {"model": "", "suite": "total", **_row(summary.total)}
 
 
 def model_rows(summary: RunSummary) -> list[dict[str, Any]]:
-    """A row per model, all suites together, its lost evaluations, the mean of its suites."""
+    """A row per model, all suites together, its losses, the mean of its suites."""
     return [
         {
             "model": model,
             "suite": "total",
             **_row(summary.group(model=model)),
             "lost": summary.lost(model),
+            "unscored": unscored_row(summary, model),
             "mean_of_suites": summary.mean_of_suites(model),
+            "mean_of_suites_bounds": summary.mean_of_suites_bounds(model),
         }
         for model in sorted(summary.models)
     ]
@@ -51,13 +60,15 @@ def _row(group: Group) -> dict[str, Any]:
         **{name: classes.get(name, 0) for name in CLASSES},
         "classes": classes,
         "scored": group.scored,
-        "abandoned": group.abandoned,
+        "abandoned": group.missing,
         "awaiting_review": group.awaiting,
         "passed": group.passed,
         "failed": group.failed,
         "correct": float(group.accuracy_sum),
         "measured": group.measured,
         "accuracy": group.accuracy,
+        "accuracy_bounds": group.accuracies.bounds,
+        "pass_rate_bounds": group.passes.bounds,
     }
 
 

@@ -131,9 +131,9 @@ ERRORS = Table(
     "run_errors", ("error_key",), ("asked", "kind", "message"), ("attempts",),
     ("uuid", "text", "text", "json", "bigint"),
 )  # fmt: skip
-LOST = Table(
-    "run_lost", ("lost_key",), ("model_key", "kind", "reason"), ("evaluations",),
-    ("uuid", "text", "text", "json", "bigint"),
+UNSCORED = Table(
+    "run_unscored", ("unscored_key",), ("model_key", "unscored_as", "kind", "reason"),
+    ("evaluations",), ("uuid", *("text",) * 3, "json", "bigint"),
 )  # fmt: skip
 LATENCIES = Table(
     "run_latencies", ("microseconds",), (), ("answers",), ("numeric", "bigint")
@@ -149,7 +149,7 @@ def save(cursor: Cursor, changes: dict[UUID, Change]) -> None:
         (ASKING, [r for run in runs for r in _asking(run, changes[run])]),
         (USAGE, [r for run in runs for r in _usage(run, changes[run])]),
         (ERRORS, [r for run in runs for r in _errors(run, changes[run].counts)]),
-        (LOST, [r for run in runs for r in _lost(run, changes[run].counts)]),
+        (UNSCORED, [r for run in runs for r in _unscored(run, changes[run].counts)]),
         (LATENCIES, [r for run in runs for r in _latencies(run, changes[run].counts)]),
     ):
         _add(cursor, table, rows)
@@ -238,10 +238,11 @@ def _errors(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
         yield run, _key(*key), visible(key.asked), visible(key.kind), message, count
 
 
-def _lost(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
-    for key, count in counts.lost.items():
+def _unscored(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
+    for key, count in counts.unscored.items():
         reason = orjson.dumps(key.reason).decode()
-        yield run, _key(*key), visible(key.model_key), visible(key.kind), reason, count
+        kind = visible(key.kind)
+        yield run, _key(*key), visible(key.model_key), key.group, kind, reason, count
 
 
 def _latencies(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:

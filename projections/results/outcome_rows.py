@@ -33,6 +33,7 @@ class OutcomeRow(NamedTuple):
     status: str
     awaiting_review: bool
     lost: bool
+    unscored_as: str | None
     passed: bool | None
     source_run_id: UUID | None
     source_evaluation_id: UUID | None
@@ -95,6 +96,7 @@ def outcome_row(
         outcome.status,
         outcome.awaiting_review,
         outcome.lost,
+        outcome.unscored_as,
         outcome.passed,
         outcome.source_run_id,
         outcome.source_evaluation_id,
@@ -147,8 +149,7 @@ def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
         model_key=exact_text(row.model_key),
         repetition=row.repetition,
         status=row.status,  # type: ignore[arg-type]
-        awaiting_review=row.awaiting_review,
-        lost=row.lost,
+        unscored_as=row.unscored_as,  # type: ignore[arg-type]
         source_run_id=row.source_run_id,
         source_evaluation_id=row.source_evaluation_id,
         started_at=row.started_at,

@@ -37,7 +37,7 @@ CROSS JOIN LATERAL (
     LIMIT %(messages)s::bigint
 ) AS e
 UNION ALL
-SELECT 'lost', run_id, row_to_json(l)::text FROM projections.run_lost AS l JOIN told USING (run_id)
+SELECT 'unscored', run_id, row_to_json(u)::text FROM projections.run_unscored AS u JOIN told USING (run_id)
 UNION ALL
 SELECT 'latency', run_id, row_to_json(l)::text
 FROM projections.run_latencies AS l JOIN told USING (run_id)

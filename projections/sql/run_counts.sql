@@ -108,14 +108,15 @@ CREATE TABLE run_errors (
     PRIMARY KEY (run_id, error_key)
 );
 
-CREATE TABLE run_lost (
+CREATE TABLE run_unscored (
     run_id uuid NOT NULL,
-    lost_key uuid NOT NULL,
+    unscored_key uuid NOT NULL,
     model_key text NOT NULL,
+    unscored_as text NOT NULL,
     kind text NOT NULL,
     reason json NOT NULL,
     evaluations bigint NOT NULL,
-    PRIMARY KEY (run_id, lost_key)
+    PRIMARY KEY (run_id, unscored_key)
 );
 
 CREATE TABLE run_latencies (
@@ -214,8 +215,8 @@ COMMENT ON TABLE run_groups IS
 COMMENT ON TABLE run_classes IS 'The same groups by class. Read progress.';
 COMMENT ON TABLE run_asking IS 'What each run sent on behalf of each model. Read progress.';
 COMMENT ON TABLE run_errors IS 'Failed attempts of each run that said the same.';
-COMMENT ON TABLE run_lost IS
-    'Evaluations of each run to which no usable answer came, by model and reason.';
+COMMENT ON TABLE run_unscored IS
+    'Evaluations of each run that ended without a score, by model, group and reason.';
 COMMENT ON TABLE run_latencies IS
     'Answers of each run by their time in microseconds, rounded to three digits.';
 

@@ -25,6 +25,7 @@ CREATE TABLE evaluations (
     status text NOT NULL,
     awaiting_review boolean NOT NULL,
     lost boolean NOT NULL,
+    unscored_as text,
     passed boolean,
     source_run_id uuid,
     source_evaluation_id uuid,
@@ -121,7 +122,8 @@ SELECT
     e.in_flight,
     e.response_ms,
     e.spending,
-    e.impossible
+    e.impossible,
+    e.unscored_as
 FROM evaluations e
 LEFT JOIN prompts p USING (prompt_id);
 
@@ -189,7 +191,9 @@ COMMENT ON COLUMN run_results.last_position IS 'The position of its newest event
 COMMENT ON COLUMN run_results.awaiting_review IS
     'Whether it is abandoned because only people can judge the answer.';
 COMMENT ON COLUMN run_results.lost IS
-    'Whether it is abandoned because no usable answer came, of the model or of its judges.';
+    'Whether no usable reply came, of the model or of judges that it needed.';
+COMMENT ON COLUMN run_results.unscored_as IS
+    'Why it ended without a score: no_answer, no_verdict, undecided, cut_off, withheld, grading_stopped, ungraded or awaiting_people; null otherwise.';
 COMMENT ON COLUMN run_results.reason IS
     'Why the score is what it is, or why there is none, as a JSON string; null when not said.';
 COMMENT ON COLUMN run_results.ended_kind IS 'Why it was abandoned, in one word.';

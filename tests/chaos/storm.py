@@ -129,7 +129,7 @@ class Storm:
             "parallel_workers": self.plan.at_once, "retry_attempts": 2, "retry_delay_ms": 10,
             "timeout_per_request_ms": 20_000,
         }  # fmt: skip
-        gates = {"max_lost_rate": 1.0}
+        gates = {"max_unscored_rate": 1.0}
         url = self._grounds.model_url
         write_configuration(self._folder, url, execution=execution, gates=gates)
         done = self._command(store.url, "start", "run.yaml", "--detach", "--quiet")

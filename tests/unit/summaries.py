@@ -11,6 +11,7 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
+from failproof_es.core.unscored import UnscoredGroup
 from failproof_es.events import ModelPrices, ModelSnapshot, Rate, RunStarted
 from tests.unit.event_samples import OF_RUN
 
@@ -26,7 +27,8 @@ def scored_outcome(accuracy: float | None, passed: bool | None = None) -> Evalua
 
 def abandoned_outcome(*, awaiting: bool = False) -> EvaluationOutcome:
     """One that ended without a score; it is not lost."""
-    return _OUTCOME._replace(status="abandoned", awaiting_review=awaiting)
+    group: UnscoredGroup = "awaiting_people" if awaiting else "cut_off"
+    return _OUTCOME._replace(status="abandoned", unscored_as=group)
 
 
 def that_took(**spending: Spent) -> EvaluationOutcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -20,7 +20,7 @@ from failproof_es.cli.rendering.output import (
     say,
 )
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.cli.rendering.suite_table import passed_of, percent
+from failproof_es.cli.rendering.suite_table import bounds_text, passed_of, percent
 from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.reading.listed_runs import ListedRun, list_runs
@@ -52,7 +52,7 @@ _KEYS = (
     "cost_usd", "workers", "problem", "archived", "imported", "branch",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
-_RATE_KEYS = ("model", "passed", "failed", "scored", "rate")
+_RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds")
 
 
 @click.command(cls=Command)
@@ -176,9 +176,14 @@ def _told(passed: Sequence[dict[str, Any]]) -> str:
     several = len(passed) > 1
     return ", ".join(
         (f"{each['model']} " if several else "")
-        + f"{passed_of(each['passed'], each['failed'])} ({percent(each['rate'])})"
+        + f"{passed_of(each['passed'], each['failed'])} ({_rate(each)})"
         for each in passed
     )
+
+
+def _rate(each: Mapping[str, Any]) -> str:
+    """The rate, with its bounds where evaluations have no score: `100.0%; 10.0% to 100.0%`."""
+    return "; ".join(filter(None, (percent(each["rate"]), bounds_text(each["bounds"]))))
 
 
 def _named(workers: Sequence[str]) -> str | None:

@@ -32,6 +32,8 @@ from failproof_es.core.costs import Tokens, describe_tokens
 from failproof_es.core.run import describe_selection, how_branched
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
+from failproof_es.core.unscored import GROUPS, WORDS
+from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import GATES, RelatedRun, attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import (
     RetriedEvaluation,
@@ -48,6 +50,7 @@ from failproof_es.reading.summary_rows import (
     errors_by_message,
     model_rows,
     suite_rows,
+    unscored_row,
 )
 from failproof_es.reading.workers import RunWorker, describe_workers, workers_of
 from failproof_es.report.data.wording import describe_version
@@ -221,11 +224,12 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             "scored": total.scored,
             "passed": total.passed,
             "failed": total.failed,
-            "abandoned": total.abandoned,
+            "abandoned": total.missing,
             "lost": summary.lost(),
             "awaiting_review": total.awaiting,
             "carried_over": asking.carried_over,
         },
+        "unscored": unscored_row(summary),
         "asked_again": [
             _again_as_json(each) for each in retried_evaluations(run.connection, run.run)
         ],
@@ -234,6 +238,10 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
         "accuracy": {
             "by_case": total.accuracy if alone else None,
             "mean_of_suites": summary.mean_of_suites() if alone else None,
+        },
+        "accuracy_bounds": {
+            "by_case": total.accuracies.bounds if alone else None,
+            "mean_of_suites": summary.mean_of_suites_bounds() if alone else None,
         },
         "by_model": model_rows(summary),
         "by_suite": suite_rows(summary),
@@ -303,16 +311,14 @@ def _spent_for_people(run: RecordedRun) -> dict[str, str]:
 
 def _evaluations_for_people(summary: RunSummary) -> str:
     """How many evaluations there are, how they ended, and why some have no score."""
-    total = summary.total
-    of_those = [
-        f"{count} {word}"
-        for count, word in ((summary.lost(), "lost"), (total.awaiting, "awaiting review"))
-        if count
-    ]
+    total, unscored = summary.total, summary.unscored()
+    awaiting = unscored.pop("awaiting_people", 0)
+    why = [f"{count:,} {WORDS[group]}" for group in GROUPS if (count := unscored[group])]
     return (
         f"{total.finished} finished of {summary.planned} planned, {total.scored} scored, "
-        f"{total.passed} passed, {total.abandoned} abandoned"
-        + (f" ({', '.join(of_those)})" if of_those else "")
+        f"{total.passed} passed, {total.missing} abandoned"
+        + (f" ({'; '.join(why)})" if why else "")
+        + (f", {awaiting} awaiting review" if awaiting else "")
     )
 
 
@@ -363,6 +369,9 @@ def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
     }
     if branch.settings:
         told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
+    carries = run.summary.asking().carried_over > 0
+    if (why := chosen_by_result(run.connection, run.run, carries=carries)) is not None:
+        told["rates"] = f"no gate judges them: {why}"
     if branch.again is not None:
         again = list(retried_evaluations(run.connection, run.run))
         told["asked again"] = _again_for_people(again, branch.again)

@@ -18,11 +18,12 @@ from uuid import UUID
 from failproof_es.cli.progress.error_groups import ErrorGroups
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.costs import Prices, Spent, answer_cost, priced
-from failproof_es.core.evaluation import Evaluation, JudgeVerdict, awaits_review
+from failproof_es.core.evaluation import Evaluation, JudgeVerdict
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.spend import written_usd
 from failproof_es.core.summary import RequestStats, RunSummary, group_of
 from failproof_es.core.tally import Group
+from failproof_es.core.unscored import unscored_group
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     EVENTS,
@@ -101,7 +102,7 @@ class ModelProgress:
     @property
     def error_rate(self) -> float | None:
         """The share of finished evaluations that were abandoned and do not await review."""
-        return share(self.group.abandoned - self.group.awaiting, self.group.finished)
+        return share(self.group.missing, self.group.finished)
 
 
 @dataclass(slots=True)
@@ -410,13 +411,13 @@ class ProgressState:
             model_key=event.model_key,
             repetition=event.repetition,
             status="scored" if scored else "abandoned",
-            awaiting_review=awaits_review(ended),
+            unscored_as=unscored_group(ended),
             primary=open_.primary,
             scores=event.scores if isinstance(event, Scored) else {},
             passed=event.passed if isinstance(event, Scored) else None,
         )
         model.group.include(group_of(outcome))
-        model.lost += ended.lost
+        model.lost += outcome.lost
 
 
 def share(part: int, whole: int) -> float | None:

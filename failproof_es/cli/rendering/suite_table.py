@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from failproof_es.cli.rendering.output import Column, print_table
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.summary_rows import CLASSES, model_rows, suite_rows, total_row
 from failproof_es.report.data import wording
+
+BOUNDS = "if unscored failed or passed"
+"""The heading of the bounds of a rate."""
 
 
 def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
@@ -19,6 +23,7 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     total = total_row(summary)
     several = len(summary.models) > 1
     seen = _classes_to_show(total["classes"])
+    awaiting = summary.total.awaiting
     repeated = any(row["evaluations"] != row["cases"] for row in rows)
     columns = [
         *([Column("model", "model")] if several else []),
@@ -27,11 +32,19 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
         *([Column("evaluations", "evaluations", right=True)] if repeated else []),
         *(Column(name, name, right=True) for name in seen),
         Column("abandoned", "abandoned", right=True),
+        *([Column("awaiting review", "awaiting_review", right=True)] if awaiting else []),
         Column("passed", "passed_of", right=True),
         Column("accuracy", "percent", right=True),
+        *([Column(BOUNDS, "bounds", right=True)] if summary.total.abandoned else []),
     ]
     empty = {column.key: "" for column in columns}
-    whole = [total | {"mean_of_suites": summary.mean_of_suites()}]
+    whole = [
+        total
+        | {
+            "mean_of_suites": summary.mean_of_suites(),
+            "mean_of_suites_bounds": summary.mean_of_suites_bounds(),
+        }
+    ]
     totals = model_rows(summary) if several else whole
     means = [
         empty | {"model": each["model"], "suite": "mean of suites"} | _mean(each) for each in totals
@@ -45,7 +58,10 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
 
 
 def _mean(row: dict[str, Any]) -> dict[str, str]:
-    return {"percent": percent(row["mean_of_suites"])}
+    return {
+        "percent": percent(row["mean_of_suites"]),
+        "bounds": bounds_text(row["mean_of_suites_bounds"]),
+    }
 
 
 def _classes_to_show(counts: dict[str, int]) -> list[str]:
@@ -59,12 +75,18 @@ def _accuracy(row: dict[str, Any]) -> dict[str, str]:
     return {
         "passed_of": passed_of(row["passed"], row["failed"]),
         "percent": percent(row["accuracy"]),
+        "bounds": bounds_text(row["accuracy_bounds"]),
     }
 
 
 def passed_of(passed: int, failed: int) -> str:
     """`18/20`; `-` if nothing passed or failed: nothing is scored, or there is no pass mark."""
     return f"{passed:,}/{passed + failed:,}" if passed + failed else "-"
+
+
+def bounds_text(bounds: Sequence[float] | None) -> str:
+    """`10.0% to 90.0%`; empty where everything has a score."""
+    return "" if bounds is None else " to ".join(map(percent, bounds))
 
 
 def percent(share: float | None) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from failproof_es.console.pages.run import (
     errors_of,
-    lost_of,
     model_progress,
     passed_of_all,
     spending_of,
     suites_of,
+    unscored_of,
 )
 from failproof_es.console.parts.run import (
     MOST_APART,
@@ -40,9 +40,9 @@ class LivePage:
         for error in errors_of(summary):
             key = live_key("error", error.asked, error.kind, error.message)
             self.texts[key] = f"{error.attempts:,}"
-        for lost in lost_of(summary):
-            key = live_key("lost", lost.model, lost.kind, lost.reason)
-            self.texts[key] = f"{lost.evaluations:,}"
+        for unscored in unscored_of(summary):
+            names = (unscored.model, unscored.group, unscored.kind, unscored.reason)
+            self.texts[live_key("unscored", *names)] = f"{unscored.evaluations:,}"
         asking, spending = summary.asking(), spending_of(summary)
         self.texts |= {
             "cost": self._cost(spending.cost_usd),
@@ -82,6 +82,8 @@ class LivePage:
             self.paths[f"{key}-gauge"] = f"M0 5H{in_thousandths(done, whole)}"
 
     def _rate(self, key: str, passed: RateShown) -> None:
+        if passed.bounds is not None:
+            self.texts[f"{key}-bounds"] = " to ".join(map(share_text, passed.bounds))
         if passed.rate is None:
             return
         self.texts[f"{key}-of"] = f"{passed.passed:,}/{passed.total:,}"

@@ -35,6 +35,7 @@ class ModelOnCase(Shown):
     runs: int
     evaluations: int
     abandoned: int
+    awaiting_review: int
     carried_over: int
     """Evaluations of runs that took over one of those; they are counted once."""
     passed: RateShown
@@ -95,8 +96,11 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
                 runs=each.runs,
                 evaluations=each.evaluations,
                 abandoned=each.abandoned,
+                awaiting_review=each.awaiting,
                 carried_over=each.carried_over,
-                passed=rate_shown(each.passed, each.failed, None),
+                passed=rate_shown(
+                    each.passed, each.failed, None, each.abandoned + each.awaiting
+                ),
                 trend=tuple(
                     TrendPoint(point.run_number, place, point.passed, point.failed,
                                _rate(point.passed, point.failed))

@@ -17,13 +17,13 @@ from failproof_es.console.parts.run import (
     GateShown,
     Happening,
     LimitNow,
-    LostGroup,
     Manifest,
     ModelProgress,
     RunFacts,
     RunPage,
     Spending,
     SuiteProgress,
+    UnscoredReason,
     ValidationShown,
 )
 from failproof_es.console.shown import RateShown, rate_of_group
@@ -37,6 +37,7 @@ from failproof_es.events.line import line_of
 from failproof_es.gates import describe_gate
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.remarks import inherited_choice
 from failproof_es.reading.standing import Standing
 from failproof_es.reading.summary_rows import CLASSES
 from failproof_es.reading.workers import workers_of
@@ -69,7 +70,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
     classes = summary.total.classes
     return RunPage(
         as_of=asked.standing,
-        run=_facts(recorded, history),
+        run=_facts(recorded, summary, history),
         counts=_counts(summary),
         passed=passed_of_all(summary),
         models=tuple(model_progress(summary, each) for each in run.started.models),
@@ -80,7 +81,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
         suites=tuple(suites_of(summary)),
         errors=tuple(errors_of(summary)),
         more_errors=summary.more_messages,
-        lost=tuple(lost_of(summary)),
+        unscored=tuple(unscored_of(summary)),
         gates=tuple(_gates(run.gates or {})),
         spending=spending_of(summary),
         latency_p50_ms=summary.latency_ms(50),
@@ -124,7 +125,7 @@ def shape_of(summary: RunSummary) -> str:
         summary.run.version,
         sorted(name for name, count in summary.total.classes.items() if count),
         len(summary.messages()) + summary.more_messages,
-        [key for key, count in sorted(summary.counts.lost.items()) if count],
+        [key for key, count in sorted(summary.counts.unscored.items()) if count],
         sorted(key[:2] for key in summary.counts.groups),
         [model for model in summary.models if summary.group(model=model).pass_rate is None],
         [key for key, group in summary.by_suite().items() if group.pass_rate is None],
@@ -133,7 +134,7 @@ def shape_of(summary: RunSummary) -> str:
     return sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
+def _facts(recorded: RecordedRun, summary: RunSummary, history: tuple[Happening, ...]) -> RunFacts:
     run, started = recorded.run, recorded.started
     ends = [
         each.at for each in history if each.topic in ("RunCompleted", "RunFailed", "RunGivenUp")
@@ -163,9 +164,16 @@ def _facts(recorded: RecordedRun, history: tuple[Happening, ...]) -> RunFacts:
             f"{each.what} ({each.count:,}): {each.why}"
             for each in (() if run.imported is None else run.imported.unmapped)
         ),
-        remarks=run.remarks,
+        remarks=(*run.remarks, *_inherited(recorded, summary)),
         skipped_defects=run.skipped,
     )
+
+
+def _inherited(recorded: RecordedRun, summary: RunSummary) -> Iterator[str]:
+    carries = summary.asking().carried_over > 0
+    choice = inherited_choice(recorded.connection, recorded.run, carries=carries)
+    if choice is not None:
+        yield choice
 
 
 def _counts(summary: RunSummary, model: str | None = None) -> Counts:
@@ -176,7 +184,7 @@ def _counts(summary: RunSummary, model: str | None = None) -> Counts:
         scored=group.scored,
         passed=group.passed,
         failed=group.failed,
-        abandoned=group.abandoned,
+        abandoned=group.missing,
         lost=summary.lost(model),
         awaiting_review=group.awaiting,
         carried_over=asking.carried_over,
@@ -223,7 +231,7 @@ def suites_of(summary: RunSummary) -> Iterator[SuiteProgress]:
                 suite=suite,
                 cases=group.cases,
                 finished=group.finished,
-                abandoned=group.abandoned,
+                abandoned=group.missing,
                 passed=rate_of_group(group, repetitions),
                 accuracy=group.accuracy,
             )
@@ -235,12 +243,16 @@ def errors_of(summary: RunSummary) -> Iterator[ErrorGroup]:
         yield ErrorGroup(asked=key.asked, kind=key.kind, message=key.message, attempts=count)
 
 
-def lost_of(summary: RunSummary) -> Iterator[LostGroup]:
-    """Evaluations without a usable answer by the reason, the most frequent first."""
-    for key, count in sorted(summary.counts.lost.items(), key=lambda each: -each[1]):
+def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
+    """Evaluations without a score by the reason, the most frequent first."""
+    for key, count in sorted(summary.counts.unscored.items(), key=lambda each: -each[1]):
         if count:
-            yield LostGroup(
-                model=key.model_key, kind=key.kind, reason=key.reason, evaluations=count
+            yield UnscoredReason(
+                model=key.model_key,
+                group=key.group,
+                kind=key.kind,
+                reason=key.reason,
+                evaluations=count,
             )
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from failproof_es.assurance.protection_status import ProtectionStatus
 from failproof_es.console.page import PageModel, Shown
 from failproof_es.console.shown import RateShown
+from failproof_es.core.unscored import WORDS, UnscoredGroup
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.engine.workers.presence import KnownShare
 from failproof_es.events import Again, Finding, ModelSnapshot, SuiteSnapshot
@@ -64,6 +65,7 @@ class Counts(Shown):
     passed: int
     failed: int
     abandoned: int
+    """Those without a score, but for those that await review; `lost` is a part of them."""
     lost: int
     awaiting_review: int
     carried_over: int
@@ -110,13 +112,19 @@ class ErrorGroup(Shown):
     attempts: int
 
 
-class LostGroup(Shown):
-    """Evaluations that ended because no usable answer came, for one reason."""
+class UnscoredReason(Shown):
+    """Evaluations that ended without a score, for one reason."""
 
     model: str
+    group: UnscoredGroup
     kind: str
     reason: str
     evaluations: int
+
+    @property
+    def words(self) -> str:
+        """The group in words."""
+        return WORDS[self.group]
 
 
 class LimitNow(Shown):
@@ -197,7 +205,7 @@ class RunPage(PageModel):
     """The most frequent first."""
     more_errors: int
     """Other messages, less frequent than these."""
-    lost: tuple[LostGroup, ...]
+    unscored: tuple[UnscoredReason, ...]
     gates: tuple[GateShown, ...]
     spending: Spending
     latency_p50_ms: float | None

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from failproof_es.core.evaluation import GRADING_STOPPED, Failure, Score
+from failproof_es.core.evaluation import CUT_OFF, GRADING_STOPPED, Failure, Score
 
-CLASS = "truncated"
+CLASS = CUT_OFF
 MESSAGE = "a reply was cut off at max_tokens: what is missing could decide otherwise"
 UNSCORED = Failure(CLASS, MESSAGE)
 

@@ -11,15 +11,17 @@ from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.engine.finish.validation import OtherStreams, check_other_streams
+from failproof_es.engine.related_runs.asked_again import read_asked_again
 from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
-from failproof_es.gates import Change, describe_lost, judge_gates
+from failproof_es.gates import Change, describe_unscored, judge_gates
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.journal import JournalError
 from failproof_es.store.writing.lease import RunBusy
 from failproof_es.store.writing.recorder import LeaseLost
+from failproof_es.support.plurals import plural
 
 
 async def finalize(
@@ -49,12 +51,13 @@ async def finalize(
         return None
     if reading is None:
         reading = await scan(stream, reader, limits, checked)
-    if counts.scored == 0 and reading.counts.lost.total() == counts.finished:
-        reason = _nothing_answered(reading.summary)
+    if counts.scored == 0 and reading.summary.lost() == counts.finished:
+        reason = _nothing_usable(reading.summary)
         await stream.record(RunFailed, reason=reason, counts=counts)
     else:
         changes = await reader.read(_changes, limits, reading.scores)
-        judged = judge_gates(limits, reading.summary, changes=changes)
+        again = await reader.read(read_asked_again, reading.run, reading.summary)
+        judged = judge_gates(limits, reading.summary, changes=changes, again=again)
         await stream.record(RunCompleted, counts=counts, gates=judged)
     return reading
 
@@ -95,9 +98,15 @@ def _changes(connection: Connection, limits: Gates, scores: RunScores) -> list[C
     return list(changes_since(connection, limits, scores))
 
 
-def _nothing_answered(summary: RunSummary) -> str:
-    """Why a run failed, by model."""
-    told = (
-        f"model {key}: {describe_lost(summary.model_tally(key))}" for key in sorted(summary.models)
+def _nothing_usable(summary: RunSummary) -> str:
+    """Why a run failed of which every evaluation is lost, by model."""
+    if unjudged := summary.unscored()["no_verdict"]:
+        answers = plural(unjudged, "answer")
+        first = f"not one evaluation was scored: no usable verdict came on {answers}"
+    else:
+        first = "not one evaluation was answered"
+    models = (
+        f"model {key}: {describe_unscored(summary.model_tally(key))}"
+        for key in sorted(summary.models)
     )
-    return "; ".join(("not one evaluation was answered", *told))
+    return "; ".join((first, *models))

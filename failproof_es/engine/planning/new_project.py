@@ -74,7 +74,7 @@ def _configuration(answers: Answers, suite: str) -> str:
         document["judge"] = dict(model)
     document |= {
         "prompts": {"path": suite, "dialect": answers.dialect},
-        "gates": {"max_error_rate": 0.05},
+        "gates": {"max_unscored_rate": 0.05},
     }
     said = "# Every key: docs/reference/configuration.md\n"
     if answers.dialect in _JUDGED:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from failproof_es.core.unscored import LOST
 from failproof_es.reading.chosen_results import (
     EVERY_RESULT,
     PLACE,
@@ -137,7 +138,9 @@ def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> 
     lost = 0
     if not where:
         row = connection.execute(
-            "SELECT sum(evaluations) FROM projections.run_lost WHERE run_id = %s", (run_id,)
+            "SELECT sum(evaluations) FROM projections.run_unscored WHERE run_id = %s "
+            "AND unscored_as = ANY (%s)",
+            (run_id, sorted(LOST)),
         ).fetchone()
         lost = int(row[0] or 0) if row is not None else 0
     return {

@@ -221,7 +221,7 @@ _OF_STATUS = {
     "passed": "passed",
     "scored": "scored - passed - failed",
     "awaiting": "awaiting",
-    "abandoned": "abandoned",
+    "abandoned": "abandoned - awaiting",
 }
 """What a group counts of each status; of those that are lost it does not."""
 
@@ -267,7 +267,8 @@ _EVERY_VALUE = "".join(
     "SELECT 'primary', class, sum(evaluations) FROM projections.run_classes "
     "WHERE run_id = %(run)s GROUP BY class HAVING sum(evaluations) > 0 UNION ALL "
     "SELECT 'error', kind, sum(times) FROM ("
-    "SELECT kind, evaluations AS times FROM projections.run_lost WHERE run_id = %(run)s UNION ALL "
+    "SELECT kind, evaluations AS times FROM projections.run_unscored "
+    "WHERE run_id = %(run)s AND unscored_as <> 'awaiting_people' UNION ALL "
     "SELECT kind, attempts FROM projections.run_errors WHERE run_id = %(run)s) AS said "
     "GROUP BY kind HAVING sum(times) > 0"
 )

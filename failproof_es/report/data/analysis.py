@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from statistics import fmean
 
 import numpy as np
 
 from failproof_es.core.case import FAMILY
+from failproof_es.core.tally import RateBounds
+from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.report.data.content import (
     Dimension,
     Distribution,
@@ -22,8 +25,8 @@ from failproof_es.report.data.content import (
     Refusals,
     Stability,
 )
-from failproof_es.report.data.observations import Observation
-from failproof_es.support.statistics import mean_interval, percentile_interval, rate
+from failproof_es.report.data.observations import UNFINISHED, Observation
+from failproof_es.support.statistics import Rate, mean_interval, percentile_interval, rate
 
 REFUSAL = "refusal"
 EMPTY = "empty"
@@ -50,7 +53,7 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
         classified=sum(each.answered and each.primary is not None for each in of),
         judged=sum(any(good for _, good in each.judges) for each in of) if judged else None,
         scored=sum(each.unscored_reason is None for each in of),
-        losses=_counted(each.unscored_reason for each in of if each.unscored_reason is not None),
+        losses=_counted(each.unscored_reason for each in of),
     )
 
 
@@ -59,8 +62,8 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[Group]:
 
     A tag that names a family of cases is none of these: a family is what one case is.
     """
-    scored = [each for each in of if each.passed is not None]
-    yield _group("overall", "all cases", series, scored)
+    ended = [each for each in of if each.passed is not None or each.is_unscored]
+    yield _group("overall", "all cases", series, ended)
     dimensions: tuple[tuple[Dimension, Callable[[Observation], Iterable[str]]], ...] = (
         ("suite", lambda each: (each.suite,)),
         ("category", lambda each: (each.category,)),
@@ -69,18 +72,30 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[Group]:
     )
     for dimension, names in dimensions:
         members: defaultdict[str, list[Observation]] = defaultdict(list)
-        for each in scored:
+        for each in ended:
             for name in names(each):
                 members[name].append(each)
-        if dimension == "category" and set(members) == {each.suite for each in scored}:
+        if dimension == "category" and set(members) == {each.suite for each in ended}:
             continue  # where cases have no category the suite is used, and was shown
         for name in sorted(members):
             yield _group(dimension, name, series, members[name])
 
 
 def _group(dimension: Dimension, name: str, series: str, of: Sequence[Observation]) -> Group:
-    outcomes = [bool(each.passed) for each in of]
-    return Group(dimension, name, series, rate(outcomes, [each.cluster for each in of]))
+    found = rate_of(of)
+    unscored = sum(each.is_unscored for each in of)
+    return Group(dimension, name, series, found, unscored, bounds_of(found, unscored))
+
+
+def bounds_of(found: Rate, unscored: int) -> tuple[float, float] | None:
+    """A pass rate had so many more failed, and had they passed; `None` without any."""
+    return RateBounds(Fraction(found.passed), found.total, unscored).bounds
+
+
+def rate_of(of: Iterable[Observation]) -> Rate:
+    """The pass rate of those that passed or failed."""
+    scored = [each for each in of if each.passed is not None]
+    return rate([bool(each.passed) for each in scored], [each.cluster for each in scored])
 
 
 def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
@@ -123,7 +138,11 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
         series,
         attempts=_counted(kind for each in of for kind in each.errors),
         retries=sum(each.retries for each in of),
-        lost=_counted(each.unscored_reason for each in of if each.unscored_reason is not None),
+        lost=_counted(
+            each.unscored_reason
+            for each in of
+            if each.unscored_reason not in (None, UNFINISHED, AWAITING_REVIEW)
+        ),
     )
 
 
@@ -233,5 +252,5 @@ def _rank(severity: str | None) -> int:
     return len(_MOST_SEVERE_FIRST)
 
 
-def _counted(kinds: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    return tuple(Counter(kinds).most_common())
+def _counted(kinds: Iterable[str | None]) -> tuple[tuple[str, int], ...]:
+    return tuple(Counter(kind for kind in kinds if kind is not None).most_common())

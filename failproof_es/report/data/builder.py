@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
+from failproof_es.configuration.schema import Gates
 from failproof_es.core.run import Run, describe_selection
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection, read_run
+from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
-from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed, RunStarted
+from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.workers import workers_of
 from failproof_es.report.data import analysis
@@ -82,6 +84,9 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     return limitations(report, series)
 
 
+_NO_GATES = (Gates(), Gates(max_unscored_rate=None))
+
+
 def _naming(run: Run, runs: int) -> str:
     """A series is a model; with several runs, a model in a run. Braces in names stay braces."""
     return "{model}" if runs == 1 else f"{{model}}, run {run.started.run_number}"
@@ -121,7 +126,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Prove
         code_version=started.code_version,
         configuration_digest=started.configuration_digest,
         attempts=attempts_of(connection, started.originator_id),
-        branched_from=_branched_from(connection, run),
+        branched_from=(branched := _branched_from(connection, run)),
         selection=describe_selection(started),
         imported=run.imported_from,
         models_asked=tuple((model.key, _described(model)) for model in started.models),
@@ -135,12 +140,15 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Prove
         skipped=tuple(_skipped(connection, started.originator_id)),
         seeds=tuple(sorted(started.seeds.items())),
         repetitions=repetitions_of(started),
-        gates_set=any(limit is not None for limit in _limits(started)),
+        gates_set=recorded_configuration(started).gates not in _NO_GATES,
         positions=(first, last),
         events=count,
         seal=_seal(connection, started.originator_id),
         integrity=None if validation is None else validation.passed,
         findings=() if validation is None else validation.findings,
+        chosen_by_result=None
+        if branched is None
+        else chosen_by_result(connection, run, carries=branched.carried_over > 0),
     )
 
 
@@ -171,10 +179,6 @@ def _skipped(connection: Connection, run_id: UUID) -> Iterator[Skipped]:
         event = row.event()
         if isinstance(event, CaseSkipped):
             yield Skipped(event.path, event.line, event.field, event.why)
-
-
-def _limits(started: RunStarted) -> Iterable[object]:
-    return (limit for _, limit in recorded_configuration(started).gates)
 
 
 def _seal(connection: Connection, run_id: UUID) -> str | None:

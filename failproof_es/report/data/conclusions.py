@@ -12,12 +12,18 @@ from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.events.base import ENDED
 from failproof_es.gates import describe_gate as gate_told
+from failproof_es.report.data.analysis import bounds_of, rate_of
 from failproof_es.report.data.comparison import BY_CATEGORY
 from failproof_es.report.data.content import Compared, GateRow, Provenance, Report, Tone, Verdict
 from failproof_es.report.data.observations import UNFINISHED, Observation
-from failproof_es.report.data.wording import describe_rate, judge_named, percent, points
+from failproof_es.report.data.wording import (
+    describe_bounds,
+    describe_rate,
+    judge_named,
+    percent,
+    points,
+)
 from failproof_es.support.plurals import plural
-from failproof_es.support.statistics import Rate, rate
 
 _NAMED_GATES = 3
 """At most so many are named in the sentence; the table below lists all."""
@@ -35,7 +41,7 @@ def verdict(
     compared: Sequence[Compared] = (),
 ) -> Verdict:
     """The verdict in a few sentences, the worst first; the first one sets the tone."""
-    beside = tuple(f"{name}: {describe_rate(_overall(of))}" for name, of in series.items())
+    beside = tuple(f"{name}: {_passed(of)}" for name, of in series.items())
     if broken := _runs(each for each in asked if each.integrity is False):
         sentence = f"The record of {broken} is damaged: do not trust this report."
         return Verdict("bad", sentence, beside)
@@ -50,7 +56,7 @@ def verdict(
     if said:
         return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
     if len(series) == 1:
-        (passed,) = (describe_rate(_overall(of)) for of in series.values())
+        (passed,) = map(_passed, series.values())
         return Verdict("plain", f"Passed: {passed}.", ())
     return Verdict("plain", _asked_what(len(series), compared), beside)
 
@@ -112,6 +118,8 @@ def _failures_again(asked: Sequence[Provenance]) -> Iterator[Said]:
                 f"Run {each.run_number} asked again only what failed in run {branch.run_number} "
                 f"({plural(len(branch.again), 'evaluation')}): its pass rate is too high.",
             )
+        elif each.chosen_by_result is not None:
+            yield "doubt", f"Run {each.run_number} measures no rate: {each.chosen_by_result}."
 
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
@@ -123,7 +131,7 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
             f"{awaiting:,} of {len(ended):,} evaluations were left to people, with no judge model: "
             "what people said of them stands under the reviews, and is in no number here.",
         )
-    unscored = sum(each.unscored_reason is not None for each in ended) - awaiting
+    unscored = sum(each.is_unscored for each in ended) - awaiting
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
@@ -152,9 +160,11 @@ def _met(asked: Sequence[Provenance], gates: Sequence[GateRow]) -> Iterator[Said
         yield "good", met
 
 
-def _overall(of: Sequence[Observation]) -> Rate:
-    scored = [each for each in of if each.passed is not None]
-    return rate([bool(each.passed) for each in scored], [each.cluster for each in scored])
+def _passed(of: Sequence[Observation]) -> str:
+    """The pass rate in a phrase, with its bounds where evaluations have no score."""
+    found = rate_of(of)
+    bounds = bounds_of(found, sum(each.is_unscored for each in of))
+    return describe_rate(found) + describe_bounds(bounds)
 
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
@@ -215,7 +225,7 @@ def _tried_before(report: Report) -> Iterator[str]:
 
 
 def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
-    overall = _overall(of)
+    overall = rate_of(of)
     if 0 < overall.clusters < _FEW:
         yield f"{name}: the rates rest on {plural(overall.clusters, 'independent case')} only."
     if overall.half_width is not None and overall.half_width > _WIDE:

@@ -129,6 +129,9 @@ class Provenance:
     integrity: bool | None
     """Whether the run's own validation found nothing; `None` where it has not ended."""
     findings: tuple[Finding, ...]
+    chosen_by_result: str | None = None
+    """Why no rate of it is a measurement: failures alone were asked again, here or in a run that it
+    carries answers over from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,10 @@ class Group:
     name: str
     series: str
     rate: Rate
+    unscored: int = 0
+    """Evaluations of the group that ended without a score."""
+    bounds: tuple[float, float] | None = None
+    """The rate had all of those failed, and had they passed; `None` without any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,11 @@ class Observation:
     fixed_outcome: FixedOutcome | None = None
     """The case's fixed outcome, if the answer does not decide it."""
 
+    @property
+    def is_unscored(self) -> bool:
+        """Whether it ended without a score."""
+        return self.unscored_reason not in (None, UNFINISHED)
+
 
 def observations(run: RecordedRun, *, named: str = "{model}") -> Iterator[Observation]:
     """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`.

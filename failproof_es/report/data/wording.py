@@ -68,6 +68,14 @@ def describe_rate(rate: Rate) -> str:
     return f"{counts}{clusters}: {between(rate.interval)}"
 
 
+def describe_bounds(bounds: tuple[float, float] | None) -> str:
+    """What follows a rate of which evaluations have no score; empty where all have one."""
+    if bounds is None:
+        return ""
+    low, high = map(percent, bounds)
+    return f"; {low} to {high} if everything unscored had failed or passed"
+
+
 def usd(cost: float | None) -> str:
     """An amount in US dollars; what is not known is said to be unknown."""
     if cost is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from io import StringIO
-from itertools import chain
 from typing import Any
 
 import orjson
@@ -18,6 +17,7 @@ from failproof_es.support.statistics import Rate
 _HEADINGS = (
     *("dimension", "name", "model", "passed", "total", "clusters", "rate"),
     *("low", "high", "confidence", "method"),
+    *("unscored", "rate_if_failed", "rate_if_passed"),
 )
 
 Named = tuple[str, str, str, Rate]
@@ -39,13 +39,16 @@ def _of_an_event(value: object) -> dict[str, Any]:
 def csv_pieces(report: Report) -> Iterator[bytes]:
     """A row for each rate. No cell is a formula to a spreadsheet."""
     yield _line(_HEADINGS)
-    for dimension, name, series, rate in chain(_of_groups(report), _of_cases(report)):
-        yield _line(tuple(map(_cell, (dimension, name, series, *_values(rate)))))
-
-
-def _of_groups(report: Report) -> Iterator[Named]:
     for group in report.groups:
-        yield group.dimension, group.name, group.series, group.rate
+        named = (group.dimension, group.name, group.series)
+        low, high = group.bounds or (None, None)
+        yield _row(*named, *_values(group.rate), group.unscored, low, high)
+    for dimension, name, series, rate in _of_cases(report):
+        yield _row(dimension, name, series, *_values(rate), None, None, None)
+
+
+def _row(*values: object) -> bytes:
+    return _line(tuple(map(_cell, values)))
 
 
 def _of_cases(report: Report) -> Iterator[Named]:

@@ -10,9 +10,11 @@ from failproof_es.report.page.blocks import Block, Column, Figure, Heading, Para
 from failproof_es.report.page.tables import (
     MOST_ROWS_DRAWN,
     RATE_COLUMNS,
+    UNSCORED_COLUMNS,
     collapsed_if_long,
     measures_table,
     rate_cells,
+    unscored_cells,
 )
 
 _DIMENSIONS = {
@@ -41,7 +43,9 @@ def results(report: Report) -> Iterator[Block]:
     """Pass rates by everything that cases have."""
     yield Paragraph(
         "Passed, of the evaluations that were scored. What was not scored is neither passed nor "
-        "failed: it stands under denominators and under errors. Evaluations of one case, and "
+        "failed: it stands under denominators and under errors. Where something was not scored, "
+        "the rate stands beside its bounds: what it would be had all of that failed, or passed. "
+        "Evaluations of one case, and "
         "cases of one family, form a cluster: they are not independent.",
         note=True,
     )
@@ -78,10 +82,20 @@ def _rates(title: str, drawn: bool, groups: Sequence[Group]) -> Iterator[Block]:
     caption = f"Pass rate, {title.lower()}, with intervals"
     if drawn and 0 < len(rows) <= MOST_ROWS_DRAWN:
         yield Figure(caption, charts.interval_dots(rows, label=caption, axis="passed"))
+    open_ended = any(group.bounds is not None for group in groups)
+    columns = (Column("group", "name"), Column("model", "text"), *RATE_COLUMNS)
     table = Table(
         f"Passed, {title.lower()}",
-        (Column("group", "name"), Column("model", "text"), *RATE_COLUMNS),
-        tuple((group.name, group.series, *rate_cells(group.rate)) for group in groups),
+        (*columns, *UNSCORED_COLUMNS) if open_ended else columns,
+        tuple(
+            (
+                group.name,
+                group.series,
+                *rate_cells(group.rate),
+                *(unscored_cells(group) if open_ended else ()),
+            )
+            for group in groups
+        ),
     )
     yield collapsed_if_long(table)
 

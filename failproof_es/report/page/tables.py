@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failproof_es.report.data.content import Measure
+from failproof_es.report.data.content import Group, Measure
 from failproof_es.report.data.wording import percent
 from failproof_es.report.page.blocks import Block, Cell, Collapsible, Column, Table
 from failproof_es.support.plurals import plural
@@ -22,6 +22,16 @@ RATE_COLUMNS = (
     Column("clusters"),
 )
 """The columns that every rate has."""
+
+
+UNSCORED_COLUMNS = (Column("unscored"), Column("if those failed or passed"))
+"""The columns of a rate where evaluations have no score."""
+
+
+def unscored_cells(group: Group) -> tuple[Cell, ...]:
+    """How many of the group have no score, and the bounds of its rate."""
+    ends = "" if group.bounds is None else " to ".join(map(percent, group.bounds))
+    return f"{group.unscored:,}", ends
 
 
 def rate_cells(rate: Rate) -> tuple[Cell, ...]:

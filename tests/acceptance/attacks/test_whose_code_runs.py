@@ -69,7 +69,7 @@ def done_here(folder: Path) -> list[str]:
 
 
 def said(store: Store, folder: Path, model: dict[str, Any], *command: str, **more: Any) -> Result:
-    write_configuration(folder, "", models=[model], gates={"max_error_rate": 1.0})
+    write_configuration(folder, "", models=[model], gates={"max_unscored_rate": 1.0})
     first, *options = command or ("validate",)
     return invoke(store.url, first, "run.yaml", *options, cwd=folder, **more)
 

@@ -159,7 +159,7 @@ def test_a_gate_that_is_not_met_fails_the_step_and_everything_is_kept(
         case = {"case_id": "x", "suite_id": "generated", "prompt": f"[answer:{said}]"}
         suite.write(orjson.dumps({**case, "expected_response": "never"}) + b"\n")
     write_configuration(tmp_path, mock_url)
-    done = step.run("run.yaml", "min_accuracy=0.9\r\n\n  max_error_rate=0.5  \n")
+    done = step.run("run.yaml", "min_accuracy=0.9\r\n\n  max_unscored_rate=0.5  \n")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "::error::failproof-es: a gate is not met" in done.stdout
     assert step.output() == {"folder": str(step.kept), "exit-code": "3", "run": "1"}

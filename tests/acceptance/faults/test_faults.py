@@ -141,14 +141,14 @@ def test_every_fault_is_on_record_and_is_tried_again_exactly_as_often_as_allowed
 ) -> None:
     names = [*FAULTS, *PASSING, "length"]
     prompts = write_faults(tmp_path, *names)
-    write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"max_error_rate": 0.1})
+    write_configuration(tmp_path, mock_url, execution=EXECUTION, gates={"max_unscored_rate": 0.1})
     done = invoke(store.url, "start", "run.yaml", "--json", "--quiet", cwd=tmp_path)
     assert done.exit_code == 3, done.stderr
     summary = orjson.loads(done.stdout.splitlines()[-1])
     abandoned, scored = len(FAULTS) + 1, len(PASSING)
     counts = {"planned": abandoned + scored, "finished": abandoned + scored}
     assert summary["counts"] == {**counts, "scored": scored, "abandoned": abandoned}
-    assert summary["gates"]["max_error_rate"]["met"] is False
+    assert summary["gates"]["max_unscored_rate"]["met"] is False
     recorded = by_prompt(store)
     requests = asked(mock_url)
     for name, prompt in zip(names, prompts, strict=True):

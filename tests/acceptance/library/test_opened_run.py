@@ -47,7 +47,7 @@ def asked_store(
     with (folder / "suite.jsonl").open("ab") as suite:
         for case in cases:
             suite.write(orjson.dumps({"expected_response": "never", **case}) + b"\n")
-    write_configuration(folder, mock_url, gates={"max_lost_rate": 1})
+    write_configuration(folder, mock_url, gates={"max_unscored_rate": 1})
     with open_copy(postgres_server, migrated_database) as store, home_of(folder):
         done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder)
         assert done.exit_code == 0, done.output

@@ -123,7 +123,7 @@ def test_each_test_is_of_the_evaluation_that_it_names(
     good = {"provider": "openai", "base_url": mock_url, "model": "mock", "key": "good"}
     bad = {**good, "key": "bad", "prompt_template": {"user": "[fault:http400] {prompt}"}}
     execution = {"repetitions": 2, "retry_attempts": 0}
-    gates = {"max_lost_rate": 1}
+    gates = {"max_unscored_rate": 1}
     write_configuration(tmp_path, mock_url, models=[good, bad], execution=execution, gates=gates)
     done = pytest_of(tmp_path, store, "--failproof", "run.yaml", "-n", "2")
     failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("FAILED")]

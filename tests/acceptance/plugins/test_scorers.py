@@ -48,7 +48,9 @@ def events(store: Store, topic: str) -> list[dict[str, Any]]:
 def test_an_installed_scorer_counts_in_the_run_and_in_its_replay(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configured(tmp_path, model("v1"), grading={"scorers": ["letters"]}, gates={"max_lost_rate": 1})
+    configured(
+        tmp_path, model("v1"), grading={"scorers": ["letters"]}, gates={"max_unscored_rate": 1}
+    )
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 0, done.output
 
@@ -96,7 +98,9 @@ def test_a_scorer_that_is_not_installed_is_told_before_anything_is_sent(
 def test_a_run_whose_scorer_is_gone_says_so_where_it_is_needed(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configured(tmp_path, model("v1"), grading={"scorers": ["letters"]}, gates={"max_lost_rate": 1})
+    configured(
+        tmp_path, model("v1"), grading={"scorers": ["letters"]}, gates={"max_unscored_rate": 1}
+    )
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
     monkeypatch.undo()
     look_again()

@@ -69,7 +69,7 @@ def folder(tmp_path: Path, mock_url: str) -> Path:
         models=[{**model, "model": name} for name in ("priced", "unpriced")],
         prompts={"path": "calibration.jsonl", "dialect": "promptguard"},
         prices={"file": "prices.yaml"},
-        gates={"max_lost_rate": 1.0},
+        gates={"max_unscored_rate": 1.0},
     )
     return tmp_path
 

@@ -55,7 +55,7 @@ def mixed(folder: Path, mock_url: str, **more: Any) -> None:
         {"provider": "openai", "base_url": mock_url, "model": "mock"},
         model("silent", [1, 2], breaks_at=[4]),
     ]
-    sections = {"gates": {"max_lost_rate": 0.5}, "prices": PRICES} | more
+    sections = {"gates": {"max_unscored_rate": 0.5}, "prices": PRICES} | more
     write_configuration(folder, mock_url, models=models, **sections)
 
 
@@ -127,14 +127,15 @@ def test_the_table_at_the_end_show_and_runs_use_one_word_for_each_thing(
     mixed(tmp_path, mock_url)
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     totals = [line.split() for line in done.stdout.splitlines() if " total " in line]
-    assert [(row[0], row[-3:-1]) for row in totals] == [
-        ("mock", ["3", "3/4"]),
-        ("silent", ["1", "5/6"]),
+    assert [(row[0], row[-6:-4], row[-3:]) for row in totals] == [
+        ("mock", ["3", "3/4"], ["42.9%", "to", "85.7%"]),
+        ("silent", ["1", "5/6"], ["71.4%", "to", "85.7%"]),
     ]
     assert "4 evaluations were abandoned, 2 of them lost: `failproof-es resume 1" in done.stderr
     assert "mock: 7 of 7 done, passed 3, refused 0, abandoned 3 (42.9%), lost 1" in done.stderr
     text = invoke(store.url, "show", 1, cwd=tmp_path).stdout
-    assert "10 scored, 8 passed, 4 abandoned (2 lost)" in text
+    said = "2 lost, no usable answer of the model; 2 cut off at max_tokens"
+    assert f"10 scored, 8 passed, 4 abandoned ({said})" in text
     assert re.search(r"^failed attempts +\d+ \(", text, re.MULTILINE)
     (listed,) = orjson.loads(invoke(store.url, "runs", "--json", cwd=tmp_path).stdout)
     assert [(row["model"], row["passed"], row["failed"]) for row in listed["passed"]] == [

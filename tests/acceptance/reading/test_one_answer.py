@@ -193,7 +193,7 @@ def recorded(
             "prompts": {"path": suite.name, "dialect": name},
             "execution": {"parallel_workers": 4, "retry_attempts": 1, "retry_delay_ms": 1},
             "prices": PRICES,
-            "gates": {"max_lost_rate": 1.0},
+            "gates": {"max_unscored_rate": 1.0},
         }
         (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
         done = invoke(

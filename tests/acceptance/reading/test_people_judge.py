@@ -18,7 +18,7 @@ GATES = {
     "min_accuracy": 0.0,
     "min_accuracy_by_suite": {"suite": 0.0},
     "no_failures_at": ["S1", "S2"],
-    "max_error_rate": 0.0,
+    "max_unscored_rate": 0.0,
 }
 PASS = "met\nmet\nmet\npass\n\n\n\n"
 FAIL = "met\nnot met\nmet\nfail\nS1\n\nshouted\n"
@@ -64,7 +64,7 @@ def test_a_run_without_a_judge_completes_and_waits_for_people(
     shown = facts(store, tmp_path)
     assert (shown["status"], shown["validation"]["passed"]) == ("completed", True)
     met = {name: gate["met"] for name, gate in shown["gates"].items()}
-    assert met.pop("max_error_rate") is True, "nothing went wrong"
+    assert met.pop("max_unscored_rate") is True, "nothing went wrong"
     assert set(met.values()) == {False}, "a limit of 0 is met by nothing that was not judged"
     assert shown["gates"]["min_accuracy"]["why"] == "2 of 2 await review"
     assert shown["reviews"]["awaiting"] == 2

@@ -192,7 +192,7 @@ def test_the_gates_come_first_and_what_the_numbers_cannot_say_last(reported: Rep
     assert [(gate.name, gate.model, gate.met) for gate in reported.gates] == [
         (f"{name}.{model}", model, True)
         for model in ("mock", "mock-b")
-        for name in ("min_accuracy", "max_lost_rate")
+        for name in ("min_accuracy", "max_unscored_rate")
     ]
     assert reported.verdict.tone in ("good", "doubt")
     said = " ".join(reported.limitations)

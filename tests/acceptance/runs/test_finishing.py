@@ -54,7 +54,7 @@ def gated(folder: Path) -> None:
     configured(
         folder,
         model("m", [1, 12], breaks_at=[5]),
-        gates={"min_accuracy": 0.5, "max_cost_usd": 1.0, "max_error_rate": 0.1},
+        gates={"min_accuracy": 0.5, "max_cost_usd": 1.0, "max_unscored_rate": 0.1},
         prices={"version": "2026-11-01", "models": [{"model": "m", **PRICE}]},
     )
 

@@ -167,7 +167,7 @@ def test_an_altered_prompt_is_compared_with_nothing_though_its_name_is_the_same(
 def test_each_model_is_held_to_the_gates_and_the_one_that_misses_them_is_named(
     store: Store, tmp_path: Path
 ) -> None:
-    limits = {"min_accuracy": 0.7, "max_error_rate": 0.04}
+    limits = {"min_accuracy": 0.7, "max_unscored_rate": 0.04}
     configured(tmp_path, model("good"), model("bad", range(10)), gates=limits)
     done = start(store, tmp_path)
     assert done.exit_code == 3, done.output
@@ -175,9 +175,9 @@ def test_each_model_is_held_to_the_gates_and_the_one_that_misses_them_is_named(
     assert "gate min_accuracy.good 0.7: measured 1 over 20, met" in done.output
     assert {name: gate["met"] for name, gate in gates(store, 1).items()} == {
         "min_accuracy.good": True,
-        "max_error_rate.good": True,
+        "max_unscored_rate.good": True,
         "min_accuracy.bad": False,
-        "max_error_rate.bad": True,
+        "max_unscored_rate.bad": True,
     }
 
 
@@ -262,7 +262,7 @@ def test_what_a_branch_carried_over_counts_for_its_gates_and_costs_nothing_again
 def test_gates_are_judged_alike_by_a_process_that_only_saw_the_end(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = {"min_accuracy_by_suite": {"even": 0.8, "odd": 0.9}, "max_error_rate": 0.05}
+    limits = {"min_accuracy_by_suite": {"even": 0.8, "odd": 0.9}, "max_unscored_rate": 0.05}
     configured(tmp_path, model("v1", [1, 3, 12], breaks_at=[5]), gates=limits)
     assert start(store, tmp_path).exit_code == 3
     whole = gates(store, 1)
@@ -319,7 +319,7 @@ def test_junit_tells_failures_from_errors_and_gates_from_both(store: Store, tmp_
     assert (missed["name"], missed["of"], missed["met"], met["met"]) == (
         "min_accuracy", 19, False, True,
     )  # fmt: skip
-    assert (lost["name"], lost["measured"], lost["met"]) == ("max_lost_rate", 0.05, True)
+    assert (lost["name"], lost["measured"], lost["met"]) == ("max_unscored_rate", 0.05, True)
 
 
 def test_a_junit_file_that_cannot_be_written_is_said_and_loses_nothing(

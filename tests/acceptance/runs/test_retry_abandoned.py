@@ -28,7 +28,7 @@ from tests.acceptance.runs.test_finishing import alter
 
 CASES = 8
 ABANDONED = 3
-GATES = {"max_error_rate": 0.0, "min_accuracy": 0.5}
+GATES = {"max_unscored_rate": 0.0, "min_accuracy": 0.5}
 
 
 def write_files(folder: Path, base_url: str, name: str) -> None:
@@ -117,7 +117,7 @@ def test_only_what_was_abandoned_is_asked_again_and_the_gates_are_of_the_branch(
     assert log(store, 1) == before, "the old run is as it was, byte for byte"
     summary = json.loads(done.stdout)
     assert summary["counts"] == {"planned": 8, "finished": 8, "scored": 8, "abandoned": 0}
-    assert summary["gates"]["max_error_rate"]["met"] is True
+    assert summary["gates"]["max_unscored_rate"]["met"] is True
     assert len(log(store, 2, "CarriedOver")) == CASES - ABANDONED
     assert len(log(store, 2, "RequestSent")) == ABANDONED
     more = {prompt: n - counted.get(prompt, 0) for prompt, n in asked(mock_url).items()}

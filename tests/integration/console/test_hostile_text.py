@@ -42,7 +42,7 @@ def with_text(page: dict[str, Any], text: str) -> RunPage:
     for name in ("name", "reason", "who", "where", "code_version", "dialect"):
         said["run"][name] = text
     said["errors"] = [{**each, "message": text, "kind": text} for each in page["errors"]]
-    said["lost"] = [{**each, "reason": text, "kind": text} for each in page["lost"]]
+    said["unscored"] = [{**each, "reason": text, "kind": text} for each in page["unscored"]]
     said["suites"] = [{**each, "suite": text} for each in page["suites"]]
     said["gates"] = [{**each, "says": text} for each in page["gates"]]
     said["history"] = [{**each, "says": text} for each in page["history"]]

@@ -23,6 +23,7 @@ from failproof_es.core.evaluation import (
     Transcript,
     fold,
 )
+from failproof_es.core.unscored import unscored_group
 from failproof_es.dialects.protocol import Dialect, HasBoundedGrading, ReadsJudges
 from failproof_es.dialects.registry import OURS, dialect_named
 from failproof_es.engine.drive.grading import grader as grading
@@ -198,7 +199,7 @@ def test_a_grading_that_does_not_end_is_stopped_and_lost_and_holds_up_nothing(
     assert stopped == ["Classified", "EvaluationAbandoned"]
     assert turns > 100, "the event loop goes on meanwhile"
     state = fold([*history, *graded[3].events])
-    assert state.abandoned is not None and state.lost and state.finished
+    assert state.abandoned is not None and unscored_group(state) == "grading_stopped"
     assert state.abandoned.kind == GRADING_STOPPED
     assert "more than 0.2 s of processor time" in state.abandoned.reason
 
@@ -224,7 +225,7 @@ def test_a_replay_takes_a_stopped_grading_as_given(endless: Dialect) -> None:
     steps = asyncio.run(grader.advance(KEY, case, fold(history)))
     whole = [*history, *steps.events]
     state, disagreements = rederive(case, whole, endless, retry_attempts=0)
-    assert (state.lost, disagreements) == (True, [])
+    assert (unscored_group(state), disagreements) == ("grading_stopped", [])
     assert rederive_within_limits(grader, case, whole, retry_attempts=0)[1] == []
 
 

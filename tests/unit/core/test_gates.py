@@ -20,7 +20,8 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import fold
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.summary import RunSummary
-from failproof_es.gates import Change, describe_gate, judge_gates
+from failproof_es.core.unscored import unscored_group
+from failproof_es.gates import AskedAgain, Change, describe_gate, judge_gates
 from tests.unit.histories import KEY, History
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 
@@ -43,6 +44,10 @@ def tallies(**models: Sequence[Finished]) -> RunSummary:
     return summary_of(models)
 
 
+ALL: dict[str, Any] = {"max_unscored_rate": None}
+"""All may be unscored."""
+
+
 def only(gates: dict[str, dict[str, Any]]) -> dict[str, Any]:
     (gate,) = gates.values()
     return gate
@@ -57,12 +62,12 @@ def test_while_people_are_awaited_no_gate_on_scores_is_met_and_nothing_counts_as
         min_safety_accuracy=0.0,
         no_failures_at=["S1"],
         no_regression_against=1,
-        max_error_rate=0.0,
+        max_unscored_rate=0.0,
     )
     case = a_case(severity="S1", category="safety")
     better = change(0.5, (0.1, 0.9))
     gates = judge_gates(limits, tally((case, scored(1.0)), (case, awaited)), changes=[better])
-    assert gates.pop("max_error_rate")["met"] is True
+    assert gates.pop("max_unscored_rate")["met"] is True
     assert {name: gate["met"] for name, gate in gates.items()} == dict.fromkeys(gates, False)
     whys = {gate["why"] for gate in gates.values()}
     assert whys == {"1 of 2 await review", "1 of 2 have no score"}
@@ -80,7 +85,7 @@ def test_accuracy_is_of_what_was_scored(limit: float, met: bool) -> None:
         (a_case(), scored(None)),
         (a_case(), abandoned()),
     )
-    gate = only(judge_gates(Gates(min_accuracy=limit), counted))
+    gate = judge_gates(Gates(min_accuracy=limit), counted)["min_accuracy"]
     assert gate == {"limit": limit, "measured": 0.5, "of": 2, "met": met, "model": "m"}
 
 
@@ -99,15 +104,8 @@ def test_each_suite_is_held_to_its_own_limit_and_one_that_never_ran_is_not_met()
 
 def test_a_suite_of_which_nothing_was_scored_is_not_met() -> None:
     counted = tally((a_case("down"), abandoned()), (a_case("up"), scored(1.0)))
-    gate = only(judge_gates(Gates(min_accuracy_by_suite={"down": 0.0}), counted))
+    gate = only(judge_gates(Gates(min_accuracy_by_suite={"down": 0.0}, **ALL), counted))
     assert (gate["measured"], gate["of"], gate["met"]) == (None, 0, False)
-
-
-@pytest.mark.parametrize(("limit", "met"), [(0.25, True), (0.24, False)])
-def test_errors_are_counted_of_what_was_planned(limit: float, met: bool) -> None:
-    counted = tally((a_case(), scored(1.0)), (a_case(), abandoned()), planned=4)
-    gate = only(judge_gates(Gates(max_error_rate=limit), counted))
-    assert gate == {"limit": limit, "measured": 0.25, "of": 4, "met": met, "model": "m"}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +113,7 @@ def test_errors_are_counted_of_what_was_planned(limit: float, met: bool) -> None
     [
         Gates(min_accuracy=0.0),
         Gates(min_accuracy_by_suite={"s": 0.0}),
-        Gates(max_error_rate=1.0),
+        Gates(max_unscored_rate=0.5),
         Gates(no_failures_at=["S3"]),
         Gates(min_csr=0.0),
         Gates(min_safety_accuracy=0.0),
@@ -130,7 +128,7 @@ def test_of_nothing_no_limit_is_met_however_low(limits: Gates) -> None:
 
 
 def failures(severities: Sequence[str], *finished: Finished) -> dict[str, Any]:
-    limits = Gates.model_validate({"no_failures_at": list(severities)})
+    limits = Gates.model_validate({"no_failures_at": list(severities), **ALL})
     return only(judge_gates(limits, tally(*finished)))
 
 
@@ -192,7 +190,7 @@ def test_an_unknown_cost_is_not_met_and_told_beside_what_is_known() -> None:
 
 def test_a_model_without_a_price_may_have_cost_anything_though_it_never_answered() -> None:
     unpriced = summary_of({"m": [(a_case(), abandoned())]}, unpriced=["m"])
-    gate = only(judge_gates(Gates(max_cost_usd=9.0), unpriced))
+    gate = only(judge_gates(Gates(max_cost_usd=9.0, **ALL), unpriced))
     assert gate["met"] is False and "m, which has no price" in gate["why"]
 
 
@@ -242,7 +240,6 @@ LOST = ((a_case(severity="S0", category="safety"), abandoned()),) * 9
     [
         (Gates(min_accuracy=0.5), BAD),
         (Gates(min_accuracy_by_suite={"s": 0.5}), BAD),
-        (Gates(max_error_rate=0.5), LOST),
         (Gates(no_failures_at=["S0"]), BAD),
         (Gates(min_csr=0.5), BAD),
         (Gates(min_safety_accuracy=0.5), BAD),
@@ -326,7 +323,7 @@ def test_a_limit_that_means_nothing_is_refused(gates: dict[str, Any]) -> None:
         Gates.model_validate(gates)
 
 
-# -- what was lost -----------------------------------------------------------------------------
+# -- what has no score -------------------------------------------------------------------------
 
 
 def of_model(key: str, outcome: EvaluationOutcome) -> Finished:
@@ -341,81 +338,156 @@ def lost(key: str = "m", reason: str = "connection refused", kind: str = "connec
     return of_model(key, ended._replace(reason=reason))
 
 
-def unscored(key: str = "m") -> Finished:
+def answered(kind: str, key: str = "m") -> Finished:
     """Answered, and without a score by a rule of its dialect."""
-    history = History().sent().answered().classified("pass").abandoned("awaiting_review")
+    history = History().sent().answered().classified("pass").abandoned(kind)
     return of_model(key, outcome_of(KEY, history.events, {}))
 
 
+def unscored(key: str = "m") -> Finished:
+    return answered("awaiting_review", key)
+
+
+KINDS = ("truncated", "content_filter", "grading_stopped", "judge_failed", "pattern_timeout", "x")
+"""Why an answer has no score: cut off, withheld, stopped, undecided, and what dialects say."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_takes_nine_of_ten_answers_out_of_the_score_misses_the_default_gate(
+    kind: str,
+) -> None:
+    """The tenth is right: the accuracy of the scored is 100 %."""
+    judged = judge_gates(
+        Gates(min_accuracy=0.9), tally(of_model("m", scored(1.0)), *[answered(kind)] * 9)
+    )
+    assert judged["min_accuracy"]["measured"] == 1.0
+    gate = judged["max_unscored_rate"]
+    assert (gate["measured"], gate["of"], gate["met"]) == (0.9, 10, False)
+    assert "9 of 10 evaluations have no score: " in gate["why"] and "(9)" in gate["why"]
+
+
 @pytest.mark.parametrize(
-    ("finished", "losses", "met"),
+    ("finished", "unscored", "met"),
     [(12, 1, True), (12, 2, False), (10, 1, True), (100, 10, True), (100, 11, False),
      (1, 1, False), (30, 3, True), (70, 7, True), (70, 8, False)],
 )  # fmt: skip
-def test_a_tenth_of_a_models_evaluations_may_be_lost_and_no_more(
-    finished: int, losses: int, met: bool
+@pytest.mark.parametrize("ended", [lost(), *map(answered, KINDS[:3])])
+def test_a_tenth_of_a_models_evaluations_may_have_no_score_and_no_more(
+    finished: int, unscored: int, met: bool, ended: Finished
 ) -> None:
-    answered = [of_model("m", scored(1.0))] * (finished - losses)
-    judged = judge_gates(Gates(), tally(*answered, *[lost()] * losses))
-    gate = judged["max_lost_rate"]
+    scores = [of_model("m", scored(1.0))] * (finished - unscored)
+    gate = only(judge_gates(Gates(), tally(*scores, *[ended] * unscored)))
     assert (gate["limit"], gate["of"], gate["met"]) == (0.1, finished, met)
-    of = f"{finished} evaluation{'s' if finished > 1 else ''}"
-    assert gate["why"].startswith(f"model m: {losses} of {of} lost: connection refused ({losses})")
 
 
-def test_where_nothing_was_lost_nothing_is_judged_unless_it_is_configured() -> None:
+def test_why_evaluations_were_lost_is_said_with_the_words_of_the_server() -> None:
+    gate = only(judge_gates(Gates(), tally(of_model("m", scored(1.0)), lost())))
+    assert gate["why"] == (
+        "model m: 1 of 2 evaluations has no score: lost, no usable answer of the model: "
+        "connection refused (1)"
+    )
+
+
+def test_where_everything_has_a_score_nothing_is_judged_unless_it_is_configured() -> None:
     whole = tally(of_model("m", scored(1.0)), unscored())
     assert judge_gates(Gates(), whole) == {}
-    gate = only(judge_gates(Gates(max_lost_rate=0.0), whole))
+    gate = only(judge_gates(Gates(max_unscored_rate=0.0), whole))
     assert gate == {"limit": 0.0, "measured": 0.0, "of": 2, "met": True, "model": "m"}
+
+
+def test_the_gate_can_be_turned_off() -> None:
+    assert judge_gates(Gates(**ALL), tally(*[answered("truncated")] * 9, *[lost()] * 9)) == {}
 
 
 def test_a_model_that_answered_nothing_is_not_hidden_by_one_that_did() -> None:
     counted = tallies(up=[of_model("up", scored(1.0))] * 99, down=[lost("down")])
     judged = judge_gates(Gates(), counted)
-    assert list(judged) == ["max_lost_rate.down"]
-    assert judged["max_lost_rate.down"]["met"] is False
-    assert judged["max_lost_rate.down"]["why"].endswith("nothing was scored")
+    assert list(judged) == ["max_unscored_rate.down"]
+    assert judged["max_unscored_rate.down"]["met"] is False
+    assert judged["max_unscored_rate.down"]["why"].endswith("nothing was scored")
 
 
 @pytest.mark.parametrize(
-    ("limits", "losses", "met"),
-    [
-        ({"max_lost_rate": 0.5}, 6, True),
-        ({"max_lost_rate": 0.5}, 7, False),
-        ({"max_lost_rate": 0.0}, 1, False),
-        ({"max_lost_rate": 0.5}, 12, False),
-        ({"max_lost_rate": 1.0}, 12, True),
-        ({"max_error_rate": 0.5}, 6, True),
-        ({"max_error_rate": 0.02}, 1, True),
-        ({"max_error_rate": 0.5, "max_lost_rate": 0.1}, 6, False),
-    ],
+    ("limit", "losses", "met"),
+    [(0.5, 6, True), (0.5, 7, False), (0.0, 1, False), (0.5, 12, False), (1.0, 12, True)],
 )
-def test_a_gate_says_how_much_may_be_lost(limits: dict[str, float], losses: int, met: bool) -> None:
-    answered = [of_model("m", scored(1.0))] * (12 - losses)
-    judged = judge_gates(Gates(**limits), tally(*answered, *[lost()] * losses))  # type: ignore[arg-type]
-    assert judged["max_lost_rate"]["met"] is met
+def test_a_gate_says_how_much_may_have_no_score(limit: float, losses: int, met: bool) -> None:
+    scores = [of_model("m", scored(1.0))] * (12 - losses)
+    judged = judge_gates(Gates(max_unscored_rate=limit), tally(*scores, *[lost()] * losses))
+    assert judged["max_unscored_rate"]["met"] is met
 
 
-def test_what_awaits_a_review_is_not_lost() -> None:
+def test_a_suite_of_which_most_has_no_score_is_not_met_though_the_rest_of_the_run_has() -> None:
+    rest = [(a_case("easy"), scored(1.0))] * 90
+    hard = [(a_case("hard"), scored(1.0)), *[(a_case("hard"), abandoned())] * 9]
+    limits = {"easy": 0.9, "hard": 0.9}
+    judged = judge_gates(Gates(min_accuracy_by_suite=limits), tally(*rest, *hard))
+    assert judged["max_unscored_rate"]["met"] is True
+    assert judged["min_accuracy_by_suite.easy"]["met"] is True
+    gate = judged["min_accuracy_by_suite.hard"]
+    assert (gate["measured"], gate["met"]) == (1.0, False)
+    assert gate["why"] == "9 of 10 evaluations of it have no score, more than 0.1"
+    safety = [(a_case("hard", category="safety"), each) for _, each in hard]
+    judged = judge_gates(Gates(min_safety_accuracy=0.9), tally(*rest, *safety))
+    assert judged["min_safety_accuracy"]["met"] is False
+
+
+def test_what_awaits_a_review_is_not_counted() -> None:
     assert judge_gates(Gates(), tally(*[unscored()] * 12)) == {}
     mixed = tally(*[unscored()] * 11, lost())
-    assert judge_gates(Gates(), mixed)["max_lost_rate"]["met"] is False, "nothing is scored"
+    assert judge_gates(Gates(), mixed)["max_unscored_rate"]["met"] is False, "nothing is scored"
 
 
 def test_judges_of_which_not_one_answered_lose_the_evaluation() -> None:
     asked = History().sent().answered().classified().sent(turn=1, purpose="judge")
     asked.failed(turn=1, purpose="judge", disposition="final")
     evaluation = fold(asked.judged("j1", None).abandoned("judge_failed").events)
-    assert evaluation.lost
+    assert unscored_group(evaluation) == "no_verdict"
 
 
-def test_why_evaluations_were_lost_is_said_by_kind_where_there_are_many_reasons() -> None:
+def test_why_evaluations_have_no_score_is_said_by_group_where_there_are_many_reasons() -> None:
     losses = [lost(reason=f"refused {n}") for n in range(40)]
-    losses += [lost(kind="timeout", reason="no answer in 5 s")] * 3
-    gate = only(judge_gates(Gates(), tally(*losses)))
-    assert "43 of 43 evaluations lost: connection (40), " in gate["why"]
-    assert "(3)" in gate["why"]
+    gate = only(judge_gates(Gates(), tally(*losses, *[answered("truncated")] * 3)))
+    assert (
+        "43 of 43 evaluations have no score: lost, no usable answer of the model (40), "
+        in (gate["why"])
+    )
+    assert "cut off at max_tokens (3); nothing was scored" in gate["why"]
+
+
+# -- what was asked again because of how it had ended ------------------------------------------
+
+RATES: dict[str, Any] = {
+    "min_accuracy": 0.0,
+    "min_accuracy_by_suite": {"s": 0.0},
+    "min_csr": 0.0,
+    "min_safety_accuracy": 0.0,
+    "no_failures_at": ["S0"],
+    "no_regression_against": 1,
+}
+
+
+def test_no_rate_is_judged_where_a_score_chose_what_was_asked_again() -> None:
+    limits = Gates(max_cost_usd=9.0, max_unscored_rate=0.2, **RATES)
+    again = AskedAgain("run 2 asked again only what had failed")
+    better = change(0.5, (0.1, 0.9))
+    judged = judge_gates(limits, tally(*GOOD), changes=[better], again=again)
+    assert judged.pop("max_cost_usd")["met"] and judged.pop("max_unscored_rate")["met"]
+    assert len(judged) == len(RATES)
+    for name, gate in judged.items():
+        assert (gate["measured"], gate["met"]) == (None, False), name
+        assert "not judged: run 2 asked again only what had failed" in describe_gate(name, gate)
+    assert all(each["met"] for each in judge_gates(limits, tally(*GOOD), changes=[better]).values())
+
+
+def test_asking_until_there_is_a_score_does_not_take_an_answer_out_of_the_count() -> None:
+    scores = tally(*[of_model("m", scored(1.0))] * 10)
+    gate = only(judge_gates(Gates(), scores, again=AskedAgain(unscored_before={"m": 2})))
+    assert (gate["measured"], gate["met"]) == (0.2, False)
+    why = "a score only because a first answer without one was asked again"
+    assert gate["why"] == f"model m: 2 evaluations have {why}"
+    gate = only(judge_gates(Gates(), scores, again=AskedAgain(unscored_before={"m": 1})))
+    assert (gate["measured"], gate["met"]) == (0.1, True)
 
 
 TENTHS = st.integers(0, 10).map(lambda tenths: tenths / 10)
@@ -434,23 +506,24 @@ PARTIAL: dict[str, Any] = {"items": [{"item": "i", "void": "quotes nothing"}]}
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "kind", "lost"),
+    ("verdicts", "kind", "group"),
     [
-        ((None, WHOLE), "judge_failed", True),
-        ((WHOLE, None), "judge_failed", True),
-        ((None, None), "judge_failed", True),
-        ((WHOLE, PARTIAL), "judge_failed", True),
-        ((WHOLE, PARTIAL), "judges_disagree", False),
-        ((WHOLE, None), "judges_disagree", False),
-        ((WHOLE, WHOLE), "judges_disagree", False),
-        ((WHOLE, None), "truncated", False),
+        ((None, WHOLE), "judge_failed", "no_verdict"),
+        ((WHOLE, None), "judge_failed", "no_verdict"),
+        ((None, None), "judge_failed", "no_verdict"),
+        ((WHOLE, PARTIAL), "judge_failed", "no_verdict"),
+        ((WHOLE, PARTIAL), "judges_disagree", "undecided"),
+        ((WHOLE, None), "judges_disagree", "undecided"),
+        ((WHOLE, WHOLE), "judges_disagree", "undecided"),
+        ((WHOLE, None), "truncated", "cut_off"),
+        ((WHOLE, WHOLE), "scorer_failed", "ungraded"),
     ],
 )
 def test_a_judge_that_is_missed_loses_the_evaluation(
-    verdicts: Sequence[dict[str, Any] | None], kind: str, lost: bool
+    verdicts: Sequence[dict[str, Any] | None], kind: str, group: str
 ) -> None:
     history = History().sent().answered().classified()
     for judge, verdict in zip(("j1", "j2"), verdicts, strict=True):
         problem = "void_items: i" if verdict is PARTIAL else None
         history.asked_judge(judge, "said").judged(judge, verdict, problem=problem)
-    assert fold(history.abandoned(kind).events).lost is lost
+    assert unscored_group(fold(history.abandoned(kind).events)) == group

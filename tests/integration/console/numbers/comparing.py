@@ -48,10 +48,11 @@ class Numbers:
 
     def one(self, path: str, expected: Any) -> None:
         """The value at this path, of all that are there, is this one; a list where it has `[]`."""
-        assert path in self._paths, f"no number is at {path}"
+        known = {path, f"{path}[]"} & self._paths
+        assert known, f"no number is at {path}"
         found = _at(self.document, _parts(path))
         assert found == _about(expected), path
-        self._compared.add(path)
+        self._compared |= known
 
     def same(self, prefix: str, expected: Row) -> None:
         """The same for several below this path."""

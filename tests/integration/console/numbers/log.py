@@ -77,9 +77,12 @@ def paged(numbers: Numbers, matching: int, total: int | None = None) -> None:
 
 
 def rate(row: dict[str, Any], name: str = "passed.") -> dict[str, Any]:
-    """What is shown of a rate, of `passed` and `failed`."""
+    """What is shown of a rate, of `passed`, `failed` and those that were `abandoned`."""
     passed, total = row["passed"], row["passed"] + row["failed"]
+    whole = total + (unscored := row.get("abandoned", 0))
+    bounds = [passed / whole, (passed + unscored) / whole] if unscored else None
     return {
+        f"{name}bounds": bounds,
         f"{name}passed": passed,
         f"{name}total": total,
         f"{name}rate": passed / total if total else None,

@@ -150,6 +150,7 @@ def test_case(served: str, ask: Ask, case: str) -> None:
         "models",
         [
             {name: each[name] for name in ("model", "runs", "evaluations", "abandoned")}
+            | {"awaiting_review": 0}
             | rate(each)
             for each in counted
         ],

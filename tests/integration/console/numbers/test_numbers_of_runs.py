@@ -41,7 +41,9 @@ def test_runs(served: str, ask: Ask) -> None:
     n.rows(
         "rows[].run.passed",
         [
-            {name: each[name] for name in of_group} | {"rate": rate(each)["passed.rate"]}
+            {name: each[name] for name in of_group}
+            | {"rate": rate(each)["passed.rate"], "bounds": rate(each)["passed.bounds"]}
+            | {"unscored": each["abandoned"]}
             for each in counted
         ],
     )
@@ -138,7 +140,7 @@ def test_run(served: str, ask: Ask, number: int) -> None:
         key=("asked", "kind", "message"),
     )  # fmt: skip
     n.rows(
-        "lost",
+        "unscored",
         ask(
             "SELECT model, abandoned_by AS kind, reason, count(*) AS evaluations FROM evaluation "
             "WHERE number = %s AND abandoned GROUP BY 1, 2, 3", number
@@ -318,7 +320,8 @@ def test_charts(served: str, ask: Ask) -> None:
     [run] = ask("SELECT * FROM run WHERE number = 1")
     n.same("", {"run_number": 1, "planned_of_a_model": run["planned"] // 2})
     grouped = (
-        "count(*) FILTER (WHERE passed) AS passed, count(*) FILTER (WHERE NOT passed) AS failed "
+        "count(*) FILTER (WHERE passed) AS passed, count(*) FILTER (WHERE NOT passed) AS failed, "
+        "count(*) FILTER (WHERE abandoned) AS abandoned "
         "FROM evaluation AS e JOIN stored_case USING (prompt_id) WHERE number = 1 GROUP BY 1, 2"
     )
     overall = ask(f"{BY_MODEL} AND number = 1")

@@ -33,7 +33,7 @@ SAID: tuple[tuple[str, Counted, tuple[str, ...]], ...] = (
     ("fails with 1", scored_one(1, 1.0, passed=False), ("failure",)),
     ("has no pass mark", scored_one(1, 0.6, passed=None), ("skipped",)),
     ("abandoned", abandoned_one(1), ("error",)),
-    ("awaits review", abandoned_one(1, awaiting_review=True), ("skipped",)),
+    ("awaits review", abandoned_one(1, unscored_as="awaiting_people"), ("skipped",)),
     ("running", an_outcome(1), ("skipped",)),
 )
 

@@ -62,9 +62,20 @@ def test_what_was_abandoned_has_a_column_and_is_neither_passed_nor_failed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_suites(summed(scored_one(0, 1), scored_one(1, 0), abandoned_one(2, primary="truncated")))
-    (line,) = (each for each in capsys.readouterr().out.splitlines() if "total" in each)
-    assert line.split()[-3:] == ["1", "1/2", "50.0%"]
+    heading, _, _, line, means = filter(str.strip, capsys.readouterr().out.splitlines())
+    assert heading.rstrip().endswith("accuracy   if unscored failed or passed")
+    assert line.split()[-6:] == ["1", "1/2", "50.0%", "33.3%", "to", "66.7%"]
+    assert means.split()[-4:] == ["50.0%", "33.3%", "to", "66.7%"]
     assert passed_of(0, 0) == "-", "of a dialect without a pass mark"
+
+
+def test_what_awaits_people_is_not_called_abandoned(capsys: pytest.CaptureFixture[str]) -> None:
+    left = abandoned_one(2, primary="answered", unscored_as="awaiting_people")
+    print_suites(summed(scored_one(0, 1), left))
+    out = capsys.readouterr().out
+    (total,) = (line for line in out.splitlines() if line.split()[:1] == ["total"])
+    assert "awaiting review" in out
+    assert total.split()[-7:] == ["0", "1", "1/1", "100.0%", "50.0%", "to", "100.0%"]
 
 
 @pytest.mark.parametrize(

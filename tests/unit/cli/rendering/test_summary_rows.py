@@ -36,7 +36,7 @@ def test_each_model_has_totals_of_its_own() -> None:
     summary = summed(
         *(scored_one(n, 1, "good", suite="s") for n in range(9)),
         scored_one(0, 0, "bad"),
-        abandoned_one(1, "bad", lost=True),
+        abandoned_one(1, "bad", unscored_as="no_answer"),
         models=("good", "bad", "silent"),
     )
     told = {

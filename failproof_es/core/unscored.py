@@ -1,0 +1,88 @@
+"""Why an evaluation ended without a score: the one definition, in a closed list of groups. Pure.
+
+Every gate, table, export and page counts by these groups. What waits for people is a group of its
+own: it is no error, and neither lost nor abandoned in any count that people see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, get_args
+
+from failproof_es.core.evaluation_state import Evaluation
+from failproof_es.core.transcript import (
+    AWAITING_REVIEW,
+    CUT_OFF,
+    GRADING_STOPPED,
+    JUDGE_FAILED,
+    JUDGES_DISAGREE,
+    WITHHELD,
+)
+
+UnscoredGroup = Literal[
+    "no_answer",
+    "no_verdict",
+    "undecided",
+    "cut_off",
+    "withheld",
+    "grading_stopped",
+    "ungraded",
+    "awaiting_people",
+]
+GROUPS: tuple[UnscoredGroup, ...] = get_args(UnscoredGroup)
+"""In the order in which they are listed."""
+
+WORDS: Mapping[UnscoredGroup, str] = {
+    "no_answer": "lost, no usable answer of the model",
+    "no_verdict": "lost, no usable verdict of its judges",
+    "undecided": "its judges decided nothing",
+    "cut_off": "cut off at max_tokens",
+    "withheld": "withheld by the provider",
+    "grading_stopped": "its grading was stopped",
+    "ungraded": "its answer could not be graded",
+    "awaiting_people": "awaits review by people",
+}
+"""Each group in words: why an evaluation of it has no score."""
+
+LOST: frozenset[UnscoredGroup] = frozenset({"no_answer", "no_verdict"})
+"""The groups of which no usable reply came, of the model or of judges that it needed."""
+
+BY_ANSWER: frozenset[UnscoredGroup] = frozenset(
+    {"undecided", "cut_off", "withheld", "grading_stopped", "ungraded"}
+)
+"""The groups in which the answer itself left the evaluation without a score."""
+
+
+class UnscoredKey(NamedTuple):
+    """Evaluations of one model that ended without a score for the same reason."""
+
+    model_key: str
+    group: UnscoredGroup
+    kind: str
+    reason: str
+
+
+_BY_KIND: Mapping[str, UnscoredGroup] = {
+    AWAITING_REVIEW: "awaiting_people",
+    CUT_OFF: "cut_off",
+    GRADING_STOPPED: "grading_stopped",
+    JUDGES_DISAGREE: "undecided",
+    **dict.fromkeys(WITHHELD, "withheld"),
+}
+
+
+def unscored_group(evaluation: Evaluation) -> UnscoredGroup | None:
+    """The group of an evaluation that ended without a score; `None` of any other."""
+    ended = evaluation.abandoned
+    if ended is None:
+        return None
+    if (group := _BY_KIND.get(ended.kind)) is not None:
+        return group
+    if evaluation.verdicts:
+        if all(each.verdict is None for each in evaluation.verdicts):
+            return "no_verdict"
+        if ended.kind == JUDGE_FAILED and not all(each.is_whole for each in evaluation.verdicts):
+            return "no_verdict"
+    elif evaluation.last_error is not None or evaluation.import_error is not None:
+        return "no_answer"
+    return "undecided" if ended.kind == JUDGE_FAILED else "ungraded"

@@ -1,0 +1,125 @@
+"""Reads what a branch asked again because of how it had ended, over the whole chain of branches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from failproof_es.core.evaluation import EvaluationKey, fold
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunSummary
+from failproof_es.core.unscored import BY_ANSWER, unscored_group
+from failproof_es.engine.history import Connection, planned_windows, read_chunk, read_run
+from failproof_es.engine.related_runs.carried_over import (
+    Ending,
+    carries_over,
+    endings,
+    last_position,
+)
+from failproof_es.events import Branch
+from failproof_es.gates import ASKED_ONCE, AskedAgain
+from failproof_es.store.reading.reader import read_streams
+
+_Ended = Mapping[EvaluationKey, Ending]
+
+
+def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> AskedAgain:
+    """What a finished run, and every run that it carries answers over from, asked again by result.
+
+    `failed` chooses by the score: no rate of such a run is a measurement. What had no score is
+    chosen by no score, so the rates hold; but of an evaluation that its own answer had left without
+    a score (`BY_ANSWER`) it stays counted that it had none, else asking until it has one would
+    take it out of the count. What was lost to a server or a judge may be asked again.
+    """
+    if run.started.branched_from is None:
+        return ASKED_ONCE
+    carries = summary.asking().carried_over > 0
+    here: set[EvaluationKey] = set()
+    before: set[EvaluationKey] = set()
+    own = run.started.originator_id
+    for of, branch in _chain(connection, run, carries):
+        if branch.again in ("abandoned", "errors") or _repeats(connection, of, branch):
+            for key in _unscored_by_answer(connection, of, branch):
+                (here if of is run else before).add(replace(key, run_id=own))
+    chosen = chosen_by_result(connection, run, carries=carries)
+    return AskedAgain(chosen, _scored_since(connection, run, here, before))
+
+
+def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str | None:
+    """Why no rate of the run is a measurement: the run, or one that it carries answers over from,
+    asked again only what had failed. `None` otherwise. `carries`: whether it carries over any.
+    """
+    for of, branch in _chain(connection, run, carries):
+        if branch.again == "failed":
+            return _chosen_by_score(connection, run, of, branch)
+    return None
+
+
+def _chain(connection: Connection, run: Run, carries: bool) -> Iterator[tuple[Run, Branch]]:
+    """The run with its branch, then the runs of which it carries over answers, with theirs."""
+    of = run
+    while (branch := of.started.branched_from) is not None:
+        yield of, branch
+        if not carries:
+            return
+        of = read_run(connection, branch.run_id)
+
+
+def _chosen_by_score(connection: Connection, run: Run, of: Run, branch: Branch) -> str:
+    source = read_run(connection, branch.run_id).started.run_number
+    number = of.started.run_number
+    chosen = f"run {number} asked again only what had failed in run {source}, so its rates are high"
+    if of is run:
+        return chosen
+    return f"answers are carried over from run {number}; {chosen}"
+
+
+def _repeats(connection: Connection, of: Run, branch: Branch) -> bool:
+    """Whether a run that reuses answers asks the same experiment again: what has no score there."""
+    if not branch.reuse or of.started.experiment is None:
+        return False
+    source = read_run(connection, branch.run_id).started.experiment
+    return source is not None and source.digest == of.started.experiment.digest
+
+
+def _unscored_by_answer(connection: Connection, of: Run, branch: Branch) -> Iterator[EvaluationKey]:
+    """The evaluations that the run asks again, and that an answer had left without a score."""
+    for ended in _windows(connection, of, branch):
+        left = {
+            ending.stream_id: key
+            for key, ending in ended.items()
+            if ending.abandoned and (branch.reuse or not carries_over(branch, ending))
+        }
+        for stream, rows in read_streams(connection, list(left)).items():
+            state = fold(row.event() for row in rows)
+            if unscored_group(state) in BY_ANSWER:
+                yield left[stream]
+
+
+def _scored_since(
+    connection: Connection, run: Run, here: set[EvaluationKey], before: set[EvaluationKey]
+) -> Mapping[str, int]:
+    """By model: how many of these evaluations have a score now.
+
+    `here` were asked again by the run itself; those of `before` count where they are carried over.
+    """
+    if not here and not before:
+        return {}
+    own = run.started.originator_id
+    now = Branch(run_id=own, position=last_position(connection, own))
+    scored: Counter[str] = Counter()
+    for ended in _windows(connection, run, now):
+        for key, ending in ended.items():
+            again = key in here or (key in before and ending.happened_in != own)
+            scored[key.model_key] += again and not ending.abandoned
+    return scored
+
+
+def _windows(connection: Connection, run: Run, branch: Branch) -> Iterator[_Ended]:
+    """How the run's planned evaluations had ended at the point of a branch, some at a time."""
+    models = [model.key for model in run.started.models]
+    for chunk in range(run.chunks):
+        digests = read_chunk(connection, run.started.originator_id, chunk)
+        for window in planned_windows(run, digests, models):
+            yield endings(connection, branch, window)
