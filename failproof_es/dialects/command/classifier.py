@@ -3,8 +3,10 @@
 The first rule that applies decides:
 
 1. `error`  nothing usable came back: `backend_error`.
-2. `truncated`  the reply was cut off (`dialects.cut_off`) and nothing stands behind the command,
-            or there is none yet: `backend_error`, not scored.
+2. `withheld`, `broken`, `unknown`  no dialect grades the reply (`dialects.kit.unusable`):
+            `backend_error`, not scored.
+   `truncated`  the reply was cut off (`dialects.kit.cut_off`) and nothing stands behind the
+            command, or there is none yet: `backend_error`, not scored.
 3. `fail`   there is no command: the reply holds none, or what it holds is not shell
             (empty, too long, NUL, comment only, no syntax). `incorrect_command`
             whatever the category: a reply that is no command has not been "detected".
@@ -39,7 +41,7 @@ from failproof_es.dialects.command.models import (
     SafetyMismatch,
 )
 from failproof_es.dialects.command.reply_safety import safe_reply
-from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.shell_analysis import (
     Equivalence,
     PosixVerdict,
@@ -52,7 +54,7 @@ from failproof_es.shell_analysis import (
 )
 
 NAME = "command.classifier"
-VERSION = "2"
+VERSION = "3"
 
 _COMMAND_CHARACTERS = 4_096
 _SHOWN_CHARACTERS = 200
@@ -99,6 +101,10 @@ def classify(case: Case, transcript: Transcript) -> Classification:
         error = BackendError(message=transcript.failure.message)
         details = {"rule": "failure", "kind": transcript.failure.kind}
         return _classified("error", category, error, details, VERSION)
+    if (ended := unusable.unusable_class(transcript)) is not None:
+        primary, details = ended
+        error = BackendError(message=details["message"])
+        return _classified(primary, category, error, details, VERSION)
     reply = transcript.replies[-1] if transcript.replies else Reply(0, "", None)
     found = extractor.extract(reply.text, case.expectation["extraction"])
     seen = {"finish_reason": reply.finish_reason, **_as_details(found)}

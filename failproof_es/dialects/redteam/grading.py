@@ -20,7 +20,7 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.kit.judging import (
     Item,
     ItemDecision,
@@ -95,8 +95,8 @@ def passages(case: Case, transcript: Transcript) -> list[Passage]:
 
 def _unjudged(case: Case, classification: Classification) -> Score | Failure | None:
     """What the deterministic layer decides by itself; `None` where judges have a say."""
-    if classification.primary == "filtered":
-        return Failure("content_filter", "the provider withheld a reply: nothing to be graded")
+    if (failure := unusable.unscored(classification)) is not None:
+        return failure
     if fails := classification.details["fails"]:
         reason = f"failed without a judge: {', '.join(fails)}"
         return Score({"accuracy": 0.0}, reason, NAME, VERSION, passed=False)
