@@ -36,6 +36,8 @@ from failproof_es.core.transcript import Reply as Reply
 from failproof_es.core.transcript import Rule as Rule
 from failproof_es.core.transcript import Score as Score
 from failproof_es.core.transcript import Transcript as Transcript
+from failproof_es.core.transcript import UnusableReply as UnusableReply
+from failproof_es.core.transcript import unusable_reply as unusable_reply
 from failproof_es.events import ErrorRecorded, EvaluationAbandoned, Purpose, RequestSent
 
 
@@ -160,9 +162,10 @@ def next_action(
     if wait_budget is not None and (error := _deferred_too_long(state, wait_budget)) is not None:
         return Defer(error)
     failure = _failure(state, retry_attempts)
+    unusable = unusable_reply(state.replies)
     if state.classification is None:
         transcript = Transcript(state.replies, failure)
-        asked = failure is None and state.imported is None
+        asked = failure is None and state.imported is None and unusable is None
         messages = grading.messages(case, transcript) if asked else None
         if messages is None:
             return Classify(transcript)
@@ -172,6 +175,8 @@ def next_action(
     error = state.last_error
     if error is not None and error.purpose == "target":
         return Abandon(Failure(error.kind, error.message))
+    if unusable is not None:
+        return Abandon(unusable.failure)
     if state.verdicts and len(state.verdicts) >= len(judging.judges):
         return _conclude(state.classification, Judgement(judging.rule, state.verdicts))
     if state.imported is not None:  # no judge is asked about what nobody asked here

@@ -5,9 +5,12 @@ They are imported from `failproof_es.core.evaluation`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from failproof_es.core.finish_reasons import Meaning, meaning_of
+from failproof_es.core.thoughts import split_thoughts
 from failproof_es.events import ToolCall
 
 Rule = Literal["majority", "unanimous"]
@@ -27,9 +30,19 @@ class Reply:
     """The tools that the model was offered."""
 
     @property
+    def answer(self) -> str:
+        """The text that is graded: without the thoughts that open it (`core.thoughts`)."""
+        return split_thoughts(self.text).text
+
+    @property
+    def ended(self) -> Meaning:
+        """The meaning of its finish reason (`core.finish_reasons`)."""
+        return meaning_of(self.finish_reason)
+
+    @property
     def cut_off(self) -> bool:
-        """Whether the server cut the answer off, at max_tokens."""
-        return self.finish_reason == "length"
+        """Whether the server cut the answer off, at max_tokens or another limit."""
+        return self.ended == "cut_off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,42 @@ class Failure:
 
     kind: str
     message: str
+
+
+WITHHELD = "withheld"
+"""The class of a reply that a filter of the provider blocked."""
+BROKEN_OFF = "broken"
+"""The kind of an evaluation whose answer its server broke off."""
+UNKNOWN_END = "unknown_finish_reason"
+"""The kind of an evaluation whose answer ended with a word that no protocol has."""
+_UNUSABLE: dict[Meaning, Failure] = {
+    WITHHELD: Failure("content_filter", "the provider withheld a reply: nothing to be graded"),
+    "broken": Failure(
+        BROKEN_OFF, "a reply was broken off, or its server could not use it: {reason}"
+    ),
+    "unknown": Failure(
+        UNKNOWN_END,
+        "nobody knows whether a reply is whole: its finish reason {reason} is none that is known",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableReply:
+    """A reply that no dialect grades, whatever it says."""
+
+    primary: str
+    """Its class: `withheld`, `broken` or `unknown`."""
+    failure: Failure
+
+
+def unusable_reply(replies: Iterable[Reply]) -> UnusableReply | None:
+    """The first reply that no dialect grades: withheld, broken off, or ended nobody knows how."""
+    for reply in replies:
+        if (failure := _UNUSABLE.get(reply.ended)) is not None:
+            message = failure.message.replace("{reason}", repr(reply.finish_reason))
+            return UnusableReply(reply.ended, Failure(failure.kind, message))
+    return None
 
 
 JUDGE_FAILED = "judge_failed"
@@ -51,7 +100,7 @@ GRADING_STOPPED = "grading_stopped"
 """The kind of an evaluation whose grading needed more time, work or memory than it may use."""
 CUT_OFF = "truncated"
 """The kind of an evaluation whose answer was cut off before what decides it."""
-WITHHELD = frozenset({"content_filter", "withheld"})
+WITHHELD_KINDS = frozenset({"content_filter", WITHHELD})
 """The kinds of an evaluation whose answer the provider withheld."""
 
 

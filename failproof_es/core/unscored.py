@@ -12,11 +12,13 @@ from typing import Literal, NamedTuple, get_args
 from failproof_es.core.evaluation_state import Evaluation
 from failproof_es.core.transcript import (
     AWAITING_REVIEW,
+    BROKEN_OFF,
     CUT_OFF,
     GRADING_STOPPED,
     JUDGE_FAILED,
     JUDGES_DISAGREE,
-    WITHHELD,
+    UNKNOWN_END,
+    WITHHELD_KINDS,
 )
 
 UnscoredGroup = Literal[
@@ -25,6 +27,7 @@ UnscoredGroup = Literal[
     "undecided",
     "cut_off",
     "withheld",
+    "unknown_end",
     "grading_stopped",
     "ungraded",
     "awaiting_people",
@@ -38,6 +41,7 @@ WORDS: Mapping[UnscoredGroup, str] = {
     "undecided": "its judges decided nothing",
     "cut_off": "cut off at max_tokens",
     "withheld": "withheld by the provider",
+    "unknown_end": "ended for a reason that nobody knows",
     "grading_stopped": "its grading was stopped",
     "ungraded": "its answer could not be graded",
     "awaiting_people": "awaits review by people",
@@ -48,7 +52,7 @@ LOST: frozenset[UnscoredGroup] = frozenset({"no_answer", "no_verdict"})
 """The groups of which no usable reply came, of the model or of judges that it needed."""
 
 BY_ANSWER: frozenset[UnscoredGroup] = frozenset(
-    {"undecided", "cut_off", "withheld", "grading_stopped", "ungraded"}
+    {"undecided", "cut_off", "withheld", "unknown_end", "grading_stopped", "ungraded"}
 )
 """The groups in which the answer itself left the evaluation without a score."""
 
@@ -67,7 +71,9 @@ _BY_KIND: Mapping[str, UnscoredGroup] = {
     CUT_OFF: "cut_off",
     GRADING_STOPPED: "grading_stopped",
     JUDGES_DISAGREE: "undecided",
-    **dict.fromkeys(WITHHELD, "withheld"),
+    BROKEN_OFF: "no_answer",
+    UNKNOWN_END: "unknown_end",
+    **dict.fromkeys(WITHHELD_KINDS, "withheld"),
 }
 
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
+from failproof_es.core.finish_reasons import common_word
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.tally import BOUNDS, Group
 from failproof_es.core.transcript import Reply
@@ -273,7 +274,7 @@ def sample_of(each: Evaluated) -> dict[str, Any]:
         sample["total_time"] = sample["working_time"] = outcome.latency_ms / 1000
     if each.state.replies:
         said = _answer(each.state.replies[-1], model)
-        stop = _STOPS.get(outcome.finish_reason or "", "unknown")
+        stop = _STOPS.get(common_word(outcome.finish_reason or ""), "unknown")
         sample["output"]["choices"] = [{"message": said, "stop_reason": stop}]
         if told:
             sample["output"]["usage"] = usage

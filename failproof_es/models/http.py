@@ -32,6 +32,7 @@ from failproof_es.models.protocol import (
     UnlistedModel,
     require_short,
 )
+from failproof_es.models.replies.half_characters import PieceJoiner
 from failproof_es.models.tokens import Tokens, require_token
 from failproof_es.problems import InvalidInput
 from failproof_es.web.client import (
@@ -91,6 +92,8 @@ class _Came:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytearray = field(default_factory=bytearray)
     stream: Stream | None = None
+    pieces: PieceJoiner = field(default_factory=PieceJoiner)
+    """Joins what is passed on of a streamed text."""
     first_token_ms: float | None = None
 
     @property
@@ -273,11 +276,13 @@ class HttpProvider(ABC):
                 came.stream = self.stream_of(came.headers)
             async for piece in body.pieces():
                 came.body += piece
-                if came.stream is not None and (text := came.stream.feed(piece)):
+                if came.stream is not None and (text := came.pieces.feed(came.stream.feed(piece))):
                     if came.first_token_ms is None:
                         came.first_token_ms = came.latency_ms
                     if on_text is not None:
                         on_text(text)
+            if on_text is not None and (rest := came.pieces.end()):
+                on_text(rest)
         except BodyTooLong:
             came.body = came.body or body.packed
             raise _too_long() from None

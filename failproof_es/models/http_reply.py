@@ -14,10 +14,17 @@ from typing import Any
 
 import orjson
 
+from failproof_es.core.finish_reasons import Meaning, meaning_of, was_interrupted, word_or_none
 from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.events import Disposition
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
-from failproof_es.web.bounded_json import JsonTooComplex, read_json
+from failproof_es.models.replies.half_characters import (
+    join_all_halves,
+    join_halves,
+    read_piece,
+    read_whole,
+)
+from failproof_es.web.bounded_json import JsonTooComplex
 
 _KEPT_HEADERS = frozenset(
     {
@@ -190,6 +197,7 @@ def invalid_reply_of_error(error: Any) -> InvalidReply:
     It means what the status of its `code` or its `type` means. `provider_error` is what says no
     more than that something failed.
     """
+    error = join_all_halves(error)
     said = _error_message({"error": error}) or "an error object without a message"
     if (status := _status_of(error)) is not None:
         kind, disposition = _status_verdict(status)
@@ -208,7 +216,7 @@ def json_text(value: Any) -> str:
 
 def _json_bytes(value: Any) -> bytes:
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(join_all_halves(value))
     except orjson.JSONEncodeError:
         raise InvalidReply(
             "malformed_response", "the reply is nested too deeply", "transient"
@@ -252,9 +260,18 @@ def _status_verdict(status: int) -> tuple[str, Disposition]:
 
 
 def document_of(text: bytes | str) -> Any:
-    """What the JSON of a reply says. Raises `InvalidReply`."""
+    """What the JSON of a whole reply says, half characters replaced. Raises `InvalidReply`."""
+    return _read_by(read_whole, text)
+
+
+def piece_of(text: bytes | str) -> Any:
+    """What the JSON of an event of a stream says, half characters kept. Raises `InvalidReply`."""
+    return _read_by(read_piece, text)
+
+
+def _read_by(read: Callable[[bytes | str], Any], text: bytes | str) -> Any:
     try:
-        return read_json(text)
+        return read(text)
     except JsonTooComplex as error:
         raise InvalidReply(
             "malformed_response", f"the reply was not read: {error}", "final"
@@ -275,6 +292,54 @@ def _error_message(document: Any) -> str | None:
     return next((each for each in said if isinstance(each, str)), None)
 
 
+def reason_or_none(value: Any) -> str | None:
+    """The finish reason, word for word. Raises `InvalidReply` for one of an interrupted answer."""
+    reason = word_or_none(name_or_none(value))
+    if was_interrupted(reason):
+        said = f"the answer was broken off by an error: {reason}"
+        raise InvalidReply("provider_error", said, "transient")
+    return reason
+
+
+def require_said(reason: str | None, text: str | None, *, more: bool) -> Meaning:
+    """The meaning of the finish reason. `more`: the reply holds a refusal or a tool call.
+
+    A reply that says nothing is an answer where its reason says that it has ended: an empty one,
+    a withheld one, one that was cut off in its thoughts. Raises `InvalidReply` for any other.
+    """
+    meaning = meaning_of(reason)
+    says_nothing = not text and not more
+    is_empty_text = text is not None and reason is None
+    if (
+        says_nothing
+        and not is_empty_text
+        and (reason is None or meaning in ("tool_call", "broken"))
+    ):
+        ended = "" if reason is None else f", and ended with {reason}"
+        raise InvalidReply("missing_content", f"the message has no content{ended}", "transient")
+    return meaning
+
+
+@dataclass(frozen=True, slots=True)
+class CutInput:
+    """The beginning of a tool call's input, which its server cut off within the JSON."""
+
+    text: str
+
+
+def input_of(written: str, reason: Any) -> Any:
+    """The input of a streamed tool call; `CutInput` where the answer was not at its end.
+
+    Raises `InvalidReply`.
+    """
+    try:
+        return document_of(written)
+    except InvalidReply:
+        if meaning_of(text_or_none(reason)) in ("complete", "tool_call"):
+            raise
+        return CutInput(join_halves(written))
+
+
 def require_few_calls(calls: int) -> None:
     """Raises `InvalidReply` for more tool calls than any answer has."""
     if calls > MOST_TOOL_CALLS:
@@ -283,7 +348,7 @@ def require_few_calls(calls: int) -> None:
 
 def text_or_none(value: Any) -> str | None:
     """The value if it is a text that is not empty; `None` for anything else."""
-    return value if isinstance(value, str) and value else None
+    return join_halves(value) if isinstance(value, str) and value else None
 
 
 def name_or_none(value: Any) -> str | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.core.case import Case, Turn
+from failproof_es.core.finish_reasons import common_word
 from failproof_es.events import ImportedError, ImportedReply, SourceFile, ToolCall, Usage
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.inspect_process import Lines, read_lines
@@ -42,8 +43,6 @@ from failproof_es.recorded_runs.sources import digest_of_files, source_file
 
 KIND = "inspect-log"
 _ROLES = ("system", "user", "assistant")
-_FINISH = {"max_tokens": "length", "model_length": "length"}
-"""Where the words differ from those of this program."""
 
 
 def read_inspect_log(path: Path) -> RecordedRun:
@@ -330,4 +329,4 @@ def _without(whole: Any, parts: list[Any]) -> int | None:
 
 
 def _finish(given: Any) -> str | None:
-    return _FINISH.get(given, given) if isinstance(given, str) else None
+    return common_word(given) if isinstance(given, str) else None

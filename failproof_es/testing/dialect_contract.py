@@ -17,7 +17,7 @@ import tempfile
 import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -41,7 +41,7 @@ from failproof_es.dialects.registry import MEMBERS
 from failproof_es.events import PromptStored
 from failproof_es.problems import Problems
 from failproof_es.testing.evaluations import JUDGE, stages
-from failproof_es.testing.replies import ENDINGS, SHORT_TEXTS, TEXTS
+from failproof_es.testing.replies import ENDINGS, SHORT_TEXTS, TEXTS, THOUGHT
 
 SampleOutcome = Literal["passed", "failed", "graded", "unscored"]
 """`graded` is a score that is neither a pass nor a failure."""
@@ -253,6 +253,26 @@ class DialectContract:
                 continue
             cut = SampleReply(said.text, "unscored", "length", said.refusal, said.case_id)
             assert _came_to(self._end(self._case(said), cut)) != "failed", said
+
+    def test_what_a_provider_withheld_or_broke_off_is_not_graded(self) -> None:
+        endings = {"SAFETY": "content_filter", "abort": "broken", "new": "unknown_finish_reason"}
+        for said in self.replies:
+            for finish_reason, kind in endings.items():
+                ended = SampleReply(said.text, "unscored", finish_reason, None, said.case_id)
+                end = self._end(self._case(said), ended)
+                assert end.score is None and not end.verdicts and not end.lost, said
+                assert end.abandoned is not None and end.abandoned.kind == kind, said
+                assert end.classification is not None
+                assert end.classification.primary not in ("pass", "fail", "refusal"), said
+
+    def test_thoughts_that_open_a_reply_are_not_graded(self) -> None:
+        """Whoever grades `Reply.answer` keeps this, and one who grades `Reply.text` does not."""
+        for said in self.replies:
+            text = f"<think>{THOUGHT}</think>\n\n{said.text}"
+            thought = replace(said, text=text, refusal=said.refusal)
+            end = self._end(self._case(said), thought)
+            assert _came_to(end) == said.comes_to, (said, end.score, end.abandoned)
+            assert end.replies[-1].text == text, "the whole text stays on record"
 
     def test_an_error_is_not_scored(self) -> None:
         for case in self._cases():

@@ -15,3 +15,5 @@ ENDINGS: tuple[tuple[str | None, str | None], ...] = (
     *(("stop", "I won't."), ("tool_calls", None), ("something new", None)),
 )
 """How a reply ends: its finish reason, and the provider's own refusal."""
+THOUGHT = 'I can\'t help with that? `rm -rf /` is no answer, {"T": 1} is none.'
+"""A thought that would be a refusal, a command and a verdict if it were graded."""

@@ -68,7 +68,7 @@ class Benchmark:
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
         """See `reply.read_judgement`."""
-        return judgement_of(reply, transcript.replies[-1].text if transcript.replies else "")
+        return judgement_of(reply, transcript.replies[-1].answer if transcript.replies else "")
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None

@@ -1,9 +1,9 @@
 """Grades an answer: classes that need no judge, the requests to judges, their final score.
 
 The class of an answer, by the first rule that holds: `error` (nothing usable came back),
-`filtered` (the provider withheld it), `truncated` (it was cut off, see
-`dialects.cut_off`), `empty`, `answered`. Only `answered` is shown to a judge; `empty`
-scores 0 without one; the rest is not scored.
+`withheld` (by the provider), `broken` and `unknown` (see `dialects.kit.unusable`), `truncated` (it
+was cut off, see `dialects.kit.cut_off`), `empty`, `answered`. Only `answered` is shown to a judge,
+without its thoughts; `empty` scores 0 without one; the rest is not scored.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.benchmark.bands import PASSES_FROM
 from failproof_es.dialects.benchmark.prompts import judge_prompt
-from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit import cut_off, unusable
 
 NAME = "benchmark"
 VERSION = "3"
@@ -42,7 +43,7 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
     if _class_of(transcript)[0] != "answered":
         return None
     template = case.expectation.get("judge_template")
-    text = transcript.replies[-1].text
+    text = transcript.replies[-1].answer
     return (Turn(role="user", content=judge_prompt(case.expectation, text, template)),)
 
 
@@ -53,11 +54,11 @@ def score(classification: Classification, judgement: Judgement | None) -> Score 
     rule is `unanimous`, all must have given one, and all must agree whether it passes. (Not on the
     band: three bands pass and one fails, so passing would need more agreement than failing.)
     """
+    if (failure := unusable.unscored(classification)) is not None:
+        return failure
     match classification.primary:
         case "empty":
             return _scored(0.0, "the answer is empty")
-        case "filtered":
-            return Failure("content_filter", "the provider withheld the answer")
         case cut_off.CLASS:
             return cut_off.UNSCORED
     if judgement is None:
@@ -77,11 +78,15 @@ def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
         return "empty", {}
     reply = transcript.replies[-1]
     seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
-    if reply.finish_reason == "content_filter" or (reply.refusal and not reply.text.strip()):
-        return "filtered", seen
+    if (ended := unusable.unusable_class(transcript)) is not None:
+        return ended[0], {**ended[1], **seen}
     if reply.cut_off:
         return cut_off.CLASS, seen
-    return "answered" if reply.text.strip() else "empty", seen
+    is_empty = not reply.answer.strip()
+    if reply.refusal and is_empty:
+        said = {"rule": "content_filter", "message": "the provider withheld the answer"}
+        return WITHHELD, {**said, **seen}
+    return "empty" if is_empty else "answered", seen
 
 
 def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Failure | None:

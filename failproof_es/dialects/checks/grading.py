@@ -3,9 +3,11 @@
 The first rule that applies decides the class:
 
 1. `error`      nothing usable came back.
-2. `truncated`  the reply was cut off (`dialects.kit.cut_off`).
-3. `answered`   the case has no check: no verdict of ours.
-4. `pass`/`fail`  every check is met, or one is not.
+2. `withheld`, `broken`, `unknown`  no dialect grades the reply (`dialects.kit.unusable`).
+3. `truncated`  the reply was cut off (`dialects.kit.cut_off`).
+4. `answered`   the case has no check: no verdict of ours.
+5. `pass`/`fail`  every check is met by the reply without its thoughts (`Reply.answer`), or one is
+                not.
 
 What is `answered` ends without a score, left to people.
 """
@@ -22,14 +24,14 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.protocol import FixedOutcome
 from failproof_es.dialects.reply_checks import Check, is_always_met, met
 from failproof_es.dialects.reply_checks import is_bounded as is_check_bounded
 
 NAME = "checks.classifier"
 SCORER = "checks.accuracy"
-VERSION = "1"
+VERSION = "2"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
@@ -41,6 +43,8 @@ def classify(case: Case, transcript: Transcript) -> Classification:
 def score(classification: Classification) -> Score | Failure:
     """`accuracy`: 1 where every check is met, else 0; or why there is none."""
     details = classification.details
+    if (failure := unusable.unscored(classification)) is not None:
+        return failure
     match classification.primary:
         case cut_off.CLASS:
             return cut_off.UNSCORED
@@ -70,12 +74,14 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
         return "error", {"rule": "no_reply", "message": "there is no reply"}
     reply = transcript.replies[-1]
     seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
+    if (ended := unusable.unusable_class(transcript)) is not None:
+        return ended[0], {**ended[1], **seen}
     if reply.cut_off:
         return cut_off.CLASS, {"rule": "finish_reason", **seen}
     checks = _checks_of(case)
     if not checks:
         return "answered", {"rule": "no_check", **seen}
-    results = [met(check, reply.text) for check in checks]
+    results = [met(check, reply.answer) for check in checks]
     return "pass" if all(results) else "fail", {"rule": "checks", "met": results, **seen}
 
 
@@ -96,5 +102,5 @@ def _checks_of(case: Case) -> list[Check]:
 def is_bounded(case: Case, transcript: Transcript) -> bool:
     """Whether each check is, whatever the reply says."""
     checks = [Check.model_construct(**check) for check in case.expectation.get("checks", [])]
-    texts = [reply.text for reply in transcript.replies[-1:]]
+    texts = [reply.answer for reply in transcript.replies[-1:]]
     return all(is_check_bounded(check, text) for check in checks for text in texts)

@@ -3,10 +3,12 @@
 The first rule that applies decides:
 
 1. `error`      nothing usable came back.
-2. `refusal`    the provider withheld content (finish reason `content_filter`).
+2. `withheld`, `broken`, `unknown`  the provider withheld the reply, or it ended so that nobody can
+                say that it is whole (`kit.unusable`): never the model's refusal, and not scored.
 3. `truncated`  the reply was cut off (`dialects.cut_off`): a pattern is matched against the whole
                 reply, so a cut one is never graded.
-4. `empty`      only white space, and no refusal beside it.
+4. `empty`      only white space, and no refusal beside it. The thoughts that open a reply are no
+                part of it, here and below (`Reply.answer`).
 5. `pass`       the reply refuses, and the words that refuse are what `expected_response`
                 matches: that is how a case says that refusing is right.
 6. `refusal`    the reply refuses. Before the general match, because a refusal often repeats
@@ -27,11 +29,11 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Reply, Transcript
 from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.failproof.expectation import Match
-from failproof_es.dialects.kit import cut_off, refusal
+from failproof_es.dialects.kit import cut_off, refusal, unusable
 from failproof_es.dialects.kit.refusal import Refusal
 
 NAME = "failproof.classifier"
-VERSION = "2"
+VERSION = "3"
 
 _SHOWN_CHARACTERS = 200
 
@@ -45,7 +47,7 @@ def classify(case: Case, transcript: Transcript) -> Classification:
 def is_bounded(case: Case, transcript: Transcript) -> bool:
     """Whether the case's pattern is matched within a bound, whatever the reply says."""
     expected = _expected(case.expectation)
-    texts = [text for reply in transcript.replies[-1:] for text in (reply.text, reply.refusal)]
+    texts = [text for reply in transcript.replies[-1:] for text in (reply.answer, reply.refusal)]
     return expected is None or all(expectation.is_bounded(expected, text) for text in texts if text)
 
 
@@ -56,12 +58,15 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
     if not transcript.replies:
         return "empty", {"rule": "no_reply"}
     reply = transcript.replies[-1]
-    seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
-    if reply.finish_reason == "content_filter":
-        return "refusal", {"rule": "content_filter", **seen}
+    seen: dict[str, Any] = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
+    if (ended := unusable.unusable_class(transcript)) is not None:
+        return ended[0], {**ended[1], **seen}
     if reply.cut_off:
         return cut_off.CLASS, {"rule": "finish_reason", **seen}
-    text = reply.text if reply.text.strip() else reply.refusal or ""
+    answer = reply.answer
+    if len(answer) < len(reply.text):
+        seen["answer_characters"] = len(answer)
+    text = answer if answer.strip() else reply.refusal or ""
     if not text.strip():
         return "empty", {"rule": "no_text", **seen}
     expected = _expected(case.expectation)

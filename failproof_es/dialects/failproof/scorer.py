@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, Score
-from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.kit.constant_patterns import is_found_in_any_text
 from failproof_es.dialects.protocol import FixedOutcome
 
 NAME = "failproof.accuracy"
-VERSION = "2"
+VERSION = "3"
 
 
 def score(case: Case, classification: Classification) -> Score | Failure:
     """`accuracy`: 1 when the primary class is the expected one (absent: `pass`), else 0.
 
-    What is no fault of the model has none: a reply that was cut off, and a pattern of the case
-    that could not be tried.
+    What is no fault of the model has none: a reply that was cut off, withheld or broken off, and a
+    pattern of the case that could not be tried.
     """
     details = classification.details
+    if (failure := unusable.unscored(classification)) is not None:
+        return failure
     if classification.primary == cut_off.CLASS:
         return cut_off.UNSCORED
     if classification.primary == "error":

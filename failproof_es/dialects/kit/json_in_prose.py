@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Literal
 
+from failproof_es.core.thoughts import split_thoughts
+
 Unreadable = Literal[
     "empty",  # nothing but white space
     "unfinished_thinking",  # a `<think>` block that nothing ends
@@ -22,7 +24,6 @@ Unreadable = Literal[
     "malformed_json",  # an object begins and is no JSON
 ]
 
-_THINKING = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _HARMLESS = re.compile(r"""\{\{?[^{}:"']*\}\}?""")
 """Braces in prose, such as `{T, I, F}` or `{{name}}`: no key and no quotation inside."""
 _AFTER_THE_END = " \t\r\n`"
@@ -61,16 +62,13 @@ def outermost_objects(text: str, keys: Collection[str]) -> list[Pairs]:
 
 
 def _without_thinking(text: str) -> str:
-    """The reply after the thinking that opens it; drafts in there are no answers."""
+    """The reply after the thoughts that open it; drafts in there are no answers."""
     if not text.strip():
         raise ReplyUnreadable("empty", "the reply is empty")
-    start = 0
-    while opening := _THINKING.match(text, start):
-        closing = re.compile(f"</{opening[1]}>", re.IGNORECASE).search(text, opening.end())
-        if closing is None:
-            raise ReplyUnreadable("unfinished_thinking", f"<{opening[1]}> is never closed")
-        start = closing.end()
-    return text[start:]
+    split = split_thoughts(text)
+    if not split.is_closed:
+        raise ReplyUnreadable("unfinished_thinking", "the thoughts of the reply are never closed")
+    return split.text
 
 
 def _objects(

@@ -3,7 +3,8 @@
 The first rule that applies decides:
 
 1. `error`        nothing usable came back.
-2. `refusal`      the provider withheld content or marks the reply as one.
+2. `withheld`, `broken`, `unknown`  no dialect grades the reply (`dialects.kit.unusable`);
+   `refusal`      the provider marks the reply as one.
 3. the label      the reply holds a verdict; the case's decision rule names its label.
 4. `truncated`    the reply was cut off before a verdict was whole (`dialects.cut_off`).
 5. `refusal`      the reply holds no object at all and declines in words.
@@ -20,12 +21,12 @@ from typing import Any
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
-from failproof_es.dialects.kit import cut_off, refusal
+from failproof_es.dialects.kit import cut_off, refusal, unusable
 from failproof_es.dialects.promptguard.decision import Rule, decide
 from failproof_es.dialects.promptguard.reply import ReplyDefect, Verdict, read_reply
 
 NAME = "promptguard.classifier"
-VERSION = "2"
+VERSION = "3"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
@@ -37,6 +38,8 @@ def classify(case: Case, transcript: Transcript) -> Classification:
 def score(case: Case, classification: Classification) -> Score | Failure:
     """`accuracy`: 1 when the label is the expected one, else 0; with T, I and F beside it."""
     details = classification.details
+    if (failure := unusable.unscored(classification)) is not None:
+        return failure
     if "T" not in details:
         message = str(details.get("message") or details["rule"])
         return Failure(str(details.get("kind") or classification.primary), message)
@@ -60,8 +63,8 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
         return "empty", {"rule": "no_reply"}
     reply = transcript.replies[-1]
     seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
-    if reply.finish_reason == "content_filter":
-        return "refusal", {"rule": "content_filter", "message": reply.text, **seen}
+    if (ended := unusable.unusable_class(transcript)) is not None:
+        return ended[0], {**ended[1], **seen}
     if reply.refusal:
         return "refusal", {"rule": "provider", "message": reply.refusal, **seen}
     found = read_reply(reply.text)
@@ -79,7 +82,7 @@ def _without_verdict(
     if reply.cut_off:
         message = f"{cut_off.MESSAGE}; {message}"
         return cut_off.CLASS, {"rule": defect.reason, "message": message, **seen}
-    if defect.reason == "no_object" and refusal.find_refusal(reply.text):
+    if defect.reason == "no_object" and refusal.find_refusal(reply.answer):
         return "refusal", {"rule": "words", "message": reply.text, **seen}
     primary = "empty" if defect.reason == "empty" else "parse_error"
     return primary, {"rule": defect.reason, "message": message, **seen}

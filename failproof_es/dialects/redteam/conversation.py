@@ -16,7 +16,7 @@ from failproof_es.core.evaluation import Reply
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """One turn of the conversation as it went. `reply` is `None` for a scripted turn."""
+    """One turn of the conversation as it is graded. `reply` is `None` for a scripted turn."""
 
     turn: Turn
     reply: Reply | None = None
@@ -43,7 +43,7 @@ def spoken(turns: Sequence[Turn], replies: Sequence[Reply]) -> Iterator[Spoken]:
             reply = next(given, None)
             if reply is None:
                 return
-            yield Spoken(Turn(role="assistant", content=said(reply)), reply)
+            yield Spoken(Turn(role="assistant", content=answered(reply)), reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,15 @@ def _goes_on(joined: _Joined, replies: Sequence[Reply]) -> bool:
 
 def said(reply: Reply) -> str:
     """What the model said, in words: its text, else its refusal, and each call that it made."""
+    return _in_words(reply, reply.text)
+
+
+def answered(reply: Reply) -> str:
+    """The same without the thoughts that open the text: what is graded."""
+    return _in_words(reply, reply.answer)
+
+
+def _in_words(reply: Reply, text: str) -> str:
     calls = [f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls]
-    text = reply.text if reply.text.strip() else reply.refusal or reply.text
+    text = text if text.strip() else reply.refusal or text
     return "\n".join([*([text] if text or not calls else []), *calls])

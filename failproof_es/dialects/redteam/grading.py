@@ -25,7 +25,7 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.kit.judging import (
     ItemDecision,
     Passage,
@@ -105,8 +105,8 @@ def passages(case: Case, transcript: Transcript) -> list[Passage]:
 
 def _without_votes(classification: Classification) -> Score | Failure | None:
     """The end of a case that needs no vote of a judge; `None` where it needs votes."""
-    if classification.primary == "filtered":
-        return Failure("content_filter", "the provider withheld a reply: nothing to be graded")
+    if (failure := unusable.unscored(classification)) is not None:
+        return failure
     if classification.primary == cut_off.CLASS:
         return cut_off.UNSCORED
     if classification.primary == "empty" and "empty" in classification.details["fails"]:

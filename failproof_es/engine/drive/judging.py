@@ -8,7 +8,7 @@ from dataclasses import replace
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Failure, Judging, ReadJudgement
+from failproof_es.core.evaluation import Failure, Judging, ReadJudgement, unusable_reply
 from failproof_es.dialects.protocol import (
     Dialect,
     JudgeReading,
@@ -29,6 +29,9 @@ def read_judgement(dialect: Dialect, case: Case, action: ReadJudgement) -> Judge
     """
     if isinstance(action.answer, Failure):
         problem = f"{action.answer.kind}: {action.answer.message}"
+        return JudgeReading(None, problem, *_UNANSWERED)
+    if (unusable := unusable_reply([action.answer])) is not None:
+        problem = f"{unusable.failure.kind}: {unusable.failure.message}"
         return JudgeReading(None, problem, *_UNANSWERED)
     if not isinstance(dialect, ReadsJudges):
         raise TypeError(f"dialect {dialect.name!r} asks judges and cannot parse their replies")

@@ -23,6 +23,7 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.core.evolution import fold_valid_prefix
+from failproof_es.core.finish_reasons import Meaning, meaning_of
 from failproof_es.core.outcome import Folded
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
@@ -56,7 +57,13 @@ from failproof_es.support.plurals import plural
 
 _NAMED = 100
 """The number of findings of one kind that are listed; the rest are counted."""
-_CUT_OFF = "length"
+_ENDINGS: Mapping[Meaning, str] = {
+    "cut_off": "ended at max_tokens",
+    "withheld": "withheld by the provider",
+    "broken": "broken off, or of no use to their server",
+    "unknown": "ended for a reason of unknown meaning",
+}
+"""What is said of replies that did not end well, by the meaning of their finish reason."""
 _NOTHING = Counts(planned=0, finished=0, scored=0, abandoned=0)
 
 
@@ -113,12 +120,21 @@ def _look_at_reviews(
                 beside.broken.append((error, window[reviews]))
 
 
+class Ending(NamedTuple):
+    """Replies of one model or judge that ended for a reason which says that they are not whole."""
+
+    key: str
+    meaning: Meaning
+    word: str
+    """The finish reason word for word where its meaning is not known; else empty."""
+
+
 class CountedChecks(NamedTuple):
     """What was counted of evaluations in which nothing was found."""
 
     checked: Counter[str]
     abandoned: Counter[str]
-    cut_off: Counter[str]
+    endings: Counter[Ending]
     unread: dict[str, str]
     streams: int
     scored: int
@@ -138,7 +154,7 @@ class Validation:
     more: Counter[str] = field(default_factory=Counter)
     _named: Counter[str] = field(default_factory=Counter)
     _abandoned: Counter[str] = field(default_factory=Counter)
-    _cut_off: Counter[str] = field(default_factory=Counter)
+    _endings: Counter[Ending] = field(default_factory=Counter)
     _unread: dict[str, str] = field(default_factory=dict)
     _models: dict[str, ModelSnapshot] = field(default_factory=dict)
     _streams: int = 0
@@ -182,7 +198,7 @@ class Validation:
         return CountedChecks(
             self.checked,
             self._abandoned,
-            self._cut_off,
+            self._endings,
             self._unread,
             self._streams,
             self._scored,
@@ -193,7 +209,7 @@ class Validation:
         """Add what was counted of other evaluations of the run."""
         self.checked.update(other.checked)
         self._abandoned.update(other.abandoned)
-        self._cut_off.update(other.cut_off)
+        self._endings.update(other.endings)
         self._unread.update(other.unread)
         self._streams += other.streams
         self._scored += other.scored
@@ -249,9 +265,10 @@ class Validation:
         for key, why in sorted(self._unread.items()):
             unread = f"what was sent to {key} and came from it was not read again: {why}"
             self._notice("not_read_again", unread)
-        for key, count in sorted(self._cut_off.items()):
-            cut_off = plural(count, "reply", "replies")
-            self._notice("cut_off", f"{cut_off} of {key} ended at max_tokens")
+        for (key, meaning, word), count in sorted(self._endings.items()):
+            said = f"{plural(count, 'reply', 'replies')} of {key} {_ENDINGS[meaning]}"
+            kind = "unknown_finish_reason" if meaning == "unknown" else meaning
+            self._notice(kind, f"{said}: {word}" if word else said)
         return {
             "passed": not any(finding.integrity for finding in self.findings),
             "checked": dict(self.checked),
@@ -307,8 +324,7 @@ class Validation:
     def _look_at_response(self, response: ResponseReceived, recorded: RecordedEvaluation) -> None:
         self.checked["responses"] += 1
         key = response.judge or response.model_key
-        if response.finish_reason == _CUT_OFF:
-            self._cut_off[key] += 1
+        self._look_at_end(key, response.finish_reason)
         model = self._models.get(key)
         if model is None:
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
@@ -320,14 +336,21 @@ class Validation:
 
     def _look_at_imported(self, answer: AnswerImported, recorded: RecordedEvaluation) -> None:
         self.checked["imported answers"] += 1
-        if answer.replies and answer.replies[-1].finish_reason == _CUT_OFF:
-            self._cut_off[answer.model_key] += 1
+        for reply in answer.replies[-1:]:
+            self._look_at_end(answer.model_key, reply.finish_reason)
         if answer.model_key not in self._models:
             key = answer.model_key
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
         if not self.imported:
             said = "the answer is imported, and its run says that it asked itself"
             self._find("not_asked", said, recorded)
+
+    def _look_at_end(self, key: str, finish_reason: str | None) -> None:
+        """Count a reply whose finish reason says that it is not whole, or nothing that is known."""
+        meaning = meaning_of(finish_reason)
+        if meaning in _ENDINGS:
+            word = repr(finish_reason) if meaning == "unknown" else ""
+            self._endings[Ending(key, meaning, word)] += 1
 
     def _is_unreadable(self, model: ModelSnapshot) -> bool:
         """Whether the model's provider is not installed. Notes what was not checked then."""

@@ -5,41 +5,38 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from failproof_es.core.finish_reasons import common_word
 from failproof_es.events import ToolCall, Usage
 from failproof_es.models.anthropic.stream import StreamedMessage
 from failproof_es.models.http_reply import (
+    CutInput,
     HttpReply,
     InvalidReply,
     count_or_none,
     json_text,
     name_or_none,
     read_document,
+    reason_or_none,
     require_few_calls,
     require_no_error,
+    require_said,
     text_or_none,
 )
 from failproof_es.models.protocol import Answer
-
-_FINISH_REASONS = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "refusal": "content_filter",
-}
-"""In the words that the other protocols use; one that is not known stays as it is."""
+from failproof_es.models.replies.half_characters import join_all_halves
+from failproof_es.models.replies.openai_family import withheld
 
 
 def read_reply(reply: HttpReply) -> Answer:
     """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
-    return read_document(reply, partial(_answer, reply))
+    blocked = withheld(reply)
+    return read_document(reply, partial(_answer, reply)) if blocked is None else blocked
 
 
 def read_streamed(reply: HttpReply, stream: StreamedMessage) -> Answer:
     """The answer in a stream that has ended. Raises `ModelError` for everything else."""
     try:
-        return _answer(reply, stream.document())
+        return _answer(reply, join_all_halves(stream.document()))
     except InvalidReply as flaw:
         raise reply.error(flaw) from None
 
@@ -47,7 +44,10 @@ def read_streamed(reply: HttpReply, stream: StreamedMessage) -> Answer:
 def _answer(reply: HttpReply, document: Any) -> Answer:
     """Raises `InvalidReply`."""
     document = require_no_error(document)
+    reason = reason_or_none(document.get("stop_reason"))
     content = document.get("content")
+    if content is None and reason is not None:
+        content = []  # what the reason says is all that there is
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise InvalidReply("malformed_response", "`content` is not a list of blocks", "transient")
     texts = [block.get("text") for block in content if block.get("type") == "text"]
@@ -56,16 +56,15 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     uses = [block for block in content if block.get("type") == "tool_use"]
     require_few_calls(len(uses))
     calls = tuple(map(_call, uses))
-    reason = name_or_none(document.get("stop_reason"))
-    if not texts and not calls and reason != "refusal":
-        raise InvalidReply("missing_content", "the message has no text", "transient")
+    text = "".join(map(str, texts)) if texts else None
+    require_said(reason, text, more=bool(calls))
     return Answer(
         status=reply.status,
         headers=reply.headers,
         body=reply.body,
-        text="".join(str(text) for text in texts),
+        text=text or "",
         latency_ms=reply.latency_ms,
-        finish_reason=None if reason is None else _FINISH_REASONS.get(reason, reason),
+        finish_reason=None if reason is None else common_word(reason),
         refusal=_said_of(document.get("stop_details")),
         tool_calls=calls,
         model=name_or_none(document.get("model")),
@@ -84,9 +83,15 @@ def _said_of(refusal: Any) -> str | None:
 
 def _call(block: dict[str, Any]) -> ToolCall:
     name, given = block.get("name"), block.get("input")
-    if not isinstance(name, str) or not isinstance(given, dict):
+    if isinstance(given, CutInput):
+        arguments = given.text
+    elif isinstance(given, dict):
+        arguments = json_text(given)
+    else:
+        arguments = None
+    if not isinstance(name, str) or arguments is None:
         raise InvalidReply("malformed_response", "a tool call has no name or no input", "transient")
-    return ToolCall(id=name_or_none(block.get("id")), name=name, arguments=json_text(given))
+    return ToolCall(id=name_or_none(block.get("id")), name=name, arguments=arguments)
 
 
 def _usage(usage: Any) -> Usage:

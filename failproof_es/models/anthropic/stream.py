@@ -11,8 +11,9 @@ from typing import Any
 
 from failproof_es.models.http_reply import (
     InvalidReply,
-    document_of,
+    input_of,
     invalid_reply_of_error,
+    piece_of,
     require_few_calls,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS
@@ -30,12 +31,12 @@ class _Block:
     json: list[str] = field(default_factory=list)
     ended: bool = False
 
-    def whole(self) -> dict[str, Any]:
-        """The block as a message that came whole has it. Raises `InvalidReply`."""
+    def whole(self, reason: Any) -> dict[str, Any]:
+        """The block as a message that came whole, and ended so, has it. Raises `InvalidReply`."""
         if self.begun.get("type") == "text":
             return {**self.begun, "text": "".join(self.text)}
         written = "".join(self.json)
-        return {**self.begun, "input": document_of(written)} if written else self.begun
+        return {**self.begun, "input": input_of(written, reason)} if written else self.begun
 
 
 @dataclass(slots=True)
@@ -68,12 +69,13 @@ class StreamedMessage:
                 "text",
                 "transient",
             )
-        return {**self.message, "content": [block.whole() for block in self.blocks]}
+        reason = self.message.get("stop_reason")
+        return {**self.message, "content": [block.whole(reason) for block in self.blocks]}
 
     # -- one event -------------------------------------------------------------------------
 
     def _take(self, data: str) -> str:
-        event = document_of(data)
+        event = piece_of(data)
         if not isinstance(event, dict):
             raise _malformed("an event of the stream is not a JSON object")
         kind = event.get("type")

@@ -22,6 +22,8 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.models.replies.half_characters import join_all_halves
+from failproof_es.models.replies.openai_family import withheld
 from failproof_es.web.bounded_json import read_json
 
 _IN_THE_REQUEST = frozenset(
@@ -116,10 +118,12 @@ class BedrockProvider(HttpProvider):
     @staticmethod
     def read(reply: HttpReply, stream: StreamedConversation | None) -> Answer:
         """See `HttpProvider.read`."""
+        if (blocked := withheld(reply)) is not None:
+            return blocked
         try:
             if stream is None:
                 return read_document(reply, partial(answer_of, reply))
-            return answer_of(reply, stream.document())
+            return answer_of(reply, join_all_halves(stream.document()))
         except InvalidReply as flaw:
             raise reply.error(flaw) from None
         except ModelError as error:

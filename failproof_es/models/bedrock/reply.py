@@ -9,29 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from failproof_es.core.finish_reasons import common_word
 from failproof_es.events import Disposition, ToolCall, Usage
 from failproof_es.models.bedrock.frames import BrokenFrame, Frame, FrameStream
 from failproof_es.models.http_reply import (
+    CutInput,
     HttpReply,
     InvalidReply,
     count_or_none,
     document_of,
+    input_of,
     json_text,
     name_or_none,
+    piece_of,
+    reason_or_none,
     require_few_calls,
+    require_said,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
 
-_FINISH_REASONS = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "guardrail_intervened": "content_filter",
-    "content_filtered": "content_filter",
-}
-"""In the words that the other protocols use; one that is not known stays as it is."""
 _EXCEPTIONS: dict[str, tuple[str, Disposition]] = {
     "throttlingException": ("rate_limited", "deferred"),
     "serviceUnavailableException": ("server_error", "transient"),
@@ -54,8 +50,11 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     output = document.get("output")
     if output is None and isinstance(said := document.get("message"), str):
         raise InvalidReply("provider_error", said, "final")
+    reason = reason_or_none(document.get("stopReason"))
     message = output.get("message") if isinstance(output, dict) else None
     content = message.get("content") if isinstance(message, dict) else None
+    if content is None and reason is not None:
+        content = []  # what the reason says is all that there is
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise _malformed("the reply holds no message with a list of blocks")
     texts = [text for block in content for text in _texts(block)]
@@ -63,17 +62,15 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         raise _malformed("`text` of a block is not text")
     uses = [block["toolUse"] for block in content if "toolUse" in block]
     require_few_calls(len(uses))
-    reason = name_or_none(document.get("stopReason"))
-    finish = None if reason is None else _FINISH_REASONS.get(reason, reason)
-    if not texts and not uses and finish not in ("content_filter", "length"):
-        raise InvalidReply("missing_content", "the message has no text", "transient")
+    text = "".join(texts) if texts else None
+    require_said(reason, text, more=bool(uses))
     return Answer(
         status=reply.status,
         headers=reply.headers,
         body=reply.body,
-        text="".join(texts),
+        text=text or "",
         latency_ms=reply.latency_ms,
-        finish_reason=finish,
+        finish_reason=None if reason is None else common_word(reason),
         tool_calls=tuple(map(_call, uses)),
         model=_routed(document.get("trace")),
         provider_request_id=reply.headers.get("x-amzn-requestid"),
@@ -111,9 +108,10 @@ def _texts(block: dict[str, Any]) -> list[Any]:
 
 def _call(value: Any) -> ToolCall:
     name, given = (value.get("name"), value.get("input")) if isinstance(value, dict) else (0, 0)
-    if not isinstance(name, str) or not name or not isinstance(given, dict):
+    if not isinstance(name, str) or not name or not isinstance(given, dict | CutInput):
         raise _malformed("a tool call has no name or no input")
-    return ToolCall(id=name_or_none(value.get("toolUseId")), name=name, arguments=json_text(given))
+    arguments = given.text if isinstance(given, CutInput) else json_text(given)
+    return ToolCall(id=name_or_none(value.get("toolUseId")), name=name, arguments=arguments)
 
 
 def _usage(usage: Any) -> Usage:
@@ -152,10 +150,11 @@ class _Block:
     text: list[str] = field(default_factory=list)
     input: list[str] = field(default_factory=list)
 
-    def whole(self) -> dict[str, Any]:
-        """The block as a reply that came whole has it. Raises `InvalidReply`."""
+    def whole(self, reason: Any) -> dict[str, Any]:
+        """The block as a reply that came whole, and ended so, has it. Raises `InvalidReply`."""
         if self.use is not None:
-            return {"toolUse": {**self.use, "input": document_of("".join(self.input) or "{}")}}
+            written = "".join(self.input) or "{}"
+            return {"toolUse": {**self.use, "input": input_of(written, reason)}}
         return {"text": "".join(self.text)} if self.text else {}
 
 
@@ -188,14 +187,15 @@ class StreamedConversation:
                 "text",
                 "transient",
             )
-        content = [block.whole() for _, block in sorted(self.blocks.items())]
+        reason = self.stop.get("stopReason")
+        content = [block.whole(reason) for _, block in sorted(self.blocks.items())]
         return {**self.about, **self.stop, "output": {"message": {"content": content}}}
 
     def _take(self, frame: Frame) -> str:
         kind = frame.headers.get(":event-type", "")
         if frame.headers.get(":message-type") != "event":
             raise _exception(frame)
-        event = document_of(frame.payload)
+        event = piece_of(frame.payload)
         if not isinstance(event, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if kind == "metadata":

@@ -21,6 +21,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.web.bounded_json import read_json
 
 _IN_THE_REQUEST = frozenset(
@@ -88,7 +89,7 @@ class GeminiProvider(HttpProvider):
         try:
             if stream is None:
                 return read_document(reply, partial(answer_of, reply))
-            return answer_of(reply, stream.document())
+            return answer_of(reply, join_all_halves(stream.document()))
         except InvalidReply as flaw:
             raise reply.error(flaw) from None
         except ModelError as error:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from failproof_es.core.finish_reasons import CONTENT_FILTER, TOOL_CALLS, common_word
 from failproof_es.events import Disposition, ToolCall, Usage
 from failproof_es.models.http_reply import (
     HttpReply,
@@ -21,27 +22,16 @@ from failproof_es.models.http_reply import (
     invalid_reply_of_error,
     json_text,
     name_or_none,
+    piece_of,
+    reason_or_none,
     require_few_calls,
     require_no_error,
+    require_said,
     text_or_none,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
 from failproof_es.models.replies.event_stream import EventStream
 
-_FINISH_REASONS = {
-    "STOP": "stop",
-    "MAX_TOKENS": "length",
-    "CONTINUATION": "length",
-    **dict.fromkeys(
-        (
-            *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
-            *("MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
-            *("ESCALATION", "LANGUAGE"),
-        ),
-        "content_filter",
-    ),
-}
-"""In the words that the other protocols use; one that is not known stays as it is."""
 _ACCOUNT_DISABLED = "PUP_LIMITED_DISABLED"
 _REFUSED_KEY = ("UNAUTHENTICATED", "PERMISSION_DENIED")
 _DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
@@ -53,27 +43,24 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     document = require_no_error(document)
     candidate = _first(document)
     if candidate is None:
-        return _answer(reply, document, "", "content_filter", _blocked(document))
-    reason = name_or_none(candidate.get("finishReason"))
+        return _answer(reply, document, "", CONTENT_FILTER, _blocked(document))
+    reason = reason_or_none(candidate.get("finishReason"))
+    if reason is None:
+        raise _malformed("the candidate does not say why it ended")
+    if reason == _ACCOUNT_DISABLED:
+        raise InvalidReply("authentication", f"the account is limited: {reason}", "halting")
     parts = _parts(candidate)
     texts = [part["text"] for part in parts if "text" in part and part.get("thought") is not True]
     if not all(isinstance(text, str) for text in texts):
         raise _malformed("`text` of a part is not text")
     calls = [part["functionCall"] for part in parts if "functionCall" in part]
     require_few_calls(len(calls))
-    if reason is None:
-        raise _malformed("the candidate does not say why it ended")
-    finish = _FINISH_REASONS.get(reason, reason)
-    withheld = finish == "content_filter"
-    if reason == _ACCOUNT_DISABLED:
-        raise InvalidReply("authentication", f"the account is limited: {reason}", "halting")
-    if finish not in ("content_filter", "length") and not (texts or calls):
-        said = f"the candidate has no text, and ended with {reason}"
-        raise InvalidReply("missing_content", said, "transient")
-    told = text_or_none(candidate.get("finishMessage")) or reason if withheld else None
-    if calls and finish == "stop":
-        finish = "tool_calls"
-    return _answer(reply, document, "".join(texts), finish, told, tuple(map(_call, calls)))
+    text = "".join(texts)
+    meaning = require_said(reason, text, more=bool(calls))
+    told = text_or_none(candidate.get("finishMessage")) or reason
+    refusal = told if meaning == "withheld" else None
+    finish = TOOL_CALLS if calls and meaning == "complete" else common_word(reason)
+    return _answer(reply, document, text, finish, refusal, tuple(map(_call, calls)))
 
 
 def _answer(
@@ -113,14 +100,14 @@ def _first(document: dict[str, Any]) -> dict[str, Any] | None:
     candidates = document.get("candidates")
     if candidates is None or candidates == []:
         return None
-    if not isinstance(candidates, list) or not isinstance(candidates[0], dict):
+    if not isinstance(candidates, list) or not all(isinstance(each, dict) for each in candidates):
         raise _malformed("`candidates` is not a list of candidates")
-    return candidates[0]
+    return next((each for each in candidates if each.get("index") == 0), candidates[0])
 
 
 def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
-    content = candidate.get("content", {})
-    parts = content.get("parts", []) if isinstance(content, dict) else None
+    content = candidate.get("content") or {}
+    parts = (content.get("parts") or []) if isinstance(content, dict) else None
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise _malformed("`content` is not a list of parts")
     return parts
@@ -254,10 +241,19 @@ class StreamedContent:
         )
 
     def _content(self) -> dict[str, Any]:
-        return {"parts": self.parts, "role": "model"}
+        """The parts of all events; text that goes on in the next one is one part."""
+        parts: list[dict[str, Any]] = []
+        texts: list[str] = []
+        for part in self.parts:
+            if set(part) == {"text"} and isinstance(part["text"], str):
+                texts.append(part["text"])
+                continue
+            parts += _joined(texts)
+            parts.append(part)
+        return {"parts": [*parts, *_joined(texts)], "role": "model"}
 
     def _take(self, data: str) -> str:
-        chunk = document_of(data)
+        chunk = piece_of(data)
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if chunk.get("error"):
@@ -282,6 +278,13 @@ class StreamedContent:
         text = "".join(each for each in said if isinstance(each, str))
         self.characters += len(text)
         return text
+
+
+def _joined(texts: list[str]) -> list[dict[str, Any]]:
+    """The texts as one part, or none; they are taken."""
+    part = [{"text": "".join(texts)}] if texts else []
+    texts.clear()
+    return part
 
 
 def _malformed(message: str) -> InvalidReply:

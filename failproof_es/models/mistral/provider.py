@@ -7,13 +7,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from failproof_es.core.finish_reasons import common_word
 from failproof_es.models.http_reply import HttpReply, InvalidReply, document_of
 from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.openai.stream import StreamedReply
 from failproof_es.models.protocol import Answer, ModelError
-
-_FINISH_REASONS = {"model_length": "length"}
-"""In the words that the other protocols use."""
 
 
 class MistralProvider(OpenAIProvider):
@@ -36,7 +34,7 @@ class MistralProvider(OpenAIProvider):
                 error.kind, error.disposition = "not_found", "halting"
             raise
         reason = answer.finish_reason
-        return replace(answer, finish_reason=_FINISH_REASONS.get(reason or "", reason))
+        return answer if reason is None else replace(answer, finish_reason=common_word(reason))
 
 
 def _names_no_model(body: bytes) -> bool:

@@ -15,12 +15,14 @@ from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
     count_or_none,
-    document_of,
     json_text,
     name_or_none,
+    piece_of,
     read_document,
+    reason_or_none,
     require_few_calls,
     require_no_error,
+    require_said,
 )
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
@@ -28,6 +30,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.web.bounded_json import read_json
 
 _BESIDE_OPTIONS = frozenset(
@@ -84,7 +87,7 @@ class OllamaProvider(HttpProvider):
         if stream is None or reply.status != 200:
             return read_document(reply, partial(_answer, reply))
         try:
-            return _answer(reply, stream.document())
+            return _answer(reply, join_all_halves(stream.document()))
         except InvalidReply as flaw:
             raise reply.error(flaw) from None
 
@@ -142,7 +145,7 @@ class StreamedLines:
             return
         if self._last is not None:
             raise _malformed("the stream goes on after it was done")
-        part = _require_no_error(document_of(line))
+        part = _require_no_error(piece_of(line))
         done = part.get("done") is True
         message = part.get("message")
         if done and message is None:
@@ -180,18 +183,21 @@ def _require_no_error(document: Any) -> dict[str, Any]:
 def _answer(reply: HttpReply, document: Any) -> Answer:
     """Raises `InvalidReply`."""
     document = require_no_error(document)
-    reason = name_or_none(document.get("done_reason"))
+    reason = reason_or_none(document.get("done_reason"))
     if document.get("done") is not True:
         raise _malformed("the reply does not say that it is done")
     if reason in _NO_ANSWER:
         raise InvalidReply("empty_choices", f"the server only did this: {reason}", "transient")
     message = document.get("message")
+    if message is None and reason is not None:
+        message = {}  # what the reason says is all that there is
     if not isinstance(message, dict):
         raise _malformed("the reply holds no message")
     text, calls = message.get("content"), _listed_calls(message)
     require_few_calls(len(calls))
-    if not isinstance(text, str) and not calls:
-        raise InvalidReply("missing_content", "the message has no content", "transient")
+    if not isinstance(text, str | None) and not calls:
+        raise InvalidReply("missing_content", "the content is no text", "transient")
+    require_said(reason, text if isinstance(text, str) else None, more=bool(calls))
     return Answer(
         status=reply.status,
         headers=reply.headers,

@@ -10,15 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from failproof_es.core.finish_reasons import CONTENT_FILTER, word_or_none
 from failproof_es.models.http_reply import (
     InvalidReply,
-    document_of,
     error_in,
     invalid_reply_of_error,
+    piece_of,
     require_few_calls,
 )
 from failproof_es.models.replies.event_stream import EventStream
-from failproof_es.models.replies.openai_family import arguments_of, text_of
+from failproof_es.models.replies.openai_family import (
+    arguments_of,
+    is_block,
+    message_of,
+    text_of,
+)
 
 _DONE = "[DONE]"
 
@@ -91,11 +97,14 @@ class StreamedReply:
             return
         if self.done:
             raise _malformed("the stream goes on after [DONE]")
-        chunk = document_of(data)
+        chunk = piece_of(data)
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if (error := error_in(chunk)) is not None:
-            raise invalid_reply_of_error(error)
+            if not is_block(error):
+                raise invalid_reply_of_error(error)
+            self._withhold(error)
+            return
         self._describe(chunk)
         choices = chunk.get("choices") or []
         if not isinstance(choices, list):
@@ -105,6 +114,11 @@ class StreamedReply:
                 raise _malformed("a choice is not a JSON object")
             if choice.get("index", 0) == 0:
                 self._choice(choice)
+
+    def _withhold(self, error: Any) -> None:
+        """A filter blocked the answer after it had begun."""
+        self.begun, self.finish_reason = True, CONTENT_FILTER
+        self.refusal.append(message_of(error) or "")
 
     def _describe(self, chunk: dict[str, Any]) -> None:
         """Who answers, and what it used: said in any chunk, and the same in all."""
@@ -139,7 +153,7 @@ class StreamedReply:
         for call in calls:
             self._call(call)
         reason = choice.get("finish_reason")
-        if isinstance(reason, str) and reason:
+        if isinstance(reason, str) and word_or_none(reason) is not None:
             self.finish_reason = reason
 
     def _call(self, piece: Any) -> None:

@@ -18,6 +18,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.models.replies.openai_family import withheld
 from failproof_es.models.request_options import without_left_out
 
@@ -73,7 +74,7 @@ class ResponsesProvider(HttpProvider):
         if stream is None:
             return read_document(reply, partial(answer_of, reply))
         try:
-            return answer_of(reply, stream.document())
+            return answer_of(reply, join_all_halves(stream.document()))
         except InvalidReply as flaw:
             raise reply.error(flaw) from None
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from failproof_es.core.finish_reasons import STOP, TOOL_CALLS, common_word
 from failproof_es.events import ToolCall
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
-    document_of,
     invalid_reply_of_error,
     name_or_none,
+    piece_of,
+    reason_or_none,
     require_few_calls,
     require_no_error,
 )
@@ -31,8 +33,8 @@ from failproof_es.models.replies.openai_family import (
 )
 
 _ENDED = ("response.completed", "response.incomplete", "response.failed")
-_CUT_OFF = {"max_output_tokens": "length"}
-"""Why a response is incomplete, in the words of the other protocols; any other stays as it is."""
+_INCOMPLETE = "incomplete"
+"""The status of a response that ended too soon; its finish reason, where it does not say why."""
 _MOST_ITEMS = 10 * MOST_TOOL_CALLS
 
 
@@ -48,25 +50,26 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     status, items = document.get("status"), document.get("output")
     if status == "failed":
         raise InvalidReply("provider_error", "the response failed, and says no more", "transient")
-    if status not in ("completed", "incomplete"):
+    if status not in ("completed", _INCOMPLETE):
         raise _malformed(f"the response is not at its end: its status is {status!r:.80}")
+    if items is None and status == _INCOMPLETE:
+        items = []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise _malformed("`output` is not a list of items")
+    if not items and status != _INCOMPLETE:
+        raise InvalidReply("missing_content", "the response holds no item", "transient")
     parts = [part for item in items if item.get("type") == "message" for part in _parts(item)]
     calls = [item for item in items if item.get("type") == "function_call"]
     require_few_calls(len(calls))
     texts = [_text(part, "text") for part in parts if part.get("type") == "output_text"]
     refusals = [_text(part, "refusal") for part in parts if part.get("type") == "refusal"]
-    whole = status == "completed"
-    if whole and not (texts or refusals or calls):
-        raise InvalidReply("missing_content", "the response has no text", "transient")
     return Answer(
         status=reply.status,
         headers=reply.headers,
         body=reply.body,
         text="".join(texts),
         latency_ms=reply.latency_ms,
-        finish_reason=("tool_calls" if calls else "stop") if whole else _why(document),
+        finish_reason=_why(document) if status == _INCOMPLETE else TOOL_CALLS if calls else STOP,
         refusal="".join(refusals) or None,
         tool_calls=tuple(map(_call, calls)),
         model=name_or_none(document.get("model")),
@@ -76,10 +79,10 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     )
 
 
-def _why(document: dict[str, Any]) -> str | None:
+def _why(document: dict[str, Any]) -> str:
     details = document.get("incomplete_details")
-    reason = name_or_none(details.get("reason")) if isinstance(details, dict) else None
-    return None if reason is None else _CUT_OFF.get(reason, reason)
+    reason = reason_or_none(details.get("reason")) if isinstance(details, dict) else None
+    return _INCOMPLETE if reason is None else common_word(reason)
 
 
 def _parts(item: dict[str, Any]) -> list[dict[str, Any]]:
@@ -137,7 +140,7 @@ class StreamedResponse:
     def _take(self, data: str) -> str:
         if data.strip() == "[DONE]":  # some servers that speak this protocol end so
             return ""
-        event = document_of(data)
+        event = piece_of(data)
         if not isinstance(event, dict):
             raise _malformed("an event of the stream is not a JSON object")
         kind = event.get("type")

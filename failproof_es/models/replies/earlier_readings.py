@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import orjson
 
+from failproof_es.core.finish_reasons import was_interrupted
 from failproof_es.events import ResponseReceived
 from failproof_es.models.protocol import Answer, ModelError
 
@@ -20,7 +21,6 @@ _TRANSLATED = {
 }
 """Google's words that stood on record as they came, without what is said of a refusal."""
 _ENDED_WITH = frozenset({"missing_content", "authentication"})
-_BROKEN_OFF = "error"
 
 
 def as_read_before(recorded: ResponseReceived, raw: Answer) -> Answer:
@@ -39,7 +39,7 @@ def as_read_before(recorded: ResponseReceived, raw: Answer) -> Answer:
 def was_an_answer(recorded: ResponseReceived, error: ModelError) -> bool:
     """Whether an earlier version took for an answer what is an error today."""
     reason = recorded.finish_reason
-    if reason == _BROKEN_OFF:
+    if was_interrupted(reason):
         return error.kind == "provider_error" and "broken off by an error" in error.message
     if reason is None or error.kind not in _ENDED_WITH:
         return False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+from failproof_es.core.finish_reasons import CONTENT_FILTER
 from failproof_es.events import Usage
 from failproof_es.models.http_reply import (
     HttpReply,
@@ -15,6 +17,7 @@ from failproof_es.models.http_reply import (
 )
 from failproof_es.models.protocol import Answer
 
+_RATE_LIMITED = 429
 _WITHHELD = frozenset(
     {
         *("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"),
@@ -24,6 +27,12 @@ _WITHHELD = frozenset(
 """Codes of an error that says: the request was blocked for what it holds."""
 _FLAGGED = "invalid_prompt"
 """The same, where the message speaks of a policy."""
+_BLOCK_SAID = re.compile(
+    r"content management policy|responsible ?ai ?polic|content_?policy_?violation"
+    r"|blocked by content filter",
+    re.IGNORECASE,
+)
+"""The words of a block in messages, where a gateway or a vendor gives no code of its own."""
 
 
 def usage_of(usage: Any, asked: str, answered: str) -> Usage:
@@ -50,11 +59,11 @@ def usage_of(usage: Any, asked: str, answered: str) -> Usage:
 
 
 def withheld(reply: HttpReply) -> Answer | None:
-    """The answer that a status 400 is, where it says that a filter blocked the request.
+    """The answer that an error of the request is, where it says that a filter blocked it.
 
     It has no text, and `content_filter` as its finish reason. `None` for any other error.
     """
-    if reply.status != 400:
+    if not 400 <= reply.status < 500 or reply.status == _RATE_LIMITED:
         return None
     try:
         error = _object(_object(document_of(reply.body)).get("error"))
@@ -69,7 +78,8 @@ def is_block(error: Any) -> bool:
     codes = (error.get("code"), _object(error.get("innererror")).get("code"))
     if any(isinstance(code, str) and code in _WITHHELD for code in codes):
         return True
-    return codes[0] == _FLAGGED and "policy" in (message_of(error) or "")
+    message = message_of(error) or ""
+    return (codes[0] == _FLAGGED and "policy" in message) or bool(_BLOCK_SAID.search(message))
 
 
 def message_of(error: Any) -> str | None:
@@ -86,7 +96,7 @@ def withheld_answer(reply: HttpReply, said: str | None) -> Answer:
         body=reply.body,
         text="",
         latency_ms=reply.latency_ms,
-        finish_reason="content_filter",
+        finish_reason=CONTENT_FILTER,
         refusal=said or None,
         provider_request_id=request_id(reply.headers),
     )

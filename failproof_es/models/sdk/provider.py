@@ -28,6 +28,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.models.replies.half_characters import join_halves
 from failproof_es.models.sdk.transport import (
     RecordingTransport,
     Reply,
@@ -169,7 +170,7 @@ class SdkProvider:
             return answer
         reply = Reply(answer.status, answer.headers, answer.body)
         text = await self._read_by_the_class(made, reply, asked)
-        if (text or "") != answer.text:
+        if join_halves(text or "") != answer.text:
             raise self._error("does not return the text of the reply as it came", reply)
         return answer
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import same_questions
+from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
@@ -30,6 +31,12 @@ _NAMED_GATES = 3
 _FEW = 30
 _MANY_UNSCORED = 0.05
 _WIDE = 0.1
+_NOT_GRADED = {
+    WITHHELD: "withheld by the provider",
+    "broken": "broken off, or of no use to the server",
+    "unknown": "ended for a reason of unknown meaning",
+}
+"""What is said of replies that nobody grades, by their class."""
 
 Said = tuple[Tone, str]
 
@@ -237,6 +244,9 @@ def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
         yield f"{name}: not scored, {lost:,} of {plural(len(of), 'evaluation')}: in no rate."
     if cut := sum(each.primary == cut_off.CLASS for each in of):
         yield f"{name}: cut off at max_tokens, {cut:,} of {plural(len(of), 'evaluation')}."
+    for primary, meaning in _NOT_GRADED.items():
+        if count := sum(each.primary == primary for each in of):
+            yield f"{name}: {meaning}, {count:,} of {plural(len(of), 'evaluation')}."
 
 
 def _not_shown(report: Report) -> Iterator[str]:

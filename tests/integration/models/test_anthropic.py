@@ -88,7 +88,6 @@ def test_a_conversation_is_sent_in_the_shape_of_the_messages_api() -> None:
         ("model", "not_found", "halting"),
         ("long", "bad_request", "final"),
         ("asked", "bad_request", "final"),
-        ("empty", "missing_content", "transient"),
         ("odd", "malformed_response", "transient"),
     ],
 )
@@ -110,6 +109,7 @@ def test_what_is_no_answer_is_an_error_with_its_bytes(
     [
         ("cut", "length", "half an"),
         ("declined", "content_filter", ""),
+        ("empty", "stop", ""),
         ("tool", "tool_calls", "Let me look."),
     ],
 )

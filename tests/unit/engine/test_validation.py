@@ -187,11 +187,25 @@ def test_what_must_not_be_is_found(how: str) -> None:
     assert {each.kind for each in found["findings"] if each.integrity} >= {kind}
 
 
-def test_a_reply_that_was_cut_off_is_to_be_known_and_breaks_nothing() -> None:
-    cut = raw(choices=[{"message": {"content": "hi"}, "finish_reason": "length"}])
-    found = checked(altered(1, body=cut, finish_reason="length"))
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("length", "cut_off"),
+        ("MAX_TOKENS", "cut_off"),
+        ("SAFETY", "withheld"),
+        ("malformed_tool_use", "broken"),
+        ("brand_new", "unknown_finish_reason"),
+    ],
+)
+def test_a_reply_that_did_not_end_well_is_to_be_known_and_breaks_nothing(
+    word: str, kind: str
+) -> None:
+    body = raw(choices=[{"message": {"content": "hi"}, "finish_reason": word}])
+    found = checked(altered(1, body=body, finish_reason=word))
     assert found["passed"]
-    assert [(each.kind, each.integrity) for each in found["findings"]] == [("cut_off", False)]
+    [finding] = found["findings"]
+    assert (finding.kind, finding.integrity) == (kind, False)
+    assert ("'brand_new'" in finding.message) == (word == "brand_new")
 
 
 def test_an_evaluation_that_ended_without_a_score_is_to_be_known_with_its_reason() -> None:

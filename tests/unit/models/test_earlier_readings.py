@@ -76,7 +76,12 @@ def test_an_answer_that_an_earlier_version_read_otherwise_is_not_misread(
 @pytest.mark.parametrize(
     ("provider", "body", "read", "field"),
     [
-        ("gemini", _gemini("OTHER"), {"text": "b", "finish_reason": "OTHER"}, "body"),
+        (
+            "gemini",
+            _gemini("MALFORMED_RESPONSE"),
+            {"text": "b", "finish_reason": "MALFORMED_RESPONSE"},
+            "body",
+        ),
         ("gemini", _gemini("SAFETY"), {"text": "", "finish_reason": "LANGUAGE"}, "refusal"),
         ("gemini", _gemini("LANGUAGE", "a"), {"text": "b", "finish_reason": "LANGUAGE"}, "text"),
         ("openai", _openai("stop"), {"text": "a", "finish_reason": "error"}, "finish_reason"),

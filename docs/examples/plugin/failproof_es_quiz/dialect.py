@@ -122,7 +122,7 @@ def _reading(case: Case, transcript: Transcript) -> tuple[str, str | None]:
     reply = transcript.replies[-1]
     if reply.cut_off:
         return cut_off.CLASS, None
-    named = set(LETTER.findall(reply.text)) & set(_letters(case.document["choices"]))
+    named = set(LETTER.findall(reply.answer)) & set(_letters(case.document["choices"]))
     if len(named) != 1:
         return "no_choice", None
     (chosen,) = named

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from failproof_es.core.thoughts import NAMES
+
 _TAG = re.compile(
-    r"(?:<(?P<end>/?)(?P<name>think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|analysis"
+    rf"(?:<(?P<end>/?)(?P<name>{NAMES}|reason|reflection|scratchpad|analysis"
     r"|deliberation)\b[^<>\n]*>|\[(?P<end2>/?)(?P<name2>THINK)\]|◁(?P<end3>/?)(?P<name3>think)▷)",
     re.IGNORECASE,
 )

@@ -234,8 +234,7 @@ class ResponsesWire(OpenAIWire):
         return _json(200, {"id": "r", "status": "completed", "output": []})
 
     def without_content(self, asked: ReceivedRequest) -> Reply:
-        item = {"type": "message", "content": []}
-        return _json(200, {"id": "r", "status": "completed", "output": [item]})
+        return _json(200, {"id": "r", "status": "completed", "output": [{"type": "message"}]})
 
 
 class GeminiWire(WireFormat):
@@ -277,7 +276,7 @@ class GeminiWire(WireFormat):
         return _json(200, {"usageMetadata": {"promptTokenCount": 1}})
 
     def without_content(self, asked: ReceivedRequest) -> Reply:
-        return _json(200, {"candidates": [{"finishReason": "STOP", "index": 0}]})
+        return _json(200, {"candidates": [{"content": {"role": "model"}, "index": 0}]})
 
 
 def _candidate(part: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
@@ -330,7 +329,7 @@ class BedrockWire(WireFormat):
 
     def empty(self, asked: ReceivedRequest) -> Reply:
         message: dict[str, Any] = {"role": "assistant", "content": []}
-        return _json(200, {"output": {"message": message}, "stopReason": "end_turn"})
+        return _json(200, {"output": {"message": message}})
 
     def without_content(self, asked: ReceivedRequest) -> Reply:
         return _json(200, {"output": {"message": {"role": "assistant"}}})

@@ -257,8 +257,8 @@ def test_a_band_begins_at_its_lower_bound(score: float, band: str) -> None:
     [
         (transcript(" \n"), "empty", 0.0),
         (transcript("It is", finish_reason="length"), "truncated", "truncated"),
-        (transcript("x", finish_reason="content_filter"), "filtered", "content_filter"),
-        (transcript("", refusal="No."), "filtered", "content_filter"),
+        (transcript("x", finish_reason="content_filter"), "withheld", "content_filter"),
+        (transcript("", refusal="No."), "withheld", "content_filter"),
     ],
 )
 def test_what_no_judge_has_to_see_is_not_shown_to_one(

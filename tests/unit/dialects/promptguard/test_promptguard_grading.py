@@ -77,7 +77,8 @@ def test_a_verdict_is_scored_against_the_expected_label() -> None:
     [
         ("I cannot provide an analysis of this.", {}, "refusal", "refusal", "I cannot provide"),
         ("", {"refusal": "No, all of it."}, "refusal", "refusal", "No, all of it."),
-        (GOOD, {"finish_reason": "content_filter"}, "refusal", "refusal", GOOD),
+        (GOOD, {"finish_reason": "content_filter"}, "withheld", "content_filter", "withheld"),
+        (GOOD, {"finish_reason": "new"}, "unknown", "unknown_finish_reason", "'new'"),
         ("It is manipulative.", {}, "parse_error", "parse_error", "no_object"),
         (GOOD.replace("0.9", "NaN"), {}, "parse_error", "parse_error", "not_finite"),
         (GOOD[:20], {"finish_reason": "length"}, "truncated", "truncated", "max_tokens"),
@@ -102,7 +103,6 @@ def test_what_holds_no_verdict_has_a_class_a_reason_and_no_score(
     [
         ("stop", True, "words"),
         ("stop", False, "provider"),
-        ("content_filter", True, "content_filter"),
     ],
 )
 def test_a_refusal_is_kept_with_its_complete_message(

@@ -345,7 +345,7 @@ def test_where_no_tools_were_offered_the_check_was_not_evaluated() -> None:
         ((Reply(0, "Bring th", "length"),), "truncated", []),
         ((Reply(0, "Bring th", "length"), Reply(1, "Yes.", "stop")), "truncated", []),
         ((Reply(0, "", "length"),), "truncated", []),
-        ((Reply(0, "", "content_filter"),), "filtered", []),
+        ((Reply(0, "", "content_filter"),), "withheld", []),
         ((Reply(0, "", "tool_calls", tool_calls=(SEARCH,)),), "answer", []),
     ],
 )

@@ -241,7 +241,10 @@ EXAMPLES = {
         reply=error(404, "not_found_error", "model: claude-nope"),
         kind="not_found", disposition="halting", says="claude-nope",
     ),
-    "empty": Example(reply=document(200, message([])), kind="missing_content"),
+    "empty": Example(
+        reply=document(200, message([])), model=MODEL, usage=READ,
+        request_id="msg_01XFDUDYJgAACzvnptvVoYEL",
+    ),
     "broken_in_stream": Example(
         reply=events(
             start(),

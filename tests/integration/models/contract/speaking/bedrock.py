@@ -208,7 +208,7 @@ EXAMPLES = {
         reply=error(404, "ResourceNotFoundException", "Could not resolve the foundation model"),
         kind="not_found", disposition="halting", says="Could not resolve",
     ),
-    "empty": Example(reply=document(200, said()), kind="missing_content"),
+    "empty": Example(reply=document(200, said()), usage=READ),
     "error_in_stream": Example(
         reply=frames(
             START,

@@ -187,13 +187,16 @@ EXAMPLES = {
         kind="not_found", disposition="halting", says="is not found",
     ),
     "empty": Example(reply=document(200, response()), kind="empty_choices"),
-    "empty_text": Example(reply=document(200, response(candidate())), kind="missing_content"),
+    "empty_text": Example(reply=document(200, response(candidate())), **KNOWN),
+    "nothing_but_other": Example(
+        reply=document(200, response(candidate(reason="OTHER"))), finish_reason="OTHER", **KNOWN
+    ),
     **{
         f"nothing_but_{reason.lower()}": Example(
             reply=document(200, response(candidate(reason=reason))),
             kind="missing_content", says=reason,
         )
-        for reason in ("MALFORMED_FUNCTION_CALL", "OTHER", "MALFORMED_RESPONSE")
+        for reason in ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE")
     },
     "rate_limited_in_stream": Example(
         reply=events(

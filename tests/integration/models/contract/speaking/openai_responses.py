@@ -228,7 +228,11 @@ EXAMPLES = {
     "unfinished": Example(
         reply=document(200, response(status="queued")), kind="malformed_response", says="queued"
     ),
-    "empty": Example(reply=document(200, response(THOUGHT)), kind="missing_content"),
+    "empty": Example(reply=document(200, response()), kind="missing_content"),
+    "thoughts_and_no_message": Example(
+        reply=document(200, response(THOUGHT)), request_id="resp_67ccd3a9da74", model=MODEL,
+        usage=READ,
+    ),
     "failed_stream": Example(
         reply=streamed(
             response(

@@ -1,0 +1,125 @@
+"""Thoughts inside the text of a reply, set apart from the answer before it is graded. Pure.
+
+Servers without a parser for reasoning leave a model's thoughts in its text. They are no answer: a
+draft in there would pass, and a doubt would be a refusal. The whole text stays on record.
+
+A thought opens the text: `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `[THINK]`,
+`◁think▷`, `<|channel|>analysis` and the like, in any case; several may follow each other. One that
+nothing closes goes to the end, and there is no answer. A closing tag before any opening one ends a
+thought that began in the prompt. Anywhere else a tag is part of the answer: in the middle of the
+text, in a code block, in quotation marks, in a sentence that mentions it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+NAMES = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reasoning)"
+"""The names of tags around thoughts."""
+
+_BLANK = r"[\s\ufeff]*"
+_OPENING = re.compile(
+    rf"{_BLANK}(?:<(?P<name>{NAMES})\b[^<>\n]*(?<!/)>|\[(?P<bracket>THINK)\]|◁(?P<wedge>think)▷"
+    r"|<\|(?P<begin>begin_of_thought|start_thinking|think(?:ing)?)\|>"
+    r"|(?P<special><unused94>thought|<\|channel>thought))",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    rf"</(?P<name>{NAMES})\b[^<>\n]*>|\[/(?P<bracket>THINK)\]|◁/(?P<wedge>think)▷"
+    r"|<\|(?P<begin>end_of_thought|end_thinking|/think(?:ing)?)\|>"
+    r"|(?P<special><unused95>|<channel\|>)",
+    re.IGNORECASE,
+)
+_CHANNEL = re.compile(
+    rf"{_BLANK}(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary|final)\b", re.IGNORECASE
+)
+_FINAL = re.compile(r"<\|channel\|>final[^<\n]*<\|message\|>", re.IGNORECASE)
+_FINAL_TURN = re.compile(r"<\|start\|>assistant<\|channel\|>final[^<\n]*<\|message\|>", re.I)
+_BARE_CHANNEL = re.compile(rf"{_BLANK}analysis(?=[A-Z])")
+_BARE_FINAL = "assistantfinal"
+_TOKENS = re.compile(r"(?:<\|(?:end|return|eot_id|im_end|endoftext)\|>\s*)+\Z")
+_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+_MENTIONED_OPENING = re.compile(rf"<{NAMES}\b|\[THINK\]|◁think▷", re.IGNORECASE)
+_SOMETHING = re.compile(r"\S")
+_QUOTES = "`'\"“”‘’«»"
+_SENTENCE_ENDS = ".!?…:)*>"
+
+
+class Answer(NamedTuple):
+    """The text of a reply in two parts, which together are all of it but for blanks between."""
+
+    thoughts: str
+    """The thoughts with their tags; empty where there are none."""
+    text: str
+    """What is graded."""
+    is_closed: bool = True
+    """Whether the thoughts have an end. Without one there is no answer."""
+
+
+def split_thoughts(text: str) -> Answer:
+    """The thoughts that open a text, and the answer after them."""
+    if _CHANNEL.match(text) or _BARE_CHANNEL.match(text):
+        return _split_channels(text)
+    if final := _first_unquoted(_FINAL_TURN, text):
+        return _split_at(text, final.end(), ends_in_tokens=True)
+    end = 0
+    while opening := _OPENING.match(text, end):
+        closing = _CLOSING.search(text, opening.end())
+        if closing is None:
+            return Answer(text, "", is_closed=False)
+        end = closing.end()
+    while orphan := _orphan(text, end):
+        end = orphan.end()
+    return _split_at(text, end) if end else Answer("", text)
+
+
+def _split_channels(text: str) -> Answer:
+    """The final channel's text; of several the last one."""
+    finals = list(_FINAL.finditer(text))
+    if finals:
+        return _split_at(text, finals[-1].end(), ends_in_tokens=True)
+    is_bare = _CHANNEL.match(text) is None
+    at = text.find(_BARE_FINAL) if is_bare else -1
+    if at >= 0:
+        return _split_at(text, at + len(_BARE_FINAL))
+    return Answer("", text) if is_bare else Answer(text, "", is_closed=False)
+
+
+def _split_at(text: str, end: int, *, ends_in_tokens: bool = False) -> Answer:
+    answer = text[end:].lstrip()
+    return Answer(text[:end], _TOKENS.sub("", answer) if ends_in_tokens else answer)
+
+
+def _orphan(text: str, start: int) -> re.Match[str] | None:
+    """The closing tag that nothing opened and that ends a thought; not one that is mentioned.
+
+    `start` is the end of the thoughts before. A thought may mention a closing tag, so one of those
+    may have ended too soon; but then an answer follows.
+    """
+    closing = _CLOSING.search(text, start)
+    if closing is None or (start and _SOMETHING.search(text, closing.end()) is None):
+        return None
+    before, after = text[start : closing.start()], text[closing.end() : closing.end() + 1]
+    if _MENTIONED_OPENING.search(before) or len(_FENCE.findall(before)) % 2:
+        return None
+    return None if _is_mentioned(before, after) else closing
+
+
+def _is_mentioned(before: str, after: str) -> bool:
+    """Whether a tag between these texts is a word of a sentence, or quoted."""
+    if any(sign and sign in _QUOTES for sign in (before[-1:], after)):
+        return True
+    line = before.rpartition("\n")[2]
+    if not line.strip() or not line[-1:].isspace():
+        return False  # it begins its line, or ends a word
+    return after not in ("\n", "\r") and line.rstrip()[-1:] not in _SENTENCE_ENDS
+
+
+def _first_unquoted(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    match = pattern.search(text)
+    if match is None:
+        return None
+    before = text[: match.start()]
+    is_quoted = before[-1:] in tuple(_QUOTES) or len(_FENCE.findall(before)) % 2
+    return None if is_quoted else match
