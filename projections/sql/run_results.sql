@@ -54,6 +54,7 @@ CREATE TABLE evaluations (
     accuracy double precision,
     reason json,
     ended_kind text,
+    graded_by json,
     response_ms json,
     spending json,
     impossible json,
@@ -121,7 +122,8 @@ SELECT
     e.in_flight,
     e.response_ms,
     e.spending,
-    e.impossible
+    e.impossible,
+    e.graded_by
 FROM evaluations e
 LEFT JOIN prompts p USING (prompt_id);
 
@@ -193,6 +195,8 @@ COMMENT ON COLUMN run_results.lost IS
 COMMENT ON COLUMN run_results.reason IS
     'Why the score is what it is, or why there is none, as a JSON string; null when not said.';
 COMMENT ON COLUMN run_results.ended_kind IS 'Why it was abandoned, in one word.';
+COMMENT ON COLUMN run_results.graded_by IS
+    'The version of each classifier, reader of judges and scorer that had a say, by its name.';
 COMMENT ON COLUMN run_results.judges IS
     'A JSON list of [judge, verdict, problem], in the order in which they were asked.';
 COMMENT ON COLUMN run_results.errors IS
