@@ -126,8 +126,8 @@ class Reuse:
             state = evolve(state, event)
         if state.score is None:
             return False
-        _, disagreements = rederive_within_limits(self.grader, case, history, retry_attempts=bound)
-        return not disagreements
+        again = rederive_within_limits(self.grader, case, history, retry_attempts=bound)
+        return not again.disagreements
 
     def _sends(
         self, key: EvaluationKey, case: Case, state: Evaluation, bound: int, sent: RequestSent
