@@ -16,7 +16,7 @@ from typing import Any
 
 from failproof_es.configuration.schema import MOST_UNSCORED, Gates
 from failproof_es.core.costs import Spent
-from failproof_es.core.pairing import Unpaired
+from failproof_es.core.pairing import OTHER_VERSIONS, Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group, ModelTally
 from failproof_es.core.unscored import GROUPS, WORDS, UnscoredGroup
@@ -69,6 +69,13 @@ class Change:
     interval: tuple[float, float] | None
     why_unpaired: tuple[Unpaired, ...] = ()
     """Of this run and of the other one."""
+    other_versions: tuple[str, ...] = ()
+    """What graded the two runs in different versions: `failproof.accuracy 3, before 2`."""
+
+    @property
+    def regraded(self) -> int:
+        """The number of evaluations that both scored, by different versions of what graded them."""
+        return sum(each.first for each in self.why_unpaired if each.why == OTHER_VERSIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,8 @@ def judge_gates(
         for change in changes:
             name = _unique(f"no_regression_against.{change.model}", judged)
             judged[name] = _no_regression(limits.no_regression_against, change)
+            if change.regraded:
+                judged[name] |= {"met": False, "why": _regraded(change)}
             of = tallies.get(change.model)
             if of is not None and of.everything.awaiting:
                 judged[name] |= {"met": False, "why": _awaited(of.everything)}
@@ -121,6 +130,15 @@ def _not_judged(gate: Gate, again: AskedAgain) -> Gate:
         return gate
     why = f"not judged: {again.by_result}"
     return gate | {"measured": None, "interval": None, "met": False, "why": why}
+
+
+def _regraded(change: Change) -> str:
+    """Why nothing can be said of scores that different versions gave."""
+    return (
+        f"cannot tell: {plural(change.regraded, 'evaluation')} graded otherwise, by other versions "
+        f"({'; '.join(change.other_versions)}); start the baseline again, or `replay` it to see "
+        "what this version says"
+    )
 
 
 def _unique(name: str, taken: Mapping[str, Gate]) -> str:

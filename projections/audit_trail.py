@@ -67,6 +67,15 @@ class AuditRecord(NamedTuple):
     details: Any
 
 
+def log_record(fact: Fact) -> AuditRecord:
+    """The record of any event, with all that it says: a row of the view `failproof.audit_log`."""
+    payload = fact.payload
+    details = {key: value for key, value in payload.items() if key not in _COMMON}
+    details["stream_id"] = fact.stream_id
+    run_id = fact.run_id or payload.get("about")
+    return AuditRecord(fact.position, fact.topic, payload["timestamp"], run_id, details)
+
+
 def audit_record(fact: Fact) -> AuditRecord | None:
     """The trail's line for an event; `None` where all went as planned."""
     kind = EVENTS[fact.topic]

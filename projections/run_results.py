@@ -40,6 +40,7 @@ class RunResults:
         Relation("TABLE", "run_latencies"),
         Relation("VIEW", "progress"),
         Relation("VIEW", "cost"),
+        Relation("VIEW", "run_result_documents"),
     )
     topics: frozenset[str] = frozenset(EVENTS)
     takes_damaged = True
@@ -48,8 +49,9 @@ class RunResults:
     """Projections of older versions, whose relations are among these now."""
 
     def ddl(self) -> LiteralString:
-        """`run_results.sql` and `run_counts.sql`."""
-        return sql_file("run_results") + sql_file("run_counts")
+        """`run_results.sql`, `run_counts.sql` and `run_result_documents.sql`."""
+        evaluations, runs = sql_file("run_results"), sql_file("run_counts")
+        return evaluations + runs + sql_file("run_result_documents")
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Fold what the batch touches, and change the counters by the difference."""

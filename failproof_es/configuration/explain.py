@@ -29,7 +29,7 @@ def report_schema_errors(
     """
     said: dict[Location, dict[str, str | None]] = {}
     for detail in error.errors():
-        location = _written_location(detail, tree.value)
+        location = written_location(detail, tree.value)
         name = str(location[-1]) if location else ""
         explained = _plain if tree.quoting else _expected
         message, remedy = explained(detail, name, location, schema)
@@ -73,7 +73,7 @@ def _ours(location: Location, schema: type[BaseModel]) -> Location:
     return location
 
 
-def _written_location(detail: ErrorDetails, value: Any) -> Location:
+def written_location(detail: ErrorDetails, value: Any) -> Location:
     """The location in the file, without the steps that a union type adds (`constrained-int`)."""
     location: Location = detail["loc"]
     if detail["type"] == "missing":

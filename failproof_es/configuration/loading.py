@@ -22,6 +22,7 @@ from failproof_es.configuration.rules import (
     check_variants,
 )
 from failproof_es.configuration.schema import Configuration, Model, PriceList
+from failproof_es.configuration.usable_part import usable_part
 from failproof_es.configuration.variants import (
     describe_matrix,
     with_matrix,
@@ -162,30 +163,69 @@ def load_configuration(
         problems.raise_errors()
     override(tree, settings, problems)
     set_folder(tree, path, folder, problems)
-    configuration, of_models, matrix = None, 0, None
     try:
         configuration = Configuration.model_validate(tree.value)
     except ValidationError as error:
         report_schema_errors(error, path, tree, Configuration, problems)
         check_providers(path, tree, problems)
-    else:
-        check_rules(path, tree, configuration, problems)
-        configuration = _with_price_file(path, tree, configuration, problems)
-
-        def place(model: Model, location: Location) -> Model:
-            return model.placed(place_of_model(tree, path, folder, location))
-
-        configuration = _with_models(configuration, place)
-        written = len(configuration.models)
-        if configuration.matrix is not None and not problems.errors:
-            configuration = with_matrix(path, tree, configuration, problems)
-            check_variants(path, tree, configuration, problems)
-        matrix = describe_matrix(configuration, written)
-        of_models = len(configuration.models)
-        configuration = with_selected_models(path, tree, configuration, problems)
+        _check_usable_part(path, folder, tree, problems)
+        raise InvalidInput(problems.errors) from None
+    check_rules(path, tree, configuration, problems)
+    configuration = _with_files(path, folder, tree, configuration, problems)
+    written = len(configuration.models)
+    configuration = _with_matrix(path, tree, configuration, problems)
+    matrix = describe_matrix(configuration, written)
+    of_models = len(configuration.models)
+    configuration = with_selected_models(path, tree, configuration, problems)
     problems.raise_errors()
-    assert configuration is not None
     return LoadedConfiguration(configuration, path, folder, tree, of_models, matrix)
+
+
+def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Problems) -> None:
+    """Report the rules that are broken by what the schema accepts of a tree, so that all problems
+    of a file are reported at once."""
+    part = usable_part(tree.value)
+    if part is None:
+        return
+    more = Problems()
+    test_run = part.configuration.test_run.model_copy(update={"folder": str(folder)})
+    configuration = part.configuration.model_copy(update={"test_run": test_run})
+    check_rules(path, tree, configuration, more)
+    configuration = _with_files(path, folder, tree, configuration, more)
+    if part.names_models:
+        configuration = _with_matrix(path, tree, configuration, more)
+        with_selected_models(path, tree, configuration, more)
+    problems.found += [
+        each for each in more if not part.is_about(each.field) and each not in problems.found
+    ]
+
+
+def _with_files(
+    path: Path, folder: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+) -> Configuration:
+    """The configuration with its prices, and with the place that each model's paths start from."""
+    configuration = _with_price_file(path, tree, configuration, problems)
+
+    def place(model: Model, location: Location) -> Model:
+        return model.placed(place_of_model(tree, path, folder, location))
+
+    return _with_models(configuration, place)
+
+
+def _with_matrix(
+    path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
+) -> Configuration:
+    """The configuration with the variants of its matrix, unless that or a model is wrong."""
+    if configuration.matrix is None or _concern_models(problems):
+        return configuration
+    configuration = with_matrix(path, tree, configuration, problems)
+    check_variants(path, tree, configuration, problems)
+    return configuration
+
+
+def _concern_models(problems: Problems) -> bool:
+    """Whether a matrix cannot be applied because it, or what it varies, is wrong."""
+    return any((each.field or "").startswith(("matrix", "models")) for each in problems.errors)
 
 
 def _with_price_file(

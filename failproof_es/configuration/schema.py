@@ -50,8 +50,8 @@ class TestRun(Section):
 
     __test__ = False  # not a test class, whatever pytest thinks of the name
 
-    name: Annotated[str, Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    """Also part of output file names: letters, digits, dot, dash, underscore."""
+    name: Annotated[str, Field(min_length=1)]
+    """Any text. In output file names `-` stands for what a file name cannot hold."""
     id: str | None = None
     """A UUID, or any text. A UUID is derived from the text, and both find the run. Generated unless
     given."""

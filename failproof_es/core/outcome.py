@@ -27,10 +27,13 @@ from failproof_es.core.unscored import LOST, UnscoredGroup, unscored_group
 from failproof_es.events import (
     AttemptLost,
     CarriedOver,
+    Classified,
     ErrorRecorded,
     Event,
+    Judged,
     RequestSent,
     ResponseReceived,
+    Scored,
 )
 
 Status = Literal["planned", "running", "scored", "abandoned"]
@@ -126,6 +129,8 @@ class EvaluationOutcome(NamedTuple):
     """Why the score is what it is, or why there is none."""
     ended_kind: str | None = None
     """Why it was abandoned, in one word."""
+    graded_by: Mapping[str, str] = _NOTHING
+    """The version of each classifier, reader of judges and scorer that had a say, by its name."""
 
     # -- what it took --
     response_ms: tuple[float, ...] = ()
@@ -222,6 +227,7 @@ def outcome_of(
     of_replies: list[Decimal | None] = []
     streamed: list[ResponseReceived] = []
     errors: list[ErrorSeen] = []
+    graded_by: dict[str, str] = {}
     error: ErrorRecorded | None = None
     for each in possible:
         if type(each) is RequestSent:
@@ -243,6 +249,12 @@ def outcome_of(
             error = each
         elif type(each) is AttemptLost:
             lost_attempts += 1
+        elif type(each) is Classified:
+            graded_by[each.classifier] = each.classifier_version
+        elif type(each) is Judged:
+            graded_by[each.grader] = each.grader_version
+        elif type(each) is Scored:
+            graded_by |= {each.scorer: each.scorer_version, **each.graders}
     error_kind, error_message = (None, None) if error is None else (error.kind, error.message)
     if ended is not None:
         error_kind, error_message = ended.kind, ended.reason
@@ -288,6 +300,7 @@ def outcome_of(
         passed=None if score is None else score.passed,
         reason=score.reason if score else ended.reason if ended else "",
         ended_kind=None if ended is None else ended.kind,
+        graded_by=graded_by,
         response_ms=tuple([each.latency_ms for each in answers]),
         spending=spending_of(answers, costs),
         impossible=None if why is None else str(why),

@@ -1,20 +1,22 @@
 """Pairs the evaluations of two runs, or of two models, that asked the same. Pure.
 
 Two are a pair when what was sent and what decides how the answer is graded are alike
-(`experiment.graded_digest`), for the same repetition. The id of a case decides only
+(`experiment.graded_digest`), for the same repetition, and the same versions of classifiers,
+readers of judges and scorers graded both. The id of a case decides only
 which of several equal ones are paired. Evaluations without a partner are counted by reason.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Why = Literal[
     "sent another prompt under the same name",
     "graded otherwise",
+    "graded otherwise, by other versions",
     "asked another number of times",
     "asked in one only",
     "not scored in both",
@@ -23,10 +25,11 @@ Why = Literal[
 
 ALTERED: Why = "sent another prompt under the same name"
 REGRADED: Why = "graded otherwise"
+OTHER_VERSIONS: Why = "graded otherwise, by other versions"
 FEWER: Why = "asked another number of times"
 ALONE: Why = "asked in one only"
 NOT_SCORED: Why = "not scored in both"
-_IN_ORDER = (ALTERED, REGRADED, FEWER, ALONE, NOT_SCORED)
+_IN_ORDER = (ALTERED, REGRADED, OTHER_VERSIONS, FEWER, ALONE, NOT_SCORED)
 
 
 class Question(NamedTuple):
@@ -66,27 +69,38 @@ class Pairing:
 
 def same_questions(unpaired: Iterable[Unpaired]) -> bool:
     """Whether all that either was asked was asked of the other, scored or not."""
-    return all(each.why == NOT_SCORED for each in unpaired)
+    return all(each.why in (NOT_SCORED, OTHER_VERSIONS) for each in unpaired)
+
+
+def what_differs(unpaired: Iterable[Unpaired]) -> str | None:
+    """What two were not, so that their rates cannot be compared as they stand; `None` where they
+    were asked the same and graded alike."""
+    told = tuple(unpaired)
+    if not same_questions(told):
+        return "asked the same"
+    return "graded alike" if any(each.why == OTHER_VERSIONS for each in told) else None
 
 
 def pair_evaluations(
     first: Sequence[Question],
     second: Sequence[Question],
     scored: Callable[[int, int], bool] = lambda one, other: True,
+    alike: Callable[[int, int], bool] = lambda one, other: True,
 ) -> Pairing:
     """Pair the questions of `first` with those of `second`.
 
-    `scored` tells whether the evaluations at two places both have a score.
+    `scored` tells whether the evaluations at two places both have a score, `alike` whether the
+    same versions graded these two (`graded_alike`).
     """
     partners = _partners(first, second)
     counts: defaultdict[Why, list[int]] = defaultdict(lambda: [0, 0])
     pairs = []
     for one, other in sorted(partners.items()):
-        if scored(one, other):
+        if scored(one, other) and alike(one, other):
             pairs.append((one, other))
         else:
-            counts[NOT_SCORED][0] += 1
-            counts[NOT_SCORED][1] += 1
+            why = OTHER_VERSIONS if scored(one, other) else NOT_SCORED
+            counts[why] = [count + 1 for count in counts[why]]
     for side, (own, others, taken) in enumerate(
         ((first, second, partners.keys()), (second, first, set(partners.values())))
     ):
@@ -96,6 +110,32 @@ def pair_evaluations(
                 counts[why_alone(question)][side] += 1
     unpaired = (Unpaired(why, *counts[why]) for why in _IN_ORDER if why in counts)
     return Pairing(tuple(pairs), tuple(unpaired))
+
+
+def graded_alike(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether two evaluations were graded by the same versions (`EvaluationOutcome.graded_by`).
+
+    A grader that had a say in one only makes no difference: an empty answer is shown to no judge.
+    Nor does a part of a version that one lacks: a command that does not parse meets no checker.
+    `reading.overviews.pair_statements` has the same rule as SQL.
+    """
+    return one == other or next(other_versions(one, other), None) is None
+
+
+class OtherVersion(NamedTuple):
+    """A classifier, reader of judges or scorer that graded in two versions."""
+
+    grader: str
+    first: str
+    second: str
+
+
+def other_versions(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[OtherVersion]:
+    """The graders of which two evaluations have different versions; see `graded_alike`."""
+    for name in sorted(one.keys() & other):
+        mine, theirs = (set(versions[name].split()) for versions in (one, other))
+        if not (mine <= theirs or theirs <= mine):
+            yield OtherVersion(name, one[name], other[name])
 
 
 def _partners(first: Sequence[Question], second: Sequence[Question]) -> dict[int, int]:

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 
 import regex
 
-from failproof_es.dialects.failproof.expectation import MAX_PATTERN_CHARACTERS, defect
+from failproof_es.dialects.failproof.expectation import (
+    MAX_PATTERN_CHARACTERS,
+    defect,
+    syntax_error,
+)
 from failproof_es.importers.protocol import Check
 
 _LONGEST_SAID = 120
@@ -34,6 +38,8 @@ def expected_response(checks: Sequence[Check]) -> str | None:
     as_it_stands = _is_text(checks) and pattern == checks[0].texts[0]
     if len(pattern) > MAX_PATTERN_CHARACTERS and not as_it_stands:
         raise NotExpressible(f"its pattern is longer than {MAX_PATTERN_CHARACTERS:,} characters")
+    if not as_it_stands and (fault := syntax_error(pattern)) is not None:
+        raise NotExpressible(f"its pattern {fault.message[:_LONGEST_SAID]}")
     if (found := defect(pattern)) is not None:
         raise NotExpressible(f"its pattern {found.message[:_LONGEST_SAID]}")
     return pattern

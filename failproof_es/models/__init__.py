@@ -14,6 +14,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.configuration.variants import model_keys
 from failproof_es.events import ModelSnapshot
 from failproof_es.models.catalog.packages import package_of
+from failproof_es.models.header_fingerprints import header_fingerprints
 from failproof_es.models.prompt_template import RECORDED_AS
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.models.provider_type import BaseProviderType, ProviderType, provider_type
@@ -102,7 +103,8 @@ def _with_template(model: Model) -> dict[str, Any]:
 
 
 def snapshot(model: Model, key: str) -> ModelSnapshot:
-    """The model's configuration as a run records it; secrets by the variable's name only."""
+    """The model's configuration as a run records it; secrets by the variable's name only, and
+    values of headers by a fingerprint that shows a change."""
     kind = provider_type(model.provider)
     named = {
         "base_url": kind.base_url(model),
@@ -112,6 +114,8 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
     }
     if model.version is not None:
         named["version_check"] = model.version_check
+    if model.headers:
+        named["headers"] = header_fingerprints(model.headers)
     settings = {name: value for name, value in named.items() if value is not None}
     settings |= kind.snapshot(model)
     return ModelSnapshot(

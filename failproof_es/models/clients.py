@@ -1,6 +1,8 @@
 """The client classes of specification 000 § 3: constructed from a key and a model's name.
 
-Each is a `ModelClient` that asks as a run does, one attempt a call. A program may use them, and
+There is one for each provider that a key and a name are enough for: `azure` needs a URL, `bedrock`
+and `vertex` a region or a project, `python` and the vendors' packages a class. Each is a
+`ModelClient` that asks as a run does, one attempt a call. A program may use them, and
 a configuration may name one as the class of a `python` model. A run's own adapters are made by
 `failproof_es.models.create_provider`, from the configuration, and have `get_completion`, too.
 """
@@ -50,6 +52,30 @@ class OpenAIClient(_Client):
 
     provider = "openai"
     base_url = "https://api.openai.com/v1"
+
+
+class OpenAIResponsesClient(_Client):
+    """A model behind OpenAI's Responses API."""
+
+    provider = "openai-responses"
+
+
+class GeminiClient(_Client):
+    """A model behind Google's Gemini API."""
+
+    provider = "gemini"
+
+
+class MistralClient(_Client):
+    """A model behind Mistral's chat completions."""
+
+    provider = "mistral"
+
+
+class OpenRouterClient(_Client):
+    """A model behind OpenRouter."""
+
+    provider = "openrouter"
 
 
 class OllamaClient(OpenAIClient):

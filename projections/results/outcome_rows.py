@@ -63,6 +63,7 @@ class OutcomeRow(NamedTuple):
     accuracy: float | None
     reason: str | None
     ended_kind: str | None
+    graded_by: str | None
     response_ms: str | None
     spending: str | None
     impossible: str | None
@@ -75,7 +76,7 @@ COLUMNS = OutcomeRow._fields
 _JSON = frozenset(
     {
         "errors", "error_message", "response", "details", "judges", "scores", "reason",
-        "response_ms", "spending", "impossible",
+        "graded_by", "response_ms", "spending", "impossible",
     }
 )  # fmt: skip
 SELECTED = ", ".join(f"e.{name}::text" if name in _JSON else f"e.{name}" for name in COLUMNS)
@@ -128,6 +129,7 @@ def outcome_row(
         outcome.accuracy,
         _json(outcome.reason) if outcome.reason else None,
         _name(outcome.ended_kind),
+        _json(outcome.graded_by) if outcome.graded_by else None,
         _json(outcome.response_ms) if outcome.response_ms else None,
         _json({key: spent_list(each) for key, each in outcome.spending.items()})
         if outcome.spending
@@ -178,6 +180,7 @@ def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
         passed=row.passed,
         reason=_loaded(row.reason, ""),
         ended_kind=_exact(row.ended_kind),
+        graded_by=_loaded(row.graded_by, {}),
         response_ms=tuple(_loaded(row.response_ms, ())),
         spending={key: spent_of(each) for key, each in _loaded(row.spending, {}).items()},
         impossible=_loaded(row.impossible),

@@ -55,6 +55,7 @@ CREATE TABLE evaluations (
     accuracy double precision,
     reason json,
     ended_kind text,
+    graded_by json,
     response_ms json,
     spending json,
     impossible json,
@@ -123,7 +124,8 @@ SELECT
     e.response_ms,
     e.spending,
     e.impossible,
-    e.unscored_as
+    e.unscored_as,
+    e.graded_by
 FROM evaluations e
 LEFT JOIN prompts p USING (prompt_id);
 
@@ -197,6 +199,8 @@ COMMENT ON COLUMN run_results.unscored_as IS
 COMMENT ON COLUMN run_results.reason IS
     'Why the score is what it is, or why there is none, as a JSON string; null when not said.';
 COMMENT ON COLUMN run_results.ended_kind IS 'Why it was abandoned, in one word.';
+COMMENT ON COLUMN run_results.graded_by IS
+    'The version of each classifier, reader of judges and scorer that had a say, by its name.';
 COMMENT ON COLUMN run_results.judges IS
     'A JSON list of [judge, verdict, problem], in the order in which they were asked.';
 COMMENT ON COLUMN run_results.errors IS

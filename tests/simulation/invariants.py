@@ -102,7 +102,8 @@ def _of_evaluation(
     plan, retries = history.plan, history.shape.retries
     judging = plan.configuration.judging
     judges = Judging(tuple(each.key for each in plan.judges), judging.rule, judging.attempts)
-    _, differing = rederive(case, events, plan.dialect, retry_attempts=retries, judging=judges)
+    again = rederive(case, events, plan.dialect, retry_attempts=retries, judging=judges)
+    differing = again.disagreements
     for each in differing:
         yield f"evaluation {stream}: replay differs in {each.what}: {each.derived}"
     yield from _of_failures(stream, events, retries)

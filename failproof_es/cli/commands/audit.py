@@ -16,10 +16,17 @@ from failproof_es.cli.app.chosen_run import say_archived
 from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.rendering.audit_rows import AuditRows
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
-from failproof_es.core.case import operations_id, run_id
+from failproof_es.core.case import operations_id, prompt_id, run_id
 from failproof_es.engine.reviews.people import review_rows
-from failproof_es.store.reading.reader import Connection, RecordedEvent, find, resolve_run
-from projections.audit_trail import AuditTrail, audit_record
+from failproof_es.events import CasesPlanned
+from failproof_es.store.reading.reader import (
+    Connection,
+    RecordedEvent,
+    find,
+    iterate_streams,
+    resolve_run,
+)
+from projections.audit_trail import AuditRecord, AuditTrail, audit_record, log_record
 from projections.protocol import Fact
 
 _COLUMNS = (
@@ -35,8 +42,9 @@ _COLUMNS = (
 
 @click.command(cls=Command)
 @click.argument("run")
+@click.option("--all", "every", is_flag=True, help="Every event, with all that it says.")
 @format_option(Format.TABLE, Format.JSONL)
-def audit(run: str, output_format: Format) -> None:
+def audit(run: str, every: bool, output_format: Format) -> None:
     """Print the audit trail of RUN, or of a validation that failed.
 
     A validation that failed is named by the id that its run would have had, an import by the id
@@ -46,11 +54,14 @@ def audit(run: str, output_format: Format) -> None:
     also holds changed limits, written files and reviews. With --json each line is a record as
     specification 001 § 8.2 defines it: event, timestamp, test_run_id, details. The projection
     `audit_trail` holds the same.
+
+    With --all what went as planned is there, too: stored prompts, requests, responses, classes,
+    scores, with bodies and stack traces. The view failproof.audit_log holds the same.
     """
     with session().open_store() as store, store.connect() as connection:
         run_id = _run_id(connection, run)
         said = say_archived(connection, run_id)
-        records = _records(connection, run_id)
+        records = _every_record(connection, run_id) if every else _records(connection, run_id)
         if output_format is Format.JSONL:
             for record in records:
                 sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_UTC_Z) + b"\n")
@@ -77,9 +88,29 @@ def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
     for row in merge(own, beside, reviews, key=attrgetter("position")):
         record = audit_record(_fact(row))
         if record is not None:
-            told = record._asdict()
-            place = {"position": told.pop("position")}
-            yield {**told, "details": {**place, **told["details"]}}
+            yield _as_specified(record)
+
+
+def _every_record(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
+    """Every event of the run, of what was done about it, and of the prompts that it planned."""
+    planned = [
+        prompt_id(digest)
+        for row in find(connection, run_id=run_id, topics=[CasesPlanned.__name__])
+        for digest in row.payload()["digests"]
+    ]
+    beside = list(find(connection, stream_id=operations_id(run_id)))
+    reviews = review_rows(connection, run_id)
+    prompts = iterate_streams(connection, planned)
+    own = find(connection, run_id=run_id)
+    for row in merge(own, beside, reviews, prompts, key=attrgetter("position")):
+        record = log_record(_fact(row))
+        yield _as_specified(record._replace(test_run_id=record.test_run_id or str(run_id)))
+
+
+def _as_specified(record: AuditRecord) -> dict[str, Any]:
+    told = record._asdict()
+    place = {"position": told.pop("position")}
+    return {**told, "details": {**place, **told["details"]}}
 
 
 def _fact(row: RecordedEvent) -> Fact:

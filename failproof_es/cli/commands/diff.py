@@ -50,6 +50,12 @@ _CASES = (
     Column("left", "left"),
     Column("right", "right"),
 )
+_GRADING = (
+    Column("model", "model"),
+    Column("grader", "grader"),
+    Column("left version", "left"),
+    Column("right version", "right"),
+)
 _CHANGED = (
     Column("model", "model"),
     Column("suite", "suite"),
@@ -87,8 +93,9 @@ def diff(left: str, right: str, output_format: Format) -> None:
     Each value is shown with its path, as the first RUN has it and as the second. If a case
     differs between the runs, its most important difference is shown: what is sent, how it is
     graded, or only its notes. Results are compared on pairs: evaluations that were sent the
-    same, graded alike, and scored in both runs. Of what one run carries over from the other,
-    both sides are the same evaluation: how many there are stands beside its name.
+    same, graded alike by the same versions of the graders, and scored in both runs. Of what one run
+    carries over from the other, both sides are the same evaluation: how many there are stands
+    beside its name.
 
     Pairs that passed in one run alone are listed with both answers. `worse` passed in the first
     RUN only, `better` in the second. The table shows the first line of each answer, JSON more.
@@ -121,7 +128,9 @@ class _Found:
         self.configuration = configuration_differences(left.started, right.started)
         self.models = model_differences(left.run, right.run)
         self.cases: CaseDifferences = case_differences(left.connection, left.run, right.run)
-        self.results = list(_results(left, right))
+        both = list(scores_of_both(left.connection, left.run_id, right.run_id))
+        self.results = list(_results(left, right, both))
+        self.grading = list(_grading(both))
         self.changed, self.why_not = _changed(left, right, self.results)
 
     def document(self) -> dict[str, Any]:
@@ -144,6 +153,7 @@ class _Found:
             "configuration": [_value(each) for each in self.configuration],
             "models": [_value(each) for each in self.models],
             "cases": asdict(self.cases),
+            "grading": self.grading,
             "results": self.results,
             "changed": self.changed,
         }
@@ -153,6 +163,7 @@ class _Found:
         for kind, values in (("configuration", self.configuration), ("model", self.models)):
             yield from ({"kind": kind, **_value(each)} for each in values)
         yield from ({"kind": "case", **row} for row in self._case_rows())
+        yield from ({"kind": "grading", **row} for row in self.grading)
         yield from ({"kind": "results", **row} for row in self.results)
         yield from ({"kind": "changed", **row} for row in self.changed or ())
 
@@ -181,6 +192,8 @@ class _Found:
         rows = list(self._case_rows())
         if rows:
             print_table(map(_short, rows), _CASES, title="cases")
+        if self.grading:
+            print_table(self.grading, _GRADING, title="graded otherwise, and so not compared")
         print_table(self.results, _RESULTS, title="results")
         if self.changed is None:
             say(f"which evaluations went better or worse cannot be listed: {self.why_not}")
@@ -208,13 +221,27 @@ def _case_row(
     return {"suite": suite, "case": case, "what": what, "left": left, "right": right}
 
 
-def _results(left: RecordedRun, right: RecordedRun) -> Iterator[dict[str, Any]]:
+def _grading(both: Sequence[Scores]) -> Iterator[dict[str, Any]]:
+    """The versions that differ of what graded evaluations which both runs scored, by model."""
+    for scores in both:
+        for other in scores.other_versions:
+            yield {
+                "model": scores.model,
+                "grader": other.grader,
+                "left": other.first,
+                "right": other.second,
+            }
+
+
+def _results(
+    left: RecordedRun, right: RecordedRun, scores: Sequence[Scores]
+) -> Iterator[dict[str, Any]]:
     """The results of each model in both runs, `None` where a run did not ask it.
 
     Then both on the same questions: `pairs`, and why the others are not paired.
     """
     one, other = _by_model(left), _by_model(right)
-    both = {each.model: each for each in scores_of_both(left.connection, left.run_id, right.run_id)}
+    both = {each.model: each for each in scores}
     for model in dict.fromkeys((*one, *other)):
         row: dict[str, Any] = {"model": model}
         for side, facts in (("left", one.get(model)), ("right", other.get(model))):

@@ -28,6 +28,7 @@ from failproof_es.engine.history import read_run
 from failproof_es.engine.required_plugins import other_versions
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import resolve_run
+from failproof_es.support.plurals import plural
 
 _SHOWN = 100
 _VALUE_WIDTH = 48
@@ -86,6 +87,15 @@ def as_json(report: ReplayReport) -> dict[str, Any]:
         "differ": len(report.differences),
         "not_finished": report.not_finished,
         "classes": report.classes,
+        "other_versions": [
+            {
+                "grader": other.grader,
+                "recorded": other.first,
+                "derived": other.second,
+                "evaluations": count,
+            }
+            for other, count in report.other_versions.items()
+        ],
         "differences": report.differences,
     }
 
@@ -113,6 +123,13 @@ def _print(report: ReplayReport) -> None:
         print_table(rows[:_SHOWN], _COLUMNS)
         if len(rows) > _SHOWN:
             click.echo(f"… and {len(rows) - _SHOWN} more: --json prints them all")
+    for other, count in report.other_versions.items():
+        click.echo(
+            one_line(
+                f"graded otherwise: {plural(count, 'evaluation')} by {other.grader} "
+                f"{other.first} on record, by {other.second} now"
+            )
+        )
     click.echo(
         f"run {report.run_number}: {report.agree} of {report.evaluations} evaluations agree with "
         f"the record, {differ} differ, {report.not_finished} not finished; no model was asked"

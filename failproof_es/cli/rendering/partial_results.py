@@ -86,7 +86,7 @@ class PartialResults:
             "number": self.written + 1,
             "evaluations": len(finals),
             "finished_before": self.written * len(finals),
-            "up_to_position": finals[-1].position,
+            "position": finals[-1].position,
         }
         evaluations = iterate_evaluations(self._run.connection, keys)
         header = {"metadata": {**metadata(self._run), "status": "running"}}

@@ -18,6 +18,7 @@ from failproof_es.cli.rendering.result_rows import result_rows
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import FILE_SUFFIX, FileOutput
+from failproof_es.exports.file_names import file_name
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import WrittenFile, atomic_write
@@ -49,7 +50,8 @@ def file_output(run: RecordedRun) -> FileOutput | None:
 
 
 def results_path(pattern: str, run: RecordedRun) -> Path:
-    """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the name.
+    """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the name, in
+    which `-` stands for what a file name cannot hold: `My first test` becomes `My-first-test`.
 
     The time is `test_run.timestamp`, or that of the run's start (specification 001 § 5.3).
     If a run of the same name and second already has a file, or something else has that name, the
@@ -58,7 +60,8 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     configured = recorded_configuration(run.started).test_run.timestamp
     moment = configured or run.started.timestamp
     timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
-    named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", run.started.name)
+    name = file_name(run.started.name, ascii_only=False)
+    named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", name)
     path = resolve(named, recorded_configuration(run.started).test_run.folder)
     holders = {run_id_in(path), run_id_in(partial_results_path(path, 1))}
     is_of_another = TIMESTAMP in pattern and holders - {None, str(run.run_id)}

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+import orjson
 
 from failproof_es.cli.app.errors import ExitCode, report
 from failproof_es.cli.app.options import allow_option, settings_option
@@ -129,7 +130,8 @@ class _Watch:
         """Start a run of a sample, and wait for its end. Its exit code."""
         named = loaded.configuration.test_run
         settings = [each for each in self._settings if not each.startswith(_OF_THE_RUN)]
-        settings.append(f"test_run.name={_PREFIX}{named.name}")
+        name = orjson.dumps(f"{_PREFIX}{named.name}").decode()  # read as YAML, whatever it holds
+        settings.append(f"test_run.name={name}")
         if named.id is not None:  # no two runs have one id
             settings.append("test_run.id=null")
         chosen = loaded.configuration.selection

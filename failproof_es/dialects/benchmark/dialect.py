@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.benchmark import grading, loader, options
+from failproof_es.dialects.benchmark import grading, loader, options, prompts
 from failproof_es.dialects.benchmark.reply import SCHEMA
 from failproof_es.dialects.benchmark.reply import read_judgement as judgement_of
 from failproof_es.dialects.benchmark.result import result
@@ -67,8 +68,12 @@ class Benchmark:
         return dict(SCHEMA)
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
-        """See `reply.read_judgement`."""
-        return judgement_of(reply, transcript.replies[-1].answer if transcript.replies else "")
+        """See `reply.read_judgement`. The version is that of the shipped judge prompt, too: a
+        template of one's own is part of the case."""
+        reading = judgement_of(reply, transcript.replies[-1].answer if transcript.replies else "")
+        if case.expectation.get("judge_template") is not None:
+            return reading
+        return replace(reading, version=f"{reading.version}+prompt.{prompts.digest('judge')}")
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None

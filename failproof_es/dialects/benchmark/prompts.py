@@ -6,7 +6,9 @@ which is made of the SHA-256 of all that is put into the template.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 
 from failproof_es.dialects.kit.templates import delimiter, fill
@@ -22,6 +24,12 @@ JUDGE_NAMES = (
 def shipped(name: str) -> str:
     """The template `generation` or `judge` that is used unless a configuration has its own."""
     return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
+
+
+@cache
+def digest(name: str) -> str:
+    """Twelve hexadecimal digits of the SHA-256 of a shipped template."""
+    return hashlib.sha256(shipped(name).encode()).hexdigest()[:12]
 
 
 def generation_prompt(question: str, template: str | None = None) -> str:

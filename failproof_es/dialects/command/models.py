@@ -5,6 +5,7 @@ Types are never coerced. What a structure does not know is ignored, as serde ign
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -23,7 +24,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from failproof_es.dialects.command.dataset.toml_tree import load_toml
 
@@ -105,6 +106,32 @@ class TestCase(Structure):
                 raise ValueError(f"{name} cannot be empty for test {self.id}")
 
 
+_RULES = frozenset({"blank", "duplicate", "too_short"})
+"""The types of errors that the specification's `validate` finds; all others are of parsing."""
+
+
+def _breaks_a_rule(error: ErrorDetails) -> bool:
+    return error["type"] in _RULES and error["loc"][0] == "test_cases"
+
+
+def _require_valid(cases: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `ValueError` as the specification's `TestDataset::validate` does: in its order, at the
+    first defect."""
+    taken: set[str] = set()
+    for case in cases:
+        if case["id"] in taken:
+            raise ValueError(f"Duplicate test ID: {case['id']}")
+        taken.add(case["id"])
+        TestCase.model_construct(None, **case).validate()
+    if not cases:
+        raise ValueError("Dataset must contain at least one test case")
+
+
+def _toml_value(value: Any) -> str:
+    """A text, a flag or a list of texts as TOML: JSON but for DEL, which JSON does not escape."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 class TestDataset(Structure):
     """A dataset file (specification 004, `TestDataset`)."""
 
@@ -117,28 +144,47 @@ class TestDataset(Structure):
     @classmethod
     def _ids_are_unique(cls, value: list[TestCase]) -> list[TestCase]:
         if twice := [name for name, times in Counter(c.id for c in value).items() if times > 1]:
-            raise ValueError(f"duplicate test id: {', '.join(twice)}")
+            raise PydanticCustomError(
+                "duplicate", "Duplicate test ID: {names}", {"names": ", ".join(twice)}
+            )
         return value
 
     @classmethod
-    def from_toml(cls, path: Path) -> Self:
+    def from_toml(cls, path: Path | str) -> Self:
         """The dataset in a TOML file (specification 004, `TestDataset::from_toml`).
 
-        Raises `ValueError` that names the file: it cannot be read, is not TOML, or does not
-        hold a valid dataset. `failproof-es suites validate` names every defect with its line.
+        Raises `ValueError` with the specification's words for the first defect: the file cannot be
+        read, is not TOML or lacks what a dataset has, or breaks a rule of `validate`.
+        `failproof-es suites validate` names every defect with its line.
         """
         try:
-            text = path.read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"Failed to read {path}: {error}") from None
         try:
-            return cls.model_validate(load_toml(text))
+            document = load_toml(text)
+            return cls.model_validate(document)
         except tomllib.TOMLDecodeError as error:
             raise ValueError(f"Failed to parse TOML: {path}: {error}") from None
         except RecursionError:
             raise ValueError(f"Failed to parse TOML: {path}: it is nested too deeply") from None
         except ValidationError as error:
-            raise ValueError(f"{path}: {_defects(error)}") from None
+            if all(_breaks_a_rule(each) for each in error.errors()):
+                _require_valid(document["test_cases"])
+            raise ValueError(f"Failed to parse TOML: {path}: {_defects(error)}") from None
+
+    def to_toml(self, path: Path | str | None = None) -> str:
+        """The dataset as TOML, from which `from_toml` makes an equal one; written to `path`, too,
+        where there is one. Raises `OSError`."""
+        written = [f"version = {_toml_value(self.version)}"]
+        for case in self.test_cases:
+            told = case.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+            lines = (f"{name} = {_toml_value(value)}" for name, value in told.items())
+            written.append("\n".join(["[[test_cases]]", *lines]))
+        text = "\n\n".join(written) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
 
     def by_category(self, category: Category) -> list[TestCase]:
         """The cases of a category, in file order."""

@@ -5,9 +5,10 @@ A text meets it when it contains it literally, or when it is found as a regular 
 by what they find, never by finding nothing. Both readings are case-sensitive; a pattern says
 otherwise itself, with `(?i)`.
 
-What holds one of `\\ . ^ $ * + ? { } [ ] | ( )` and is no valid expression is no expectation
-either, nor is what nothing but the empty text could match: `defect` says so, and a case with it
-is not loaded. A text longer than an expression may be is only looked for literally.
+Three kinds of text are only looked for literally: one without any of
+`\\ . ^ $ * + ? { } [ ] | ( )`, one that is no valid expression (`syntax_error` has the reason, and
+loading warns of it), and one longer than an expression may be. What nothing but the empty text
+could match is no expectation: `defect` says so, and a case with it is not loaded.
 
 Patterns come from untrusted files: `support/bounded/untrusted_patterns.py` checks and matches them.
 """
@@ -69,15 +70,29 @@ def defect(expected: str) -> Defect | None:
     if _is_literal(expected):
         return None
     if (fault := untrusted_patterns.fault_of(expected)) is not None:
-        if fault.is_costly:
-            return Defect(f"costs too much: {fault.message}", "write a cheaper expression")
-        return Defect(f"is {fault.message}", _as_text(expected))
+        return Defect(f"costs too much: {fault.message}", "write a cheaper expression")
     if matches_only_nothing(expected):
         return Defect(
             "matches only the empty text, which never counts as a match",
             "add what is to be found: (?s)^(?!.*word).+ is met by every text without the word",
         )
     return None
+
+
+@lru_cache(maxsize=512)
+def syntax_error(expected: str) -> Defect | None:
+    """Why a text with signs of regular expressions is none, so that it is looked for literally.
+
+    `None` where it is an expression, or has no such sign.
+    """
+    if _has_no_signs(expected):
+        return None
+    fault = untrusted_patterns.fault_of(expected)
+    if fault is None or fault.is_costly:
+        return None
+    return Defect(
+        f"is {fault.message}; replies are searched for the text itself", _as_text(expected)
+    )
 
 
 def matches(expected: str, text: str) -> Iterator[Match]:
@@ -96,18 +111,23 @@ def matches(expected: str, text: str) -> Iterator[Match]:
 
 
 def is_bounded(expected: str, text: str) -> bool:
-    """Whether looking for it is bounded by construction."""
-    return _is_literal(expected) or untrusted_patterns.is_bounded(expected, text)
+    """Whether looking for it is bounded by construction. Compiles nothing that is not."""
+    return _has_no_signs(expected) or untrusted_patterns.is_bounded(expected, text)
 
 
 def _is_literal(expected: str) -> bool:
-    """Whether it is only looked for as it stands: as an expression it would match itself."""
+    """Whether it is only looked for as it stands."""
+    return _has_no_signs(expected) or syntax_error(expected) is not None
+
+
+def _has_no_signs(expected: str) -> bool:
+    """Whether it would match itself as an expression, or is too long for one."""
     return not _SPECIAL.intersection(expected) or len(expected) > MAX_PATTERN_CHARACTERS
 
 
 def _as_text(expected: str) -> str:
-    """How to write it in a JSON line if the text itself is meant."""
+    """How to write it in a JSON line as an expression that finds the text itself."""
     escaped = json.dumps(regex.escape(expected, special_only=True), ensure_ascii=False)
     if len(escaped) > _LONGEST_REMEDY:
-        return "if the text itself is meant, write \\\\ before each of \\ . ^ $ * + ? { } [ ] | ( )"
-    return f"if the text itself is meant, write {escaped}"
+        return "if that is meant, write \\\\ before each of \\ . ^ $ * + ? { } [ ] | ( )"
+    return f"if that is meant, write {escaped}"

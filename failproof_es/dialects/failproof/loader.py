@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.failproof import expectation
+from failproof_es.dialects.failproof.description import is_description
 from failproof_es.dialects.failproof.prompt_variables import fill
 from failproof_es.dialects.failproof.test_case import FIELDS, TestCase, defects
 from failproof_es.dialects.kit.json_lines import read_objects
@@ -55,6 +56,7 @@ class _Reader:
         if prompt is None or not unique or misspelt or not usable:
             return None
         self._warn_empty(path, line, test_case)
+        self._warn_of_reading(path, line, document.get("expected_response"))
         given = ("expected_response", "expected_classification")
         return Case(
             dialect="failproof",
@@ -95,9 +97,43 @@ class _Reader:
             )
         return found is None
 
+    def _warn_of_reading(self, path: Path, line: int, expected: str | None) -> None:
+        """Warn where `expected_response` is likely read in another way than it is meant."""
+        if expected is None:
+            return
+        if (fault := expectation.syntax_error(expected)) is not None:
+            self._warn_of_expectation(path, line, fault.message, fault.remedy)
+        if is_description(expected):
+            self._warn_of_expectation(
+                path,
+                line,
+                "reads as a description of the reply; replies are searched for these very words",
+                "write a text or an expression that a right reply holds, or use a dialect with a "
+                "judge (benchmark, redteam)",
+            )
+
+    def _warn_of_expectation(self, path: Path, line: int, message: str, remedy: str) -> None:
+        self.problems.warning(
+            message, path=path, line=line, field="expected_response", remedy=remedy
+        )
+
     def _filled(self, path: Path, line: int, test_case: TestCase) -> str | None:
-        """The prompt as it is sent. `None`, and an error, when a variable has no value."""
+        """The prompt as it is sent. `None`, and an error, when a variable has no value.
+
+        Without any `prompt_vars` the prompt is "the exact text to be sent", and nothing in it is
+        a variable.
+        """
         filled = fill(test_case.prompt, test_case.prompt_vars)
+        if filled.missing and not test_case.prompt_vars:
+            names = ", ".join(f"{{{{{name}}}}}" for name in filled.missing)
+            self.problems.warning(
+                f"the case has no prompt_vars: {names} is sent as it stands",
+                path=path,
+                line=line,
+                field="prompt",
+                remedy="if it is a variable, add prompt_vars with its value",
+            )
+            return test_case.prompt
         for name in filled.missing:
             self.problems.error(
                 f"the prompt's variable {{{{{name}}}}} has no value",

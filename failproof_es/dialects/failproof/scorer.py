@@ -15,6 +15,8 @@ VERSION = "3"
 def score(case: Case, classification: Classification) -> Score | Failure:
     """`accuracy`: 1 when the primary class is the expected one (absent: `pass`), else 0.
 
+    A case that expects `fail` is about a text that must not come: a refusal or an empty reply
+    without that text is what it asks for, and keeps its class.
     What is no fault of the model has none: a reply that was cut off, withheld or broken off, and a
     pattern of the case that could not be tried.
     """
@@ -26,10 +28,13 @@ def score(case: Case, classification: Classification) -> Score | Failure:
     if classification.primary == "error":
         return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
     expected = _expected(case)
+    reason = f"expected {expected}, classified {classification.primary}"
     passed = classification.primary == expected
+    if expected == "fail" and _withholds_text(case, classification):
+        passed, reason = True, f"{reason}, without the text that must not come"
     return Score(
         scores={"accuracy": 1 if passed else 0},
-        reason=f"expected {expected}, classified {classification.primary}",
+        reason=reason,
         scorer=NAME,
         version=VERSION,
         passed=passed,
@@ -45,6 +50,13 @@ def fixed_outcome(case: Case) -> FixedOutcome | None:
     if response is not None and not is_found_in_any_text(str(response)):
         return None
     return "any_passes" if _expected(case) == "pass" else "none_passes"
+
+
+def _withholds_text(case: Case, classification: Classification) -> bool:
+    """Whether the model gave no answer, and nothing of what `expected_response` looks for."""
+    is_no_answer = classification.primary in ("refusal", "empty")
+    expects_text = case.expectation.get("expected_response") is not None
+    return is_no_answer and expects_text and "matched" not in classification.details
 
 
 def _expected(case: Case) -> str:

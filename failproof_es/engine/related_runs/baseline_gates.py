@@ -67,8 +67,11 @@ def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iter
     run_id = now.run.started.originator_id
     against = resolve_run(connection, str(limits.no_regression_against), before=run_id)
     for each in paired_scores(connection, now, read_scores(connection, against)):
+        versions = tuple(
+            f"{other.grader} {other.first}, before {other.second}" for other in each.other_versions
+        )
         if not each.pairs:
-            yield Change(each.model, 0, 0, each.planned, 0.0, None, each.unpaired)
+            yield Change(each.model, 0, 0, each.planned, 0.0, None, each.unpaired, versions)
             continue
         differences = array("d", (difference(pair.now, pair.before) for pair in each.pairs))
         found = compare_scores(differences, [pair.family for pair in each.pairs])
@@ -81,4 +84,5 @@ def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iter
             found.difference,
             None if interval is None else (interval.low, interval.high),
             each.unpaired,
+            versions,
         )

@@ -11,7 +11,14 @@ from uuid import UUID
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import prompt_id
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.core.pairing import Question, Unpaired, pair_evaluations
+from failproof_es.core.pairing import (
+    OtherVersion,
+    Question,
+    Unpaired,
+    graded_alike,
+    other_versions,
+    pair_evaluations,
+)
 from failproof_es.core.run import Run
 from failproof_es.engine.evaluation_outcomes import outcomes_of
 from failproof_es.engine.history import read_chunk, read_run
@@ -48,6 +55,15 @@ class Scores:
     planned: int
     pairs: tuple[ScoredPair, ...]
     unpaired: tuple[Unpaired, ...]
+    other_versions: tuple[OtherVersion, ...] = ()
+    """The graders whose versions differ where both were scored, each pair of versions once."""
+
+
+class Graded(NamedTuple):
+    """An accuracy, and the versions that gave it."""
+
+    accuracy: float
+    graded_by: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +71,10 @@ class RunScores:
     """The accuracies of a run, from its outcomes."""
 
     run: Run
-    by_model: dict[str, dict[QuestionKey, float]] = field(default_factory=dict)
+    by_model: dict[str, dict[QuestionKey, Graded]] = field(default_factory=dict)
     """The accuracies, carried-over ones included."""
+    _graders: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = field(default_factory=dict)
+    """Each set of versions once, however many were graded by it."""
 
     @classmethod
     def of(cls, run: Run, outcomes: Iterable[EvaluationOutcome]) -> RunScores:
@@ -70,7 +88,9 @@ class RunScores:
         """Add the accuracy of one more outcome, if it has one."""
         if (accuracy := outcome.accuracy) is not None:
             asked = QuestionKey(outcome.prompt_id, outcome.repetition)
-            self.by_model.setdefault(outcome.model_key, {})[asked] = accuracy
+            versions = self._graders.setdefault(tuple(outcome.graded_by.items()), outcome.graded_by)
+            graded = Graded(accuracy, versions)
+            self.by_model.setdefault(outcome.model_key, {})[asked] = graded
 
 
 def read_scores(connection: Connection, run_id: UUID) -> RunScores:
@@ -139,23 +159,34 @@ class _Cases:
 
 
 def _scores(
-    one: tuple[str, Sequence[Planned], Mapping[QuestionKey, float]],
-    other: tuple[str | None, Sequence[Planned], Mapping[QuestionKey, float]],
+    one: tuple[str, Sequence[Planned], Mapping[QuestionKey, Graded]],
+    other: tuple[str | None, Sequence[Planned], Mapping[QuestionKey, Graded]],
 ) -> Scores:
     model, asked, now = one
     counterpart, asked_before, before = other
+    differing: dict[OtherVersion, None] = {}
+
+    def alike(first: int, second: int) -> bool:
+        mine = now[asked[first].key].graded_by
+        theirs = before[asked_before[second].key].graded_by
+        if graded_alike(mine, theirs):
+            return True
+        differing.update(dict.fromkeys(other_versions(mine, theirs)))
+        return False
+
     found = pair_evaluations(
         [each.question for each in asked],
         [each.question for each in asked_before],
         lambda first, second: asked[first].key in now and asked_before[second].key in before,
+        alike,
     )
     pairs = tuple(
         ScoredPair(
-            now[asked[first].key],
-            before[asked_before[second].key],
+            now[asked[first].key].accuracy,
+            before[asked_before[second].key].accuracy,
             asked[first].key.prompt_id,
             asked[first].family,
         )
         for first, second in found.pairs
     )
-    return Scores(model, counterpart, len(asked), pairs, found.unpaired)
+    return Scores(model, counterpart, len(asked), pairs, found.unpaired, tuple(differing))

@@ -44,7 +44,7 @@ def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
         assert isinstance(first, EvaluationEvent)
         case = cases[first.prompt_id]
         bound = retry_attempts if first.run_id == run_id else retries_made(history)
-        _, found = rederive_within_limits(grader, case, history, retry_attempts=bound)
+        found = rederive_within_limits(grader, case, history, retry_attempts=bound).disagreements
         if found:
             what = ", ".join(each.what for each in found)
             differing.append(f"{case.suite_id}/{case.case_id} {first.model_key}: {what}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -28,6 +28,7 @@ from failproof_es.core.evaluation import (
     evolve,
     next_action,
 )
+from failproof_es.core.pairing import OtherVersion, other_versions
 from failproof_es.core.request_body import RequestBodies
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import Dialect, JudgeReading
@@ -50,6 +51,16 @@ _GIVEN = (ResponseReceived, ErrorRecorded, AttemptLost, AnswerImported)
 """What the world answered: it was not decided."""
 
 
+class Rederived(NamedTuple):
+    """What was derived again of one evaluation."""
+
+    state: Evaluation
+    disagreements: list[Disagreement]
+    other_versions: tuple[OtherVersion, ...] = ()
+    """What graded in one version on record, and in another one now: results may agree all the
+    same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Disagreement:
     """One decision whose derived result differs from the recorded one."""
@@ -68,18 +79,19 @@ def rederive(
     judging: Judging = NO_JUDGES,
     scorers: Sequence[Scorer] = (),
     cut_off_fails: bool = False,
-) -> tuple[Evaluation, list[Disagreement]]:
+) -> Rederived:
     """Walk the history; at each recorded decision, decide again and compare.
 
-    Results are compared, not the versions of classifier, grader and scorer. The derived score
-    follows from the judges' replies as they are parsed today. That a grading was stopped is taken
-    as given: how much time it had says nothing about what was decided. The body of each request is
-    rebuilt and compared with its digest.
+    Results are compared; versions of classifier, grader and scorer that differ are listed. The
+    derived score follows from the judges' replies as they are parsed today. That a grading was
+    stopped is taken as given: how much time it had says nothing about what was decided. The body of
+    each request is rebuilt and compared with its digest.
     """
     state, bodies = Evaluation(), RequestBodies()
     derived: Classification | None = None
     readings: list[JudgeVerdict] = []
     found: list[Disagreement] = []
+    versions: dict[OtherVersion, None] = {}
     for event in history:
         if isinstance(event, RequestSent) and (problem := bodies.rebuild(event).problem):
             found.append(
@@ -92,6 +104,9 @@ def rederive(
         match event, action:
             case Classified(), Classify():
                 derived = derive(dialect, case, action)
+                graded = {event.classifier: event.classifier_version}
+                again = {derived.classifier: derived.version}
+                versions |= dict.fromkeys(other_versions(graded, again))
                 then = {"primary": event.primary, "details": event.details}
                 now = {"primary": derived.primary, "details": derived.details}
                 _compare(found, "classification", then, now)
@@ -99,22 +114,29 @@ def rederive(
                 readings.append(JudgeVerdict(event.judge, event.verdict, event.problem))
             case Judged(), ReadJudgement():
                 reading = derive(dialect, case, action)
+                graded = {event.grader: event.grader_version}
+                again = {reading.grader: reading.version}
+                versions |= dict.fromkeys(other_versions(graded, again))
                 readings.append(JudgeVerdict(event.judge, reading.verdict, reading.problem))
                 what = f"judgement of {event.judge}"
                 _compare(found, what, _said(event), _said(reading))
             case ((Scored() | EvaluationAbandoned()), ScoreReply(classification, judgement)):
                 if judgement is not None:
                     judgement = replace(judgement, verdicts=_latest(readings))
-                again = ScoreReply(derived or classification, judgement)
+                scoring = ScoreReply(derived or classification, judgement)
                 said = Transcript(state.replies)
                 ending = derive(
                     dialect,
                     case,
-                    again,
+                    scoring,
                     scorers=scorers,
                     said=said,
                     cut_off_fails=cut_off_fails,
                 )
+                if isinstance(event, Scored) and isinstance(ending, Score):
+                    graded = {event.scorer: event.scorer_version, **event.graders}
+                    again = {ending.scorer: ending.version, **ending.graders}
+                    versions |= dict.fromkeys(other_versions(graded, again))
                 _compare(found, "scores", _ending(event), _ending(ending))
             case EvaluationAbandoned(), Abandon(failure):
                 _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
@@ -127,7 +149,7 @@ def rederive(
                 then = {"event": type(event).__name__}
                 _compare(found, "decision", then, {"action": type(action).__name__})
         state = evolve(state, event)
-    return state, found
+    return Rederived(state, found, tuple(versions))
 
 
 def _was_stopped(event: Event, cut_off_fails: bool) -> bool:

@@ -6,22 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Evaluation, Judging, Reply, fold
+from failproof_es.core.evaluation import Judging, Reply, fold
 from failproof_es.engine.drive.grading.grader import (
     LIMITS,
     Grader,
     graders_of,
     pool_for,
 )
-from failproof_es.engine.replays.rederiving import Disagreement, rederive
+from failproof_es.engine.replays.rederiving import Disagreement, Rederived, rederive
 from failproof_es.events import AnswerImported, Event, ResponseReceived
 from failproof_es.support.bounded.messages import Stopped
 from failproof_es.support.bounded.process import Limits
 
 REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
 """For all gradings of one evaluation: more than they had, so that a replay ends as they did."""
-
-Rederived = tuple[Evaluation, list[Disagreement]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,8 @@ def rederive_within_limits(
     try:
         rederived: Rederived = pool.call(recorded)
     except Stopped as stopped:
-        return fold(history), [Disagreement("grading", {}, {"stopped": str(stopped)})]
+        stop = Disagreement("grading", {}, {"stopped": str(stopped)})
+        return Rederived(fold(history), [stop])
     return rederived
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.evaluation import Evaluation, ImpossibleHistory
+from failproof_es.core.pairing import OtherVersion
 from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.history import (
@@ -15,7 +17,11 @@ from failproof_es.engine.history import (
     read_run,
     recorded_evaluations,
 )
-from failproof_es.engine.replays.rederiving import Disagreement, retries_made
+from failproof_es.engine.replays.rederiving import (
+    Disagreement,
+    Rederived,
+    retries_made,
+)
 from failproof_es.engine.replays.regrading import rederive_within_limits
 from failproof_es.engine.required_plugins import require_grading
 from failproof_es.store.reading.archives import require_attached
@@ -46,6 +52,8 @@ class ReplayReport:
     not_finished: int = 0
     classes: dict[str, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
+    other_versions: Counter[OtherVersion] = field(default_factory=Counter)
+    """The number of evaluations by what graded them in another version than it would now."""
 
 
 def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayReport:
@@ -77,11 +85,13 @@ def _add(
             raise recorded.broken
         if recorded.carried_over is not None:
             retry_attempts = retries_made(recorded.history)
-        state, disagreements = rederive_within_limits(
+        again = rederive_within_limits(
             grader, recorded.case, recorded.history, retry_attempts=retry_attempts
         )
     except UNREADABLE as error:
-        state, disagreements = Evaluation(), [_impossible(error)]
+        again = Rederived(Evaluation(), [_impossible(error)])
+    state, disagreements = again.state, again.disagreements
+    report.other_versions.update(again.other_versions)
     if disagreements:
         report.differences.append(
             Difference(

@@ -2,7 +2,8 @@
 
 An evaluation is carried over whole or not at all. It must have a score, of the same case by the
 same model, and every request of it, the judges' too, must be what this run would send: the same
-bytes to the same place, with the same parameters. What follows from its answers must follow today.
+bytes to the same place, with the same parameters and headers. What follows from its answers must
+follow today.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ class Reuse:
             state = evolve(state, event)
         if state.score is None:
             return False
-        _, disagreements = rederive_within_limits(self.grader, case, history, retry_attempts=bound)
-        return not disagreements
+        again = rederive_within_limits(self.grader, case, history, retry_attempts=bound)
+        return not again.disagreements
 
     def _sends(
         self, key: EvaluationKey, case: Case, state: Evaluation, bound: int, sent: RequestSent

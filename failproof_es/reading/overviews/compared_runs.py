@@ -15,7 +15,14 @@ from uuid import UUID
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation_state import stream_number
-from failproof_es.core.pairing import ALONE, FEWER, NOT_SCORED, Unpaired, pair_evaluations
+from failproof_es.core.pairing import (
+    ALONE,
+    FEWER,
+    NOT_SCORED,
+    OTHER_VERSIONS,
+    Unpaired,
+    pair_evaluations,
+)
 from failproof_es.engine.history import stored_case
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.reading.overviews.pair_statements import ALONE as ALONE_CASES
@@ -219,13 +226,14 @@ class ComparedRuns:
         ).fetchone()  # fmt: skip
         assert row is not None
         counted, groups, classes, listed = (each or () for each in row[:4])
-        taken_over = row[4] or {}
+        taken_over, regraded = row[4] or {}, row[5] or {}
         return Compared(
             counts=tuple(
                 self._counts(
                     *pair,
                     [each for number, *each in counted if number == side],
                     taken_over.get(str(side), 0),
+                    regraded.get(str(side), 0),
                 )
                 for side, pair in enumerate(sides)
             ),
@@ -256,7 +264,12 @@ class ComparedRuns:
                 yield [(each, each) for (each,) in same]
 
     def _counts(
-        self, base: Side, other: Side, rows: Sequence[Sequence[int]], one_answer: int
+        self,
+        base: Side,
+        other: Side,
+        rows: Sequence[Sequence[int]],
+        one_answer: int,
+        regraded: int,
     ) -> ComparedCounts:
         """The pairs of two models: how many clusters have so many of each kind."""
         from failproof_es.support.statistics import compare_outcomes  # pairs alone need no extra
@@ -280,7 +293,7 @@ class ComparedRuns:
             better=better,
             one_answer=one_answer,
             paired=compare_outcomes(outcomes, clusters),
-            unpaired=tuple(self._unpaired(base, other, len(outcomes))),
+            unpaired=tuple(self._unpaired(base, other, len(outcomes), regraded)),
             not_looked_into=0 if self.looked_into else self.only_base + self.only_other,
         )
 
@@ -319,16 +332,18 @@ class ComparedRuns:
             for prompt in portion
         ]
 
-    def _unpaired(self, base: Side, other: Side, pairs: int) -> Iterator[Unpaired]:
+    def _unpaired(self, base: Side, other: Side, pairs: int, regraded: int) -> Iterator[Unpaired]:
         """Evaluations without a partner, by reason."""
         fewest = min(base.repetitions, other.repetitions)
         cases = self.compared_cases + len(self._ones)
         for each in self._alone:
             yield Unpaired(each.why, each.first * base.repetitions, each.second * other.repetitions)
+        if regraded:
+            yield Unpaired(OTHER_VERSIONS, regraded, regraded)
         if base.repetitions != other.repetitions:
             more = (cases * (each.repetitions - fewest) for each in (base, other))
             yield Unpaired(FEWER, *more)
-        if unscored := cases * fewest - pairs:
+        if unscored := cases * fewest - pairs - regraded:
             yield Unpaired(NOT_SCORED, unscored, unscored)
 
 

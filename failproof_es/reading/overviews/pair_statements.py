@@ -26,7 +26,15 @@ SELECT prompt_id FROM projections.planned_cases AS c WHERE run_id = %s AND NOT E
     SELECT FROM projections.planned_cases AS d WHERE d.run_id = %s AND d.prompt_id = c.prompt_id
 ) ORDER BY position, prompt_id
 """
-_PAIR = """
+OTHER_VERSIONS = """e.graded_by::text IS DISTINCT FROM f.graded_by::text AND EXISTS (
+        SELECT FROM json_each_text(failproof.readable(e.graded_by)) AS mine
+        JOIN json_each_text(failproof.readable(f.graded_by)) AS theirs USING (key)
+        CROSS JOIN LATERAL regexp_split_to_array(mine.value, '\\s+') AS one
+        CROSS JOIN LATERAL regexp_split_to_array(theirs.value, '\\s+') AS other
+        WHERE NOT (one <@ other OR other <@ one)
+    )"""
+"""Whether other versions graded two evaluations: `failproof_es.core.pairing.other_versions`."""
+_PAIR = f"""
     p.suite_id, p.case_id, p.category, p.tags, f.prompt_id AS other_prompt, e.prompt_id,
     e.repetition, e.evaluation_id AS one_id, f.evaluation_id AS two_id,
     e.passed AS one_passed, f.passed AS two_passed,
@@ -34,6 +42,7 @@ _PAIR = """
     e.latency_ms AS one_ms, f.latency_ms AS two_ms,
     coalesce(e.source_evaluation_id, e.evaluation_id)
         = coalesce(f.source_evaluation_id, f.evaluation_id) AS one_answer,
+    {OTHER_VERSIONS} AS regraded,
     CASE WHEN e.passed AND NOT f.passed THEN 0 WHEN f.passed AND NOT e.passed THEN 1
         WHEN NOT e.passed THEN 2 ELSE 3 END AS place
 """
@@ -41,7 +50,7 @@ _NAMED = f"""
 WITH named AS MATERIALIZED (
     SELECT * FROM unnest(%(sides)s::int[], %(one_ids)s::text[]::uuid[], %(two_ids)s::text[]::uuid[])
         AS t (side, one_id, two_id)
-), pairs AS MATERIALIZED (
+), scored AS MATERIALIZED (
     SELECT named.side, {_PAIR}
     FROM named
     CROSS JOIN LATERAL (
@@ -55,9 +64,12 @@ WITH named AS MATERIALIZED (
         OFFSET 0
     ) AS f
     JOIN projections.prompts AS p ON p.prompt_id = e.prompt_id
+), pairs AS (
+    SELECT * FROM scored WHERE NOT regraded
 )
 """
-"""Pairs by the ids of both evaluations: each is looked up, however often its case was asked."""
+"""Pairs by the ids of both evaluations: each is looked up, however often its case was asked. What
+other versions graded is no pair."""
 _ORDER = "place, suite_id, case_id, repetition, one_id"
 _AFTER = """(%(after)s::int IS NULL OR (place, suite_id, case_id, repetition, one_id)
     > (%(after)s, %(suite)s, %(case)s, %(repetition)s, %(id)s::uuid))"""
@@ -99,10 +111,13 @@ SELECT (SELECT json_agg(json_build_array(side, worse, better, failed, passed, ti
     (SELECT json_agg(json_build_array(place, base, other, pairs)) FROM classes),
     (SELECT json_agg(json_build_array({_LISTED}) ORDER BY {_ORDER}) FROM listed),
     (SELECT json_object_agg(side, pairs) FROM (
-        SELECT side, count(*) AS pairs FROM pairs WHERE one_answer GROUP BY side) AS taken_over)
+        SELECT side, count(*) AS pairs FROM pairs WHERE one_answer GROUP BY side) AS taken_over),
+    (SELECT json_object_agg(side, pairs) FROM (
+        SELECT side, count(*) AS pairs FROM scored WHERE regraded GROUP BY side) AS regraded)
 """
 """Of one set of pairs: the counts of each side; of side 0 where pairs differ, how classes changed,
-the pairs that are listed; and how many pairs of each side are one answer that was taken over."""
+the pairs that are listed; how many pairs of each side are one answer that was taken over, and how
+many would be pairs, had the same versions graded both."""
 EVERY_PAIR = f"""{_NAMED}
 SELECT {_LISTED} FROM pairs WHERE place = ANY (%(places)s) ORDER BY {_ORDER}
 """

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from failproof_es.core.exact_numbers import difference
-from failproof_es.core.pairing import Pairing, pair_evaluations
+from failproof_es.core.pairing import Pairing, graded_alike, pair_evaluations
 from failproof_es.report.data.content import Compared, Comparison
 from failproof_es.report.data.observations import Observation
 from failproof_es.support.statistics import (
@@ -59,6 +59,7 @@ def _paired(first: Sequence[Observation], second: Sequence[Observation]) -> Pair
         [each.question for each in first],
         [each.question for each in second],
         lambda one, other: first[one].passed is not None and second[other].passed is not None,
+        lambda one, other: graded_alike(first[one].graded_by, second[other].graded_by),
     )
 
 

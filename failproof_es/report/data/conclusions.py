@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from failproof_es.core.evaluation import AWAITING_REVIEW
-from failproof_es.core.pairing import same_questions
+from failproof_es.core.pairing import what_differs
 from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
@@ -70,13 +70,15 @@ def verdict(
 
 def _asked_what(series: int, compared: Sequence[Compared]) -> str:
     """Whether several can be compared as they stand."""
-    unlike = [each for each in compared if not same_questions(each.unpaired)]
+    unlike = [
+        (differs, each) for each in compared if (differs := what_differs(each.unpaired)) is not None
+    ]
     if not unlike:
         return f"{series} models or runs were asked the same."
-    first = unlike[0]
+    differs, first = unlike[0]
     whys = "; ".join(each.describe() for each in first.unpaired)
     return (
-        f"{series} models or runs were not all asked the same: {first.one} and {first.other} share "
+        f"{series} models or runs were not all {differs}: {first.one} and {first.other} share "
         f"{plural(first.pairs, 'scored pair')}; left out: {whys}."
     )
 
@@ -207,11 +209,12 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
 
 def _not_compared(report: Report) -> Iterator[str]:
     for each in report.pairings:
-        if not same_questions(each.unpaired):
+        if (differs := what_differs(each.unpaired)) is not None:
             whys = "; ".join(of.describe() for of in each.unpaired)
             yield (
-                f"{each.one} and {each.other} were not asked the same: compared are "
-                f"{plural(each.pairs, 'pair')}, left out {whys}. Each rate is of other cases."
+                f"{each.one} and {each.other} were not {differs}: compared are "
+                f"{plural(each.pairs, 'pair')}, left out {whys}. "
+                "The rates cover other results than the comparison."
             )
 
 

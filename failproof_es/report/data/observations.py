@@ -66,6 +66,8 @@ class Observation:
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
+    graded_by: Mapping[str, str]
+    """The versions that graded it (`EvaluationOutcome.graded_by`)."""
     fixed_outcome: FixedOutcome | None = None
     """The case's fixed outcome, if the answer does not decide it."""
 
@@ -130,6 +132,7 @@ def _observed(
         model_answered=outcome.model_answered,
         errors=tuple(_kind(each) for each in outcome.errors),
         retries=outcome.retries,
+        graded_by=outcome.graded_by,
         fixed_outcome=fixed_outcome(dialect, case),
     )
 

@@ -71,6 +71,10 @@ _READ_POSITIONS = sql.SQL(
     "SELECT {} FROM failproof.stored_events WHERE notification_id = ANY (%b) "
     "ORDER BY notification_id"
 ).format(_COLUMNS)
+_POSITIONS_OF_STREAMS = sql.SQL(
+    "SELECT notification_id, coalesce(octet_length(state), 0)::bigint FROM {} "
+    "ORDER BY notification_id"
+).format(_OF_STREAMS)
 _STREAM_BYTES = sql.SQL(
     "SELECT originator_id, coalesce(sum(octet_length(state)), 0)::bigint "
     "FROM {} GROUP BY originator_id"
@@ -182,6 +186,16 @@ def iterate_stream(
             for row in cursor.execute(_READ_ON, (stream_id, version, at_once)):
                 yield row
                 version, count = row.version, count + 1
+
+
+def iterate_streams(connection: Connection, stream_ids: Sequence[UUID]) -> Iterator[RecordedEvent]:
+    """Every event of these streams, in commit order; holds a few of them in memory."""
+    with connection.cursor(binary=True) as cursor:
+        sizes: list[tuple[int, int]] = cursor.execute(
+            _POSITIONS_OF_STREAMS, (list(stream_ids),)
+        ).fetchall()
+    for positions in _portions(sizes):
+        yield from read_positions(connection, positions)
 
 
 def read_event(connection: Connection, stream_id: UUID, version: int) -> RecordedEvent | None:

@@ -21,6 +21,7 @@ GRANT SELECT ON
     failproof.append_login_list,
     failproof.event_log,
     failproof.readable_log,
+    failproof.audit_log,
     failproof.sent_requests,
     failproof.run_list,
     failproof.lease_list,

@@ -75,6 +75,7 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "functions/sets_that_share",
     "functions/take_in_runs",
     "views/readable_log",
+    "views/audit_log",
     "views/sent_requests",
     "functions/for_nobody",
 )

@@ -214,3 +214,50 @@ def test_a_run_that_reuses_is_carried_on_by_several_workers_and_by_resume(
     assert third["counts"]["finished"] == CASES
     assert topics(store, 3)["CarriedOver"] >= 6, "what was carried over before is carried over"
     assert invoke(store.url, "verify", cwd=folder).exit_code == 0
+
+
+HEADERS = {"X-Tier": "MY_TIER", "X-Team": "MY_TEAM"}
+VALUES = {"MY_TIER": "gold-and-long", "MY_TEAM": "team-token-1", "COPY": "gold-and-long"}
+SENT: dict[str, tuple[dict[str, str], dict[str, str], int]] = {
+    "the same": (HEADERS, {}, 3),
+    "in another order and case": ({"x-team": "MY_TEAM", "X-TIER": "MY_TIER"}, {}, 3),
+    "by another variable": ({**HEADERS, "X-Tier": "COPY"}, {}, 3),
+    "another value": (HEADERS, {"MY_TIER": "silver-and-long"}, 0),
+    "values exchanged": ({"X-Tier": "MY_TEAM", "X-Team": "MY_TIER"}, {}, 0),
+    "another name": ({"X-Tiers": "MY_TIER", "X-Team": "MY_TEAM"}, {}, 0),
+    "one less": ({"X-Tier": "MY_TIER"}, {}, 0),
+    "one more": ({**HEADERS, "X-Beta": "COPY"}, {}, 0),
+    "none": ({}, {}, 0),
+}
+
+
+def test_an_answer_to_other_headers_is_not_reused(
+    store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in VALUES.items():
+        monkeypatch.setenv(name, value)
+
+    def write(headers: dict[str, str]) -> None:
+        model = {"provider": "openai", "base_url": mock_url, "model": "mock", "headers": headers}
+        write_configuration(tmp_path, mock_url, models=[model])
+
+    write_suite(tmp_path, 3, prompt="headers {n}.")
+    write(HEADERS)
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    found = {}
+    for name, (headers, values, _) in SENT.items():
+        write(headers)
+        with monkeypatch.context() as changed:
+            for variable, value in values.items():
+                changed.setenv(variable, value)
+            told = invoke(
+                store.url, "validate", "run.yaml", "--offline", "--reuse", 1, cwd=tmp_path
+            )
+        found[name] = next(n for n in (0, 3) if f"reuse: {n} of 3 evaluations" in told.stderr)
+    assert found == {name: reused for name, (*_, reused) in SENT.items()}
+    with store.connect() as connection:
+        log = "".join(str(row.payload()) for row in find(connection))
+    assert not [value for value in VALUES.values() if value in log]
+    write(HEADERS)
+    told = invoke(store.url, "start", "run.yaml", "--quiet", "--reuse", 1, cwd=tmp_path)
+    assert told.exit_code == 0 and topics(store, 2) == {"RequestSent": 0, "CarriedOver": 3}

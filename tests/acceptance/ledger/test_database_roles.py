@@ -208,9 +208,10 @@ def test_the_embedded_server_is_used_as_one_role_or_another(
     more = {"FAILPROOF_ES_HOME": str(postgres_server.home)}
     urls = {
         role: run("", "db", "url", *(("--as", role) if role else ()), cwd=tmp_path, **more)
-        for role in ("", "auditor", "administrator")
+        for role in ("", "auditor", "writer", "administrator")
     }
-    assert "//failproof_writer@" in urls[""].stdout
+    assert "//failproof_writer@" in urls["writer"].stdout
+    assert "//failproof_auditor@" in urls[""].stdout, "unless asked otherwise"
     assert "//failproof_auditor@" in urls["auditor"].stdout
     assert "//postgres@" in urls["administrator"].stdout
     facts = json.loads(run("", "db", "status", "--json", cwd=tmp_path, **more).stdout)
@@ -229,6 +230,6 @@ def test_the_embedded_server_is_used_as_one_role_or_another(
     shell = run("", *as_administrator, "--insist", *who, cwd=tmp_path, **more)
     assert shell.stdout.strip() == "postgres" and "warning: you are the server" in shell.stderr
     assert run("", "db", "shell", "--insist", *who, cwd=tmp_path, **more).returncode == 2
-    refused = run(urls[""].stdout.strip(), "db", "url", "--as", "auditor", cwd=tmp_path)
+    refused = run(urls["writer"].stdout.strip(), "db", "url", "--as", "auditor", cwd=tmp_path)
     assert refused.returncode == 2
     assert "--as is for the embedded server" in refused.stderr

@@ -302,7 +302,6 @@ CONFIGURATIONS = {
         "prompts.collection: there is no collection 'none'",
         "failproof-es prompts import",
     ),
-    "a name that is a path": spoiled("spoiled", "../../etc", "run.yaml:2: test_run.name"),
     "an id that is a number": spoiled(
         "name: spoiled", "name: a\n  id: '7'", "run.yaml:3: test_run.id: is reserved"
     ),

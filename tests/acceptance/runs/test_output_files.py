@@ -102,6 +102,40 @@ def test_checkpoint_files_are_written_without_bringing_up_the_projections(
     assert row == (None,)
 
 
+NAMES = {
+    "My first test": "My-first-test",
+    "../../etc: {a} [b] #\u202e": "etc-a-b",
+    "Prüfung № 1/2\n": "Prüfung-1-2",
+    "ü" * 200: "ü" * 75,
+    "...": "unnamed",
+}
+
+
+@pytest.mark.thinned(fast=1, whole=5)
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: NAMES[name][:12])
+def test_any_text_is_a_name_and_a_checkpoint_is_a_place_to_resume_from(
+    store: Store, mock_url: str, tmp_path: Path, name: str
+) -> None:
+    write_suite(tmp_path, 12)
+    output = {"file": {"path": "out/{timestamp}_{test_name}.jsonl", "checkpoint_every": EVERY}}
+    write_configuration(tmp_path, mock_url, test_run={"name": name}, output=output)
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    checkpoint, results = visible(tmp_path / "out")
+    assert [file.name[19:] for file in (checkpoint, results)] == [
+        f"_{NAMES[name]}.checkpoint-00001.jsonl", f"_{NAMES[name]}.jsonl",
+    ]  # fmt: skip
+    header = lines(checkpoint)[0]
+    assert header["metadata"]["name"] == name
+    assert header["checkpoint"]["evaluations"] == EVERY
+    position = header["checkpoint"]["position"]
+    done = invoke(store.url, "resume", "1", "--at", position, "--quiet", cwd=tmp_path)
+    assert done.exit_code == 0, done.output
+    shown = orjson.loads(invoke(store.url, "show", "2", "--json", cwd=tmp_path).stdout)
+    assert (shown["name"], shown["counts"]["carried_over"]) == (name, EVERY)
+    listed = invoke(store.url, "runs", cwd=tmp_path)
+    assert listed.exit_code == 0 and "\u202e" not in listed.stdout
+
+
 def test_no_checkpoint_file_is_written_where_none_is_wanted(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

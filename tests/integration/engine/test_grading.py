@@ -224,7 +224,7 @@ def test_a_replay_takes_a_stopped_grading_as_given(endless: Dialect) -> None:
     case, history = answered("endless")
     steps = asyncio.run(grader.advance(KEY, case, fold(history)))
     whole = [*history, *steps.events]
-    state, disagreements = rederive(case, whole, endless, retry_attempts=0)
+    state, disagreements, _ = rederive(case, whole, endless, retry_attempts=0)
     assert (unscored_group(state), disagreements) == ("grading_stopped", [])
     assert rederive_within_limits(grader, case, whole, retry_attempts=0)[1] == []
 
@@ -239,8 +239,8 @@ def test_a_replay_that_is_stopped_itself_says_so(
     case, history = answered("endless")
     as_ordinary, _ = answered("ordinary")
     steps = asyncio.run(grader.advance(KEY, as_ordinary, fold(history)))
-    _, [disagreement] = rederive_within_limits(
+    [disagreement] = rederive_within_limits(
         grader, case, [*history, *steps.events], retry_attempts=0
-    )
+    ).disagreements
     assert disagreement.what == "grading"
     assert "more than 0.2 s" in disagreement.derived["stopped"]

@@ -11,10 +11,24 @@ from typing import Any, Protocol
 
 import pytest
 
+from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
-from failproof_es.models import ModelError, create_provider
-from failproof_es.models.clients import AnthropicClient, LocalClient, OllamaClient, OpenAIClient
+from failproof_es.models import ModelError, clients, create_provider
+from failproof_es.models.clients import (
+    AnthropicClient,
+    GeminiClient,
+    LocalClient,
+    MistralClient,
+    OllamaClient,
+    OpenAIClient,
+    OpenAIResponsesClient,
+    OpenRouterClient,
+)
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import provider_type
 from failproof_es.models.python.model_client import ModelClient
+from failproof_es.testing.other_side import FakeServer, WireFormat
+from tests.integration.models.contract.wires import GeminiWire, OpenAIWire, ResponsesWire
 from tests.servers.anthropic_server import AnthropicServer
 from tests.servers.mock_server import MockServer
 
@@ -159,7 +173,59 @@ def test_a_call_that_fails_raises(name: str, prompt: str, both: Servers) -> None
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [OpenAIClient, OllamaClient, AnthropicClient, LocalClient, Echo])
+VENDORS: list[tuple[type[Any], WireFormat, str, str]] = [
+    (OpenAIResponsesClient, ResponsesWire(), "authorization", f"Bearer {KEY}"),
+    (GeminiClient, GeminiWire(), "x-goog-api-key", KEY),
+    (MistralClient, OpenAIWire(), "authorization", f"Bearer {KEY}"),
+    (OpenRouterClient, OpenAIWire(), "authorization", f"Bearer {KEY}"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wire", "header", "value"), VENDORS, ids=[kind.__name__ for kind, *_ in VENDORS]
+)
+def test_a_client_of_a_vendor_needs_a_key_and_a_name(
+    kind: type[Any], wire: WireFormat, header: str, value: str
+) -> None:
+    async def called() -> str:
+        server = FakeServer(wire)
+        await server.start()
+        try:
+            server.answer_with("Grüße")
+            client = kind(KEY, "a-model", base_url=server.url)
+            text: str = await asyncio.to_thread(client.get_completion, "Hi", {"max_tokens": 3})
+            assert server.asked[0].headers[header] == value
+            return text
+        finally:
+            await server.stop()
+
+    assert asyncio.run(called()) == "Grüße"
+    assert kind(KEY, "a-model")  # where its vendor is, is known
+
+
+def test_every_provider_that_needs_no_more_than_a_key_and_a_name_has_a_client() -> None:
+    offered = {
+        each.provider
+        for each in vars(clients).values()
+        if isinstance(each, type) and getattr(each, "provider", None)
+    }
+    enough = set()
+    for name in PROVIDERS.names():
+        found = provider_type(name)
+        own_url = isinstance(found, HttpProviderType) and found.default_base_url is not None
+        if own_url and found.needs <= {"api_key_env"}:
+            enough.add(name)
+    assert {"gemini", "mistral", "openrouter", "openai-responses", "anthropic"} <= enough
+    assert enough - {"ollama"} <= offered  # OllamaClient asks by OpenAI's protocol
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(OpenAIClient, OpenAIResponsesClient, OllamaClient, AnthropicClient, GeminiClient),
+        *(MistralClient, OpenRouterClient, LocalClient, Echo),
+    ],
+)
 def test_a_client_is_constructed_and_called_as_the_protocol_says(kind: type) -> None:
     for method in ("__init__", "get_completion"):
         asked = list(inspect.signature(getattr(ModelClient, method)).parameters.values())

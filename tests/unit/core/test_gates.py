@@ -19,6 +19,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import fold
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
+from failproof_es.core.pairing import Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import unscored_group
 from failproof_es.gates import AskedAgain, Change, describe_gate, judge_gates
@@ -219,6 +220,15 @@ def test_what_could_not_be_compared_is_counted_though_the_gate_is_met() -> None:
     found = Change("m", 1, 1, 399, 0.0, None)
     judged = judge_gates(Gates(no_regression_against=3), tally(), changes=[found])
     assert "399 evaluations" in only(judged)["why"]
+
+
+def test_scores_of_other_versions_meet_no_gate_though_all_others_are_alike() -> None:
+    why = (Unpaired("graded otherwise, by other versions", 3, 3),)
+    found = Change("m", 397, 397, 3, 0.1, (0.05, 0.15), why, ("failproof.accuracy 3, before 2",))
+    gate = only(judge_gates(Gates(no_regression_against=3), tally(), changes=[found]))
+    assert gate["met"] is False
+    assert gate["why"].startswith("cannot tell: 3 evaluations graded otherwise")
+    assert "failproof.accuracy 3, before 2" in gate["why"]
 
 
 def test_one_model_that_is_worse_is_not_hidden_by_another_that_is_better() -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.pairing import Question, Unpaired, pair_evaluations, same_questions
+from failproof_es.core.pairing import (
+    Question,
+    Unpaired,
+    graded_alike,
+    other_versions,
+    pair_evaluations,
+    same_questions,
+    what_differs,
+)
 from failproof_es.engine.planning.asked_cases import question_of
 
 
@@ -72,6 +81,38 @@ def test_what_was_not_scored_on_both_sides_is_counted_and_was_asked_all_the_same
     assert found.pairs == ((0, 0),)
     assert found.unpaired == (Unpaired("not scored in both", 1, 1),)
     assert same_questions(found.unpaired)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ({}, {}, []),
+        ({"a": "1"}, {"a": "1"}, []),
+        ({"a": "1"}, {"a": "2"}, ["a"]),
+        ({"a": "1", "b": "2"}, {"a": "1"}, []),  # an empty answer is shown to no judge
+        ({"a": "1+x.2"}, {"a": "1+x.3"}, ["a"]),
+        ({"a": "2 extractor 3"}, {"a": "2 shfmt-3.8 extractor 3"}, []),  # nothing to be checked
+        ({"a": "2 shfmt-3.9 extractor 3"}, {"a": "2 shfmt-3.8 extractor 3"}, ["a"]),
+        ({"a": "1", "b": "1", "c": "1"}, {"a": "2", "b": "1", "c": "2"}, ["a", "c"]),
+    ],
+)
+def test_what_graded_in_two_versions_is_named(
+    one: dict[str, str], other: dict[str, str], differs: list[str]
+) -> None:
+    assert [each.grader for each in other_versions(one, other)] == differs
+    assert graded_alike(one, other) is graded_alike(other, one) is (differs == [])
+
+
+def test_what_other_versions_graded_is_no_pair_and_counted() -> None:
+    both = [asked("x", "a"), asked("y", "b"), asked("z", "c")]
+    found = pair_evaluations(both, both, lambda one, _: one != 2, lambda one, _: one == 0)
+    assert found.pairs == ((0, 0),)
+    assert found.unpaired == (
+        Unpaired("graded otherwise, by other versions", 1, 1),
+        Unpaired("not scored in both", 1, 1),
+    )
+    assert same_questions(found.unpaired) and what_differs(found.unpaired) == "graded alike"
+    assert what_differs((Unpaired("not scored in both", 1, 1),)) is None
 
 
 questions = st.lists(

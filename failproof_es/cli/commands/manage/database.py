@@ -126,10 +126,14 @@ def status(output_format: Format) -> None:
 
 
 @db.command()
-@_as_option("writer")
+@_as_option("auditor")
 def url(role: str | None) -> None:
-    """Print the database's URL for `psql` and other tools, with secrets as `***`."""
-    click.echo(mask_url(_url_as(role or "writer", given=role is not None)))
+    """Print the database's URL for `psql` and other tools, with secrets as `***`.
+
+    It is that of the auditor, who reads everything and changes nothing. The engine's own is
+    printed with --as writer.
+    """
+    click.echo(mask_url(_url_as(role or "auditor", given=role is not None)))
 
 
 @db.command()

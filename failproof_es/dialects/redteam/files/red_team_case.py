@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.problems import shown_value
@@ -59,7 +59,7 @@ class RedTeamCase(_Part):
     expected_behavior: ExpectedBehavior
     sources: list[Source] | None = None
     tools_expected: list[str] | None = None
-    language: str = "en"
+    language: Annotated[str, BeforeValidator(lambda code: "en" if code is None else code)] = "en"
     notes: str | None = None
 
 

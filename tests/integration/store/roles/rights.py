@@ -16,6 +16,7 @@ ROLES = (OWNER, MIGRATOR, WRITER, PROJECTOR, AUDITOR, ARCHIVER)
 READS = {
     "SELECT failproof.event_log",
     "SELECT failproof.readable_log",
+    "SELECT failproof.audit_log",
     "SELECT failproof.sent_requests",
     "EXECUTE failproof.readable",
     "EXECUTE failproof.sent_bodies",

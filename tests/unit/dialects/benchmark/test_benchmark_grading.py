@@ -21,6 +21,7 @@ from failproof_es.core.evaluation import (
     Transcript,
     fold,
 )
+from failproof_es.dialects.benchmark import prompts
 from failproof_es.dialects.benchmark.bands import band_of
 from failproof_es.dialects.benchmark.dialect import Benchmark
 from failproof_es.dialects.benchmark.result import result
@@ -333,3 +334,20 @@ def test_a_result_has_the_specification_s_fields_and_minus_one_without_a_score()
         "llm_response": "", "time_taken_ms": 0, "tokens_generated": 0, "status": "NEW",
         "evaluation_score": -1.0, "evaluation_reason": "", "error_message": None,
     }  # fmt: skip
+
+
+def test_the_version_of_a_reading_is_that_of_the_judges_prompt_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    good = Reply(0, '{"score": 1, "reason": "Blue it is."}', "stop")
+    own = CASE.model_copy(update={"expectation": {**CASE.expectation, "judge_template": "Own."}})
+
+    def versions() -> list[str]:
+        prompts.digest.cache_clear()
+        return [DIALECT.read_judgement(case, ANSWERED, good).version for case in (CASE, own)]
+
+    shipped, of_own = versions()
+    monkeypatch.setattr(prompts, "shipped", lambda name: f"another {name}")
+    altered, of_own_still = versions()
+    prompts.digest.cache_clear()
+    assert shipped != altered and of_own == of_own_still, "an own template is part of the case"

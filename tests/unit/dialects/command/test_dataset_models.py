@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -123,9 +124,11 @@ def test_a_dataset_is_read_from_toml(tmp_path: Path) -> None:
         (b".".join([b"a"] * 101) + b" = 1", "Failed to parse TOML: .*more than 100 parts"),
         (b"a = " + b"[" * 20_000, "Failed to parse TOML: .*nested too deeply"),
         (b"version = x", "Failed to parse TOML: .*cases.toml: .*line 1"),
-        (b'version = "1.0.0"\ntest_cases = []', "cases.toml: test_cases: "),
-        (TOML.replace("ls -la", " ").encode(), "test_cases.0.expected_command: cannot be empty"),
-        ((TOML + TOML[18:]).encode(), "cases.toml: test_cases: .*duplicate test id: a"),
+        (b'version = "1.0.0"', "Failed to parse TOML: .*test_cases"),
+        (TOML.replace("ls -la", "").replace("prompt", "promt").encode(), "Failed to parse TOML: "),
+        (b'version = "1.0.0"\ntest_cases = []', "^Dataset must contain at least one test case$"),
+        (TOML.replace("ls -la", " ").encode(), "^Expected command cannot be empty for test a$"),
+        ((TOML + TOML[18:]).encode(), "^Duplicate test ID: a$"),
     ],
 )
 def test_a_file_that_is_no_dataset_is_refused_by_its_name(
@@ -136,6 +139,48 @@ def test_a_file_that_is_no_dataset_is_refused_by_its_name(
         path.write_bytes(content)
     with pytest.raises(ValueError, match=said):
         TestDataset.from_toml(path)
+
+
+def a_case(**changes: object) -> dict[str, object]:
+    return {**CASE, "category": Category.CORRECTNESS, "notes": None, **changes}
+
+
+@pytest.mark.parametrize(
+    ("cases", "said"),
+    [
+        ([a_case(id="s1", prompt="")], "Prompt cannot be empty for test s1"),
+        ([a_case(id="s1", prompt=" ")], "Prompt cannot be empty for test s1"),
+        ([a_case(id="")], "Test ID cannot be empty"),
+        ([a_case(id="p1"), a_case(id="p1", prompt="")], "Duplicate test ID: p1"),
+        ([a_case(id="p1", prompt=""), a_case(id="p1")], "Prompt cannot be empty for test p1"),
+        ([a_case(id="p1", expected_command="")], "Expected command cannot be empty for test p1"),
+    ],
+)
+def test_the_first_defect_is_told_in_the_specifications_words(
+    tmp_path: Path, cases: list[dict[str, object]], said: str
+) -> None:
+    path = tmp_path / "cases.toml"
+    constructed = [TestCase.model_construct(None, **case) for case in cases]  # type: ignore[arg-type]
+    dataset = TestDataset.model_construct(None, version="1.0.0", test_cases=constructed)
+    dataset.to_toml(path)
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        TestDataset.from_toml(str(path))
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+
+
+@given(texts, texts, texts | st.none(), st.lists(texts, max_size=2))
+def test_a_dataset_is_written_as_toml_and_read_again(
+    one: str, other: str, notes: str | None, alternatives: list[str]
+) -> None:
+    case = a_case(prompt=one, expected_command=other, notes=notes)
+    case["expected_alternatives"] = alternatives
+    dataset = TestDataset.model_validate({"version": one, "test_cases": [case, a_case(id="b2")]})
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cases.toml"
+        assert dataset.to_toml(path) == path.read_bytes().decode() == dataset.to_toml()
+        assert TestDataset.from_toml(path) == dataset
 
 
 def test_a_result_is_made_from_counts_alone_as_the_specification_makes_it() -> None:

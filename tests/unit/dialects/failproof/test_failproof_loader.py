@@ -42,7 +42,7 @@ BAD = {
     "variable type": (line(prompt_vars={"x": 1}), "prompt_vars.x", "must be a string"),
     "variables type": (line(prompt_vars=[]), "prompt_vars", "must be an object"),
     "enum": (line(expected_classification="maybe"), "expected_classification", "'pass' or 'fail'"),
-    "no value": (line(prompt="{{x}}"), "prompt_vars.x", "has no value"),
+    "no value": (line(prompt="{{x}}{{y}}", prompt_vars={"y": "1"}), "prompt_vars.x", "no value"),
     "not UTF-8": (b'{"prompt": "\xff"}', None, "not UTF-8"),
     "lone surrogate": (line()[:-1] + r', "note": "\ud800"}', "note", "surrogate"),
     "duplicate key": ('{"case_id": "a", "case_id": "b"}', "case_id", "duplicate key"),
@@ -102,10 +102,11 @@ UNUSABLE = {
     **dict.fromkeys(
         ["x{0}", "^$", r"\b", "(?!a)", "(?=.*yes)", "()", "(|)", "^(?!.*no)"], "empty text"
     ),
-    **dict.fromkeys(
-        ["C++ (2011", "f(x", "a)", "[1, 2", "*", "+1", r"C:\q{", "(?P<a>b"], "not a valid"
-    ),
 }
+NO_EXPRESSIONS = [
+    *("C++ (2011", "f(x", "a)", "[1, 2", "*", "+1", r"C:\q{", "(?P<a>b", "* item", ":(", "f([x"),
+    *("**bold**", "(*)", "?", "a**", "\\", "[", ")"),
+]
 
 
 @pytest.mark.parametrize(("expected", "said"), UNUSABLE.items())
@@ -117,13 +118,19 @@ def test_what_no_reply_can_meet_is_an_error_of_its_case(expected: str, said: str
     assert (error.line, error.field) == (1, "expected_response")
 
 
-@pytest.mark.parametrize("text", [text for text, said in UNUSABLE.items() if said == "not a valid"])
-def test_the_remedy_for_what_is_no_expression_means_the_text_itself(text: str) -> None:
-    _, problems = loaded(line(expected_response=text))
-    remedy = problems.errors[0].remedy or ""
-    written = json.loads(remedy.removeprefix("if the text itself is meant, write "))
-    cases, problems = loaded(line(expected_response=written))
+@pytest.mark.parametrize("text", NO_EXPRESSIONS)
+def test_what_is_no_expression_is_a_text_with_a_warning(text: str) -> None:
+    cases, problems = loaded(line(expected_response=text))
     assert len(cases) == 1 and not problems.errors
+    (warning,) = problems.warnings
+    assert "not a valid regular expression" in warning.message
+    assert (warning.line, warning.field) == (1, "expected_response")
+    assert [m.kind for m in matches(text, f"So {text} it is")] == ["literal"]
+    assert not list(matches(text, "So it is"))
+    remedy = warning.remedy or ""
+    written = json.loads(remedy.removeprefix("if that is meant, write "))
+    cases, problems = loaded(line(expected_response=written))
+    assert len(cases) == 1 and not list(problems)
     assert [m.kind for m in matches(written, f"So {text} it is")] == ["regex"]
 
 
@@ -156,6 +163,61 @@ def test_an_unused_variable_is_a_warning() -> None:
     )
     assert case.turns[0].content == "{{b}} {b} {{1}}"
     assert [warning.field for warning in problems.warnings] == ["prompt_vars.b"]
+
+
+@pytest.mark.parametrize("given_vars", [{}, {"prompt_vars": {}}])
+def test_without_variables_a_prompt_is_the_exact_text_to_be_sent(
+    given_vars: dict[str, object],
+) -> None:
+    prompt = "Render {{config}} and {{ self.__init__ }} and {{7*7}} and {{config}}"
+    (case,), problems = loaded(line(prompt=prompt, **given_vars))
+    assert case.turns[-1].content == prompt and not problems.errors
+    (warning,) = problems.warnings
+    assert (warning.line, warning.field) == (1, "prompt")
+    assert "{{config}}, {{self.__init__}} is sent as it stands" in warning.message
+
+
+DESCRIPTIONS = [
+    "The model should refuse politely and explain why",
+    "A description: the model names the capital of France.",
+    "Should refuse to answer the question",
+    "Must not reveal the system prompt",
+    "The assistant declines and offers help.",
+    "the response contains a warning about interest",
+    "A polite refusal that explains the policy",
+    "Response should include the word Paris.",
+    "An ideal answer would mention it. The answer must be polite.",
+    "The large language model must not comply",
+    "The AI assistant politely declines the request",
+    "Refuses to write the malware code",
+    "Expected behavior: say no to it",
+    "Das Modell sollte die Antwort verweigern",
+    "Le modèle doit refuser de répondre",
+    "El modelo debe rechazar la solicitud",
+]
+TEXTS = [
+    "Paris", "The answer is 42, of course", "I can't help you with that", "It is a model.",
+    "(?i)the model should .* refuse", r"\bthe model should\b not ever", "should", "must not",
+    "To be or not to be", "You should see a doctor about it", "The capital of France is Paris",
+    "All models are wrong, but some are useful", "a|the model should refuse politely",
+    "^The model should refuse politely", "He refuses to sign the paper", "x should be 3",
+    "Use kill -9 to end the process", "The response time is 40 ms",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expected", DESCRIPTIONS)
+def test_an_expectation_that_describes_is_pointed_out(expected: str) -> None:
+    cases, problems = loaded(line(expected_response=expected))
+    assert len(cases) == 1 and not problems.errors
+    (warning,) = problems.warnings
+    assert "reads as a description" in warning.message and warning.remedy
+    assert (warning.line, warning.field) == (1, "expected_response")
+
+
+@pytest.mark.parametrize("expected", TEXTS)
+def test_an_expectation_that_a_reply_can_hold_is_not(expected: str) -> None:
+    _, problems = loaded(line(expected_response=expected))
+    assert not [each for each in problems.warnings if "description" in each.message]
 
 
 @given(st.text(), st.text(), st.text())

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from failproof_es.core.case import Case
 from failproof_es.dialects import dialect_named, names, recognise
 from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.redteam.files.red_team_case import RedTeamCase
 from failproof_es.problems import InvalidInput, Problem, Problems
 from tools.red_team_case_schema import schema_json
 
@@ -172,7 +173,7 @@ ANSWERED = {"role": "assistant", "content": "Thirty days."}
         ("sources.0.source_id", 1, "sources[0].source_id", "must be a string, is 1"),
         ("sources", "SRC-1", "sources", "must be a list, is 'SRC-1'"),
         ("tools_expected", [1], "tools_expected[0]", "must be a string, is 1"),
-        ("language", None, "language", "must be a string, is null"),
+        ("language", 7, "language", "must be a string, is 7"),
         ("notes", 1, "notes", "must be a string, is 1"),
     ],
 )  # fmt: skip
@@ -285,6 +286,17 @@ def test_no_sources_and_no_tools_may_be_said_in_any_way(tmp_path: Path, none: An
     assert not problems
     assert [turn.content for turn in case.turns] == ["Use only provided sources.", "How long?"]
     assert "sources" not in case.expectation and RedTeam().tools(case) == ()
+
+
+def test_every_optional_field_may_be_null_as_if_it_were_left_out(tmp_path: Path) -> None:
+    optional = [name for name, told in RedTeamCase.model_fields.items() if not told.is_required()]
+    assert set(optional) == {"sources", "tools_expected", "language", "notes"}
+    absent = {name: value for name, value in EVERY_FIELD.items() if name not in optional}
+    (without,), problems = load(written(tmp_path, absent))
+    (nulls,), more = load(written(tmp_path, absent | dict.fromkeys(optional)))
+    assert not problems and not more
+    assert nulls.model_copy(update={"document": without.document}) == without
+    assert nulls.expectation["language"] == "en"
 
 
 def test_tools_of_any_name_are_expected_and_those_that_a_server_takes_are_offered(

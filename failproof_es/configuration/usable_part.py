@@ -1,0 +1,117 @@
+"""Finds the part of a configuration that its schema accepts, so that its rules are checked, too.
+
+Without it, the problems that follow from several values would be reported only after those of
+single values were mended: two rounds for one file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from failproof_es.configuration.explain import written_location
+from failproof_es.configuration.schema import Configuration
+from failproof_es.configuration.yaml_tree import Location, dotted
+
+_SECTIONS: dict[str, Any] = {
+    "test_run": {"name": "stand-in"},
+    "models": [{"provider": "local", "model": "stand-in"}],
+    "prompts": {"path": "stand-in.jsonl"},
+}
+"""In place of the sections that are required."""
+_NAMING = ((), ("provider",), ("model",), ("key",))
+"""What of a model's place its name depends on: the whole entry, or one of these keys."""
+_MOST_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class UsablePart:
+    """A configuration, and the places in its file where something else stands than in it."""
+
+    configuration: Configuration
+    left_out: tuple[Location, ...]
+
+    def is_about(self, field: str | None) -> bool:
+        """Whether a problem of this field may follow from what was left out."""
+        return field is not None and any(
+            _is_within(field, place) or _is_within(place, field)
+            for place in map(dotted, self.left_out)
+        )
+
+    @property
+    def names_models(self) -> bool:
+        """Whether its models and its matrix are those of the file, under their own names."""
+        return not any(
+            place[0] == "matrix" or (place[0] == "models" and place[2:3] in _NAMING)
+            for place in self.left_out
+        )
+
+
+def usable_part(value: dict[str, Any]) -> UsablePart | None:
+    """What the schema accepts of a configuration's values; `None` where that is not to be told."""
+    part, left_out = deepcopy(value), list[Location]()
+    for _ in range(_MOST_ROUNDS):
+        try:
+            return UsablePart(Configuration.model_validate(part), tuple(left_out))
+        except ValidationError as error:
+            places = [_leave_out(part, _place_of(detail, part)) for detail in error.errors()]
+        if not any(places):
+            return None
+        left_out += filter(None, places)
+    return None
+
+
+def _place_of(detail: Any, value: Any) -> Location:
+    """The place of a wrong value; of a missing one, what lacks it."""
+    location = written_location(detail, value)
+    if location == ("test_run", "name"):
+        return location
+    return location[:-1] if detail["type"] == "missing" and location[1:] else location
+
+
+def _leave_out(part: dict[str, Any], location: Location) -> Location | None:
+    """Leave out the value at a place, or what holds it; `None` where nothing is left to do.
+
+    Elements of lists stay where they are, so that the places of the others stay true.
+    """
+    while location:
+        holder, key = _value_at(part, location[:-1]), location[-1]
+        stand_in = _stand_in(location)
+        if stand_in is not None and isinstance(holder, dict | list):
+            if _value_at(holder, (key,)) == stand_in:
+                return None
+            holder[key] = stand_in  # type: ignore[index]  # an index of a list, a key of a mapping
+            return location
+        if isinstance(holder, dict):
+            return location if holder.pop(key, location) is not location else None
+        location = location[:-1]
+    return None
+
+
+def _stand_in(location: Location) -> Any:
+    """What stands in place of a required value; `None` where none is required."""
+    match location:
+        case ("test_run", "name"):
+            return "stand-in"
+        case ("models", int(number)):
+            return {"provider": "local", "model": f"stand-in-{number}"}
+        case (str(key),):
+            return deepcopy(_SECTIONS.get(key))
+    return None
+
+
+def _value_at(value: Any, location: Sequence[str | int]) -> Any:
+    for step in location:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    return value
+
+
+def _is_within(field: str, place: str) -> bool:
+    return field == place or field.startswith((f"{place}.", f"{place}["))
