@@ -7,7 +7,7 @@ from hashlib import sha256
 from failproof_es.console.page import Shown
 from failproof_es.core.tally import Judged, fewest_judged_cases
 from failproof_es.report.data.wording import describe_rate
-from failproof_es.support.statistics import rate_of_counts
+from failproof_es.support.statistics import ClusterSums, rate_of_sums
 
 
 def live_key(*names: str) -> str:
@@ -29,8 +29,8 @@ class RateShown(Shown):
 
 
 def rate_shown(passed: int, failed: int, clusters: int | None) -> RateShown:
-    """The rate of those that passed or failed. `clusters` as in `rate_of_counts`."""
-    found = rate_of_counts(passed, passed + failed, clusters)
+    """The rate of those that passed or failed."""
+    found = rate_of_sums(ClusterSums.alone(passed, failed))
     interval = found.interval
     return RateShown(
         passed=found.passed,
