@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from math import ceil
 from typing import Any
 
 from failproof_es.configuration.schema import MOST_UNSCORED, Gates
@@ -57,7 +58,7 @@ def format_amount(value: object) -> str:
 class Change:
     """One model against another run, over what both scored: the mean of paired differences.
 
-    `interval` is two-sided, at 95 %; `None` where nothing varies.
+    `interval` is two-sided, at 95 %; `None` where the pairs exclude no difference.
     """
 
     model: str
@@ -91,22 +92,40 @@ class AskedAgain:
 ASKED_ONCE = AskedAgain()
 
 
+@dataclass(frozen=True, slots=True)
+class AccuracyBounds:
+    """The 95 % interval of a model's mean accuracy, over so many cases."""
+
+    low: float
+    high: float
+    cases: int
+
+
+BoundsByGroup = Mapping[tuple[str, str | None], AccuracyBounds]
+"""By model and suite; `None` for all suites of the model."""
+
+
 def judge_gates(
     limits: Gates,
     summary: RunSummary,
     *,
     changes: Sequence[Change] = (),
     again: AskedAgain = ASKED_ONCE,
+    bounds: BoundsByGroup | None = None,
 ) -> dict[str, Gate]:
     """Each configured gate of a run by its name, and the one on what has no score.
 
     The name ends in the model's where a run asked several. `changes` are read for the gate
-    on them only. Rates and changes are not judged where evaluations were asked again by result.
+    on them only, `bounds` for accuracies of which the lower end is judged. Rates and changes are
+    not judged where evaluations were asked again by result.
     """
     judged: dict[str, Gate] = {}
     tallies = {model: summary.model_tally(model) for model in summary.models}
     for model, tally in tallies.items():
         for name, gate in _of_model(limits, model, tally, again):
+            if limits.judges_lower_end and name.startswith(_ACCURACY):
+                suite = name.removeprefix(_ACCURACY).removeprefix("_by_suite.") or None
+                gate = _at_lower_end(gate, (bounds or {}).get((model, suite)))
             full = _unique(f"{name}.{model}" if len(tallies) > 1 else name, judged)
             judged[full] = gate | {"model": model}
     if limits.max_cost_usd is not None:
@@ -114,9 +133,11 @@ def judge_gates(
     if limits.no_regression_against is not None:
         for change in changes:
             name = _unique(f"no_regression_against.{change.model}", judged)
-            judged[name] = _no_regression(limits.no_regression_against, change)
+            judged[name] = _no_regression(
+                limits.no_regression_against, limits.regression_margin, change
+            )
             if change.regraded:
-                judged[name] |= {"met": False, "why": _regraded(change)}
+                judged[name] |= {"met": False, "cannot_tell": True, "why": _regraded(change)}
             of = tallies.get(change.model)
             if of is not None and of.everything.awaiting:
                 judged[name] |= {"met": False, "why": _awaited(of.everything)}
@@ -139,6 +160,43 @@ def _regraded(change: Change) -> str:
         f"({'; '.join(change.other_versions)}); start the baseline again, or `replay` it to see "
         "what this version says"
     )
+
+
+_ACCURACY = "min_accuracy"
+
+
+def _at_lower_end(gate: Gate, bounds: AccuracyBounds | None) -> Gate:
+    """The gate of an accuracy, judged by the lower end of its interval."""
+    gate = gate | {"judge": "lower"}
+    if gate["measured"] is None:
+        return gate
+    if bounds is None:
+        why = "cannot tell: so few cases have no interval"
+        return gate | {"met": False, "cannot_tell": True, "why": _also(gate, why)}
+    gate |= {"interval": [bounds.low, bounds.high]}
+    if bounds.low >= gate["limit"] or not gate["met"]:
+        return gate
+    why = _cannot_tell(
+        f"the accuracy may be as low as {format_amount(bounds.low)}",
+        gate["measured"] - gate["limit"], gate["measured"] - bounds.low, bounds.cases,
+    )  # fmt: skip
+    return gate | {"met": False, "cannot_tell": True, "why": _also(gate, why)}
+
+
+def _also(gate: Gate, why: str) -> str:
+    return f"{gate['why']}; {why}" if gate.get("why") else why
+
+
+def _cannot_tell(what: str, distance: float, reach: float, cases: int) -> str:
+    """Why the data decide nothing, and how many cases would decide it if they went on alike.
+
+    The interval reaches so far beyond what was measured, and may reach no farther than `distance`:
+    it shrinks with the root of the number of cases.
+    """
+    said = f"cannot tell: {what} over {plural(cases, 'case')}"
+    if distance <= 0:
+        return said
+    return f"{said}; about {ceil(cases * (reach / distance) ** 2):,} like these would tell"
 
 
 def _unique(name: str, taken: Mapping[str, Gate]) -> str:
@@ -302,10 +360,11 @@ def _unknown(key: str, spending: Mapping[str, Spent]) -> str:
     return f"{key} ({spent.unpriced:,} of {plural(spent.answers, 'answer')})"
 
 
-def _no_regression(against: int | str, change: Change) -> Gate:
-    """Not met where the whole interval lies below 0: it is worse, and not by chance alone."""
+def _no_regression(against: int | str, margin: float, change: Change) -> Gate:
+    """Met where the interval excludes a loss of more than the margin: no data are no evidence."""
     gate: Gate = {
         "limit": against,
+        "margin": margin,
         "model": change.model,
         "of": change.pairs,
         "cases": change.cases,
@@ -321,9 +380,18 @@ def _no_regression(against: int | str, change: Change) -> Gate:
         left = f"nothing to compare with: {plural(change.unpaired, 'evaluation')}"
         gate |= {"why": f"{left}: {why}" if why else left}
     interval = change.interval
-    met = change.difference >= 0 if interval is None else interval[1] >= 0
-    return gate | {
+    gate |= {
         "measured": change.difference,
         "interval": None if interval is None else list(interval),
-        "met": met,
+        "met": interval is not None and interval[0] >= -margin,
     }
+    if gate["met"] or (interval is not None and interval[1] < -margin):
+        return gate
+    if interval is None:
+        why = f"cannot tell: {plural(change.cases, 'case')} exclude no loss"
+    else:
+        why = _cannot_tell(
+            f"a loss of {format_amount(-interval[0])} is not excluded",
+            change.difference + margin, change.difference - interval[0], change.cases,
+        )  # fmt: skip
+    return gate | {"cannot_tell": True, "why": _also(gate, why)}

@@ -328,6 +328,9 @@ class Gates(Section):
     """The least mean accuracy, over evaluations that have one."""
     min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
     """The same, for each suite named."""
+    judge: Literal["point", "lower"] = "point"
+    """What of an accuracy these two judge: the mean, or the lower end of its 95 % interval, so that
+    few cases do not pass by luck."""
     max_unscored_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = MOST_UNSCORED
     """For each model: evaluations that ended without a score, whatever the cause, divided by all of
     its own. What awaits review by people is not counted. `null` judges no such gate."""
@@ -337,8 +340,10 @@ class Gates(Section):
     max_cost_usd: Annotated[float | None, Field(ge=0.0, allow_inf_nan=False)] = None
     """The most that all answers may cost, judges' included; not met if one cost is unknown."""
     no_regression_against: RunReference | None = None
-    """A complete run, by its number or id. No model may be worse than in that run, beyond the
-    interval of the paired difference."""
+    """A complete run, by its number or id. Met if the interval of the paired difference excludes
+    that a model lost more than `regression_margin` since."""
+    regression_margin: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
+    """The loss of mean accuracy that `no_regression_against` tolerates."""
 
     @model_validator(mode="after")
     def _check_declared(self) -> Self:
@@ -365,6 +370,17 @@ class Gates(Section):
         if wrong:
             raise ValidationError.from_exception_data("Gates", wrong)
         return self
+
+    @property
+    def need_scores(self) -> bool:
+        """Whether a gate needs the score of each evaluation, and not only sums of them."""
+        return self.no_regression_against is not None or self.judges_lower_end
+
+    @property
+    def judges_lower_end(self) -> bool:
+        """Whether a gate judges the lower end of an interval."""
+        accuracies = (self.min_accuracy, self.min_accuracy_by_suite)
+        return self.judge == "lower" and accuracies != (None, None)
 
     def declared(self) -> dict[str, Any]:
         """The limits of gates that dialects declare, by name, as written."""

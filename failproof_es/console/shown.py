@@ -8,7 +8,7 @@ from hashlib import sha256
 from failproof_es.console.page import Shown
 from failproof_es.core.tally import Judged, RateBounds, fewest_judged_cases
 from failproof_es.report.data.wording import describe_bounds, describe_rate
-from failproof_es.support.statistics import rate_of_counts
+from failproof_es.support.statistics import ClusterSums, rate_of_sums
 
 
 def live_key(*names: str) -> str:
@@ -32,9 +32,9 @@ class RateShown(Shown):
 
 
 def rate_shown(passed: int, failed: int, clusters: int | None, unscored: int = 0) -> RateShown:
-    """The rate of those that passed or failed. `clusters` as in `rate_of_counts`."""
+    """The rate of those that passed or failed."""
     bounds = RateBounds(Fraction(passed), passed + failed, unscored).bounds
-    found = rate_of_counts(passed, passed + failed, clusters)
+    found = rate_of_sums(ClusterSums.alone(passed, failed))
     interval = found.interval
     return RateShown(
         passed=found.passed,

@@ -85,7 +85,7 @@ class Driver:
         if not run.ended:
             resumed = resumed or run.status == "paused"  # another process had it meanwhile
             self._spending = await self._spend_limiter(run)
-        compared = self._configuration.gates.no_regression_against is not None
+        compared = self._configuration.gates.need_scores
         checks = LiveChecks(run, scores=compared)
         journal = Journal(
             self._store.log,

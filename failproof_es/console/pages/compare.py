@@ -122,7 +122,10 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
     told = _told(asked, compared, sides)
     counts = told.counts
     adjusted = benjamini_hochberg([each.paired.p for each in counts])
-    models = tuple(map(models_compared, sides, counts, adjusted))
+    models = tuple(
+        models_compared(pair, counted, p, len(counts))
+        for pair, counted, p in zip(sides, counts, adjusted, strict=True)
+    )
     listed, following = _listed(asked, compared, told.pairs)
     chosen = models[0] if models else None
     settings, model_settings = (

@@ -56,6 +56,8 @@ class ModelsCompared(Shown):
     p: float
     adjusted_p: float
     """For the number of models on this page (Benjamini and Hochberg)."""
+    adjusted_for: int
+    """That number."""
     clusters: int
     smallest_effect: float | None
     unpaired: tuple[Unpaired, ...]
@@ -88,7 +90,7 @@ class ValueShown(Shown):
 
 
 def models_compared(
-    sides: tuple[Side, Side], counts: ComparedCounts, adjusted: float
+    sides: tuple[Side, Side], counts: ComparedCounts, adjusted: float, together: int
 ) -> ModelsCompared:
     """How the pairs of two models stand."""
     base, other = sides
@@ -115,6 +117,7 @@ def models_compared(
         test=paired.test,
         p=paired.p,
         adjusted_p=adjusted,
+        adjusted_for=together,
         clusters=paired.clusters,
         smallest_effect=paired.smallest_effect,
         unpaired=counts.unpaired,

@@ -11,6 +11,7 @@ from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.engine.finish.validation import OtherStreams, check_other_streams
+from failproof_es.engine.related_runs.accuracy_bounds import accuracy_bounds
 from failproof_es.engine.related_runs.asked_again import read_asked_again
 from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
@@ -57,7 +58,8 @@ async def finalize(
     else:
         changes = await reader.read(_changes, limits, reading.scores)
         again = await reader.read(read_asked_again, reading.run, reading.summary)
-        judged = judge_gates(limits, reading.summary, changes=changes, again=again)
+        bounds = await reader.read(accuracy_bounds, limits, reading.scores)
+        judged = judge_gates(limits, reading.summary, changes=changes, again=again, bounds=bounds)
         await stream.record(RunCompleted, counts=counts, gates=judged)
     return reading
 
@@ -66,7 +68,7 @@ async def scan(
     stream: RunStream, reader: RetryingReader, limits: Gates, checked: LiveChecks
 ) -> FinalScan:
     """Read every evaluation of the run once, with what its gates need."""
-    compared = limits.no_regression_against is not None
+    compared = limits.need_scores
     return await reader.read(scan_finished_run, stream.run, scores=compared, checked=checked)
 
 

@@ -19,9 +19,11 @@ from failproof_es.support.extras import require
 
 def check_gates(connection: Connection, limits: Gates) -> None:
     """Raise `InvalidInput` if a gate's baseline run does not exist or is not complete."""
+    if limits.judges_lower_end:
+        require("report", "the gate `min_accuracy` with `judge: lower`")  # its statistics
     if limits.no_regression_against is None:
         return
-    require("report", "the gate `no_regression_against`")  # its statistics
+    require("report", "the gate `no_regression_against`")
     _require_complete(connection, limits, None)
 
 

@@ -111,7 +111,7 @@ def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> 
     models = [model.key for model in now.run.started.models]
     others = [model.key for model in before.run.started.models]
     alone = len(models) == len(others) == 1
-    cases = _Cases(connection)
+    cases = CasesOfRuns(connection)
     asked, asked_before = cases.asked(now.run), cases.asked(before.run)
     for model in models:
         counterpart = others[0] if alone else model if model in others else None
@@ -134,7 +134,7 @@ class Planned(NamedTuple):
     """What it is not independent of."""
 
 
-class _Cases:
+class CasesOfRuns:
     """The cases of several runs, each read once."""
 
     def __init__(self, connection: Connection) -> None:

@@ -60,7 +60,7 @@ class DrivenRun:
         self.configuration = configuration
         self.targets = targets
         self.reader = RetryingReader(store)
-        self.checks = LiveChecks(run, scores=configuration.gates.no_regression_against is not None)
+        self.checks = LiveChecks(run, scores=configuration.gates.need_scores)
         self.journal = Journal(store.log, outage=store.outage, on_commit=self.checks.committed)
         self.observe = observe
         self.finished = 0

@@ -73,9 +73,7 @@ class Coordinator:
             if not stream.run.ended:
                 configuration = configuration_from_resolved(stream.run.started.configuration)
                 gates = configuration.gates
-                checks = checks or LiveChecks(
-                    stream.run, scores=gates.no_regression_against is not None
-                )
+                checks = checks or LiveChecks(stream.run, scores=gates.need_scores)
                 if self.shared is not None:
                     await asyncio.to_thread(self.shared.take_over, checks)
                 reading = await scan(stream, reader, gates, checks)

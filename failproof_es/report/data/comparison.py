@@ -38,15 +38,26 @@ def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[Compared, ...
 def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison, ...]:
     """Every two series: pass and fail, the same by category, scores.
 
-    The p values of all of them are adjusted together.
+    The p values over all cases are one family, those of categories and scores another: each family
+    is adjusted by itself, so that more categories change no verdict on the whole.
     """
     found = [
         each
         for (one, first), (other, second) in combinations(series.items(), 2)
         for each in _compared(one, other, _pairs(first, second))
     ]
-    p_values = benjamini_hochberg([each.paired.p for each in found])
-    return tuple(replace(each, adjusted_p=p) for each, p in zip(found, p_values, strict=True))
+    families = (
+        [each for each in found if each.what == OVERALL],
+        [each for each in found if each.what != OVERALL],
+    )
+    adjusted = {
+        id(each): replace(each, adjusted_p=p, adjusted_for=len(family))
+        for family in families
+        for each, p in zip(
+            family, benjamini_hochberg([each.paired.p for each in family]), strict=True
+        )
+    }
+    return tuple(adjusted[id(each)] for each in found)
 
 
 def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> list[Pair]:

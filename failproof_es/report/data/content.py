@@ -15,7 +15,7 @@ from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import Again, Finding
 from failproof_es.reading.workers import RunWorker
-from failproof_es.support.statistics import Interval, Paired, Rate
+from failproof_es.support.statistics import OpenInterval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]
 
@@ -178,7 +178,7 @@ class Measure:
     name: str
     of: int
     value: float
-    interval: Interval | None
+    interval: OpenInterval | None
     unit: str
     clusters: int
     """Over how many independent cases and families."""
@@ -310,7 +310,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two series on what both were asked. `adjusted_p` takes all comparisons together."""
+    """Two series on what both were asked.
+
+    `adjusted_p` takes the questions of a family together: those over all cases, of every two
+    series, are one; categories and scores are the other.
+    """
 
     one: str
     other: str
@@ -320,6 +324,8 @@ class Comparison:
     only_first: tuple[str, ...] = ()
     """The cases, in order, that just the first passed (of all cases, on pass and fail)."""
     only_second: tuple[str, ...] = ()
+    adjusted_for: int = 1
+    """How many questions the family has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,10 @@ def comparison(report: Report) -> Iterator[Block]:
     yield Paragraph(
         "Pairs are evaluations that were sent the same, are graded alike and were scored on both "
         "sides, whatever their cases are called; a difference is the first's less the second's. "
-        "The p values are adjusted for the number of comparisons in this section (Benjamini and "
-        "Hochberg). The smallest effect is the difference that so many pairs would have shown in "
+        "The p values over all cases are adjusted for the number of pairs of models or runs, those "
+        "of categories and scores among themselves (Benjamini and Hochberg). Intervals are not "
+        "adjusted: one that excludes 0 beside an adjusted p above 0.05 says so. The "
+        "smallest effect is the difference that so many pairs would have shown in "
         "four of five runs. A p below 0.05 is framed: so large a difference is rarely chance.",
         note=True,
     )
@@ -150,7 +152,7 @@ def _row(each: Comparison) -> tuple[Cell, ...]:
         _count_or_dash(paired.first_only),
         _count_or_dash(paired.second_only),
         _signed(paired.difference, share=share),
-        _signed_ends(paired.interval, share=share),
+        _signed_ends(paired.interval, share=share) + _contradicted(each),
         _significance(each.adjusted_p),
         "–" if smallest is None else _signed(min(smallest, 1.0), share=share).lstrip("+"),
     )
@@ -166,6 +168,14 @@ def _signed_ends(interval: Interval | None, *, share: bool) -> str:
         return "–"
     low, high = (_signed(end, share=share) for end in (interval.low, interval.high))
     return f"{low} to {high}".replace(" points", "")
+
+
+def _contradicted(each: Comparison) -> str:
+    """A mark where the interval excludes 0, and p does not once it is adjusted."""
+    interval = each.paired.interval
+    if interval is None or interval.low <= 0 <= interval.high or each.adjusted_p < ALPHA:
+        return ""
+    return " (unadjusted)"
 
 
 def _count_or_dash(count: int | None) -> str:

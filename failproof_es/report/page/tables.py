@@ -71,7 +71,7 @@ def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
             f"{each.of:,}",
             _amount(each.value, each.unit),
             _ends(each),
-            "nothing varies" if each.interval is None else each.interval.method,
+            "too few, or nothing varies" if each.interval is None else each.interval.method,
             f"{each.clusters:,}",
         )
         for each in measures
@@ -83,6 +83,10 @@ def _ends(measure: Measure) -> str:
     if measure.interval is None:
         return "–"
     low, high = measure.interval.low, measure.interval.high
+    if high is None:
+        return f"at least {_number(low or 0.0, measure.unit)}"
+    if low is None:
+        return f"at most {_number(high, measure.unit)}"
     return f"{_number(low, measure.unit)} to {_number(high, measure.unit)}"
 
 

@@ -29,7 +29,11 @@ def test_the_baseline_of_a_run_that_has_not_ended_stays(
     archive: Archive, mock_url: str, named: str
 ) -> None:
     baseline = 1 if named == "number" else str(archive.run_id())
-    write_configuration(archive.folder, mock_url, gates={"no_regression_against": baseline})
+    write_configuration(
+        archive.folder,
+        mock_url,
+        gates={"no_regression_against": baseline, "regression_margin": 1.0},
+    )
     archive.does("start", "run.yaml", "--detach", "--quiet")
     before = archive.rows()
     said = archive.does("archive", "1", "--to", "old", code=2)
@@ -59,7 +63,9 @@ def _begins_first(
 def test_a_run_that_begins_while_its_baseline_is_archived_comes_to_its_end(
     archive: Archive, mock_url: str, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    write_configuration(archive.folder, mock_url, gates={"no_regression_against": 1})
+    write_configuration(
+        archive.folder, mock_url, gates={"no_regression_against": 1, "regression_margin": 1.0}
+    )
     before = archive.rows()
     _begins_first(
         monkeypatch, archiving, step,
@@ -76,7 +82,9 @@ def test_a_run_that_begins_while_its_baseline_is_archived_comes_to_its_end(
 def test_a_run_whose_baseline_is_archived_meanwhile_does_not_begin(
     archive: Archive, mock_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_configuration(archive.folder, mock_url, gates={"no_regression_against": 1})
+    write_configuration(
+        archive.folder, mock_url, gates={"no_regression_against": 1, "regression_margin": 1.0}
+    )
     _begins_first(
         monkeypatch, lifecycle, "_begin", lambda: archive.does("archive", "1", "--to", "old")
     )
@@ -88,7 +96,9 @@ def test_a_run_whose_baseline_is_archived_meanwhile_does_not_begin(
 def test_broken_off_before_it_was_seen_that_it_is_needed(
     archive: Archive, mock_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_configuration(archive.folder, mock_url, gates={"no_regression_against": 1})
+    write_configuration(
+        archive.folder, mock_url, gates={"no_regression_against": 1, "regression_margin": 1.0}
+    )
 
     class Killed(BaseException):
         pass

@@ -154,7 +154,7 @@ def test_a_report_names_its_extra(store: Store, mock_url: str, tmp_path: Path) -
     refused(without(("report",), store.url, "review", "status", "1", cwd=tmp_path), "report")
     assert not list(tmp_path.glob("*.html")) and not list(tmp_path.glob("*.json"))
 
-    gated = {"no_regression_against": 1}
+    gated = {"no_regression_against": 1, "regression_margin": 1.0}
     write_configuration(tmp_path, mock_url, gates=gated)
     before = sent(store)
     done = without(("report",), store.url, "start", "run.yaml", cwd=tmp_path)

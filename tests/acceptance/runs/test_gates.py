@@ -96,8 +96,33 @@ def test_a_model_that_forgot_much_does_not_pass_for_the_one_before(
     assert start(store, tmp_path).exit_code == 3
     judged = gates(store, 3)
     chance, unknown = judged["no_regression_against.v1"], judged["no_regression_against.v9"]
-    assert (chance["measured"], chance["met"]) == (-0.05, True), "one of twenty may be chance"
+    assert (chance["measured"], chance["met"]) == (-0.05, False)
+    assert chance["cannot_tell"], "one of twenty may be chance"
     assert (unknown["measured"], unknown["met"]) == (None, False)
+
+
+def test_without_enough_cases_no_loss_is_excluded_and_an_accuracy_has_a_lower_end(
+    store: Store, tmp_path: Path
+) -> None:
+    """The same answers twice: twenty cases exclude a loss of thirty points, not of one."""
+    configured(tmp_path, model("v1", [0]))
+    assert start(store, tmp_path).exit_code == 0
+    for margin, code in ((0.01, 3), (0.3, 0)):
+        limits = {"no_regression_against": 1, "regression_margin": margin}
+        configured(tmp_path, model("v1", [0]), gates=limits)
+        done = start(store, tmp_path)
+        assert done.exit_code == code, done.output
+    (unknown,) = gates(store, 2).values()
+    assert unknown["cannot_tell"] and "about" in unknown["why"]
+    limits = {"min_accuracy": 0.9, "min_accuracy_by_suite": {"odd": 0.7}, "judge": "lower"}
+    configured(tmp_path, model("v1", [0]), gates=limits)
+    done = start(store, tmp_path)
+    assert done.exit_code == 3 and "cannot tell: the accuracy may be as low as" in done.output
+    judged = gates(store, 4)
+    lower, by_suite = judged["min_accuracy"], judged["min_accuracy_by_suite.odd"]
+    assert (lower["measured"], lower["met"], lower["cannot_tell"]) == (0.95, False, True)
+    assert lower["interval"] == pytest.approx([0.764, 0.991], abs=1e-3), "Wilson, 19 of 20"
+    assert by_suite["interval"] == pytest.approx([0.05**0.1, 1.0]) and by_suite["met"]
 
 
 def test_latest_is_the_run_before_and_never_the_run_itself(store: Store, tmp_path: Path) -> None:
@@ -139,7 +164,8 @@ def test_an_altered_prompt_is_compared_with_nothing_though_its_name_is_the_same(
     """Of the gate, of the report and of `diff` alike."""
     configured(tmp_path, model("v1"))
     assert start(store, tmp_path).exit_code == 0
-    configured(tmp_path, model("v2"), gates={"no_regression_against": 1})
+    limits = {"no_regression_against": 1, "regression_margin": 0.2}
+    configured(tmp_path, model("v2"), gates=limits)
     cases = [orjson.loads(line) for line in (tmp_path / "suite.jsonl").read_bytes().splitlines()]
     for case in cases[:4]:
         case["prompt"] = case["prompt"].replace("Say", "Please say")
@@ -253,7 +279,9 @@ def test_what_a_branch_carried_over_counts_for_its_gates_and_costs_nothing_again
     assert cost["measured"] == pytest.approx(spent(store, 2))
     assert 0 < cost["measured"] < spent(store, 1)
 
-    configured(tmp_path, asked, gates={"no_regression_against": 2}, prices=prices)
+    configured(
+        tmp_path, asked, gates={"no_regression_against": 2, "regression_margin": 0.2}, prices=prices
+    )
     assert start(store, tmp_path).exit_code == 0
     (against,) = gates(store, 3).values()
     assert (against["of"], against["unpaired"]) == (CASES, 0)

@@ -22,7 +22,7 @@ from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import unscored_group
-from failproof_es.gates import AskedAgain, Change, describe_gate, judge_gates
+from failproof_es.gates import AccuracyBounds, AskedAgain, Change, describe_gate, judge_gates
 from tests.unit.histories import KEY, History
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 
@@ -200,20 +200,68 @@ def change(difference: float, interval: tuple[float, float] | None, pairs: int =
 
 
 @pytest.mark.parametrize(
-    ("found", "met"),
+    ("found", "met", "cannot_tell"),
     [
-        (change(-0.1, (-0.2, -0.01)), False),
-        (change(-0.1, (-0.3, 0.1)), True),
-        (change(-0.1, (-0.2, 0.0)), True),
-        (change(0.2, (0.1, 0.3)), True),
-        (change(0.0, None), True),
-        (change(-1.0, None), False),
-        (change(0.0, None, pairs=0), False),
+        (change(-0.1, (-0.2, -0.06)), False, False),
+        (change(-0.1, (-0.2, -0.01)), False, True),
+        (change(-0.1, (-0.3, 0.1)), False, True),
+        (change(-0.01, (-0.04, 0.02)), True, False),
+        (change(-0.02, (-0.05, -0.01)), True, False),
+        (change(0.2, (0.1, 0.3)), True, False),
+        (change(0.0, (-0.06, 0.06)), False, True),
+        (change(0.0, None), False, True),
+        (change(0.0, None, pairs=0), False, False),
     ],
 )
-def test_worse_is_where_the_whole_interval_lies_below_zero(found: Change, met: bool) -> None:
+def test_a_loss_beyond_the_margin_must_be_excluded(
+    found: Change, met: bool, cannot_tell: bool
+) -> None:
     judged = judge_gates(Gates(no_regression_against=3), tally(), changes=[found])
-    assert judged["no_regression_against.m"]["met"] is met
+    gate = judged["no_regression_against.m"]
+    assert (gate["met"], gate.get("cannot_tell", False)) == (met, cannot_tell)
+    assert gate["margin"] == 0.05
+    assert ("cannot tell" in gate.get("why", "")) is cannot_tell
+
+
+def test_a_gate_that_cannot_tell_says_how_many_cases_would() -> None:
+    """Half as wide an interval takes four times as many cases."""
+    found = Change("m", 40, 40, 0, -0.02, (-0.08, 0.04))
+    limits = Gates(no_regression_against=3, regression_margin=0.05)
+    gate = only(judge_gates(limits, tally(), changes=[found]))
+    assert gate["why"] == (
+        "cannot tell: a loss of 0.08 is not excluded over 40 cases; about 160 like these would tell"
+    )
+    hopeless = Change("m", 40, 40, 0, -0.06, (-0.12, 0.0))
+    gate = only(judge_gates(limits, tally(), changes=[hopeless]))
+    assert gate["why"] == "cannot tell: a loss of 0.12 is not excluded over 40 cases"
+    wider = Gates(no_regression_against=3, regression_margin=0.08)
+    assert only(judge_gates(wider, tally(), changes=[found]))["met"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "low", "met"), [(0.5, 0.5, True), (0.5, 0.4, False), (0.8, 0.7, False)]
+)
+def test_the_lower_end_is_judged_where_a_configuration_says_so(
+    limit: float, low: float, met: bool
+) -> None:
+    counted = tally(*[(a_case(), scored(1.0))] * 3, (a_case(), scored(0.0)))
+    bounds = {("m", None): AccuracyBounds(low, 0.9, 4), ("m", "s"): AccuracyBounds(0.0, 0.9, 4)}
+    limits = Gates(min_accuracy=limit, min_accuracy_by_suite={"s": 0.1}, judge="lower")
+    judged = judge_gates(limits, counted, bounds=bounds)
+    gate = judged["min_accuracy"]
+    assert (gate["met"], gate["interval"], gate["measured"]) == (met, [low, 0.9], 0.75)
+    assert judged["min_accuracy_by_suite.s"]["met"] is False, "its own bounds"
+    assert gate.get("cannot_tell", False) is (low < limit <= 0.75)
+    point = judge_gates(Gates(min_accuracy=limit), counted, bounds=bounds)
+    assert only(point)["met"] is (limit <= 0.75)
+
+
+def test_a_lower_end_that_nobody_knows_meets_no_gate() -> None:
+    counted = tally((a_case(), scored(0.75)))
+    gate = only(judge_gates(Gates(min_accuracy=0.1, judge="lower"), counted))
+    assert (gate["met"], gate["cannot_tell"]) == (False, True)
+    nothing = only(judge_gates(Gates(min_accuracy=0.0, judge="lower"), tally()))
+    assert nothing["met"] is False and "cannot_tell" not in nothing
 
 
 def test_what_could_not_be_compared_is_counted_though_the_gate_is_met() -> None:

@@ -1,0 +1,40 @@
+"""The intervals of a run's mean accuracies, for gates that judge their lower end."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from failproof_es.configuration.schema import Gates
+from failproof_es.engine.related_runs.paired_results import CasesOfRuns, RunScores
+from failproof_es.gates import AccuracyBounds
+from failproof_es.store.reading.reader import Connection
+
+Family = tuple[str, str]
+
+
+def accuracy_bounds(
+    connection: Connection, limits: Gates, now: RunScores
+) -> dict[tuple[str, str | None], AccuracyBounds]:
+    """By model and suite, and by model over all suites (`None`), over cases and families.
+
+    Empty if no gate judges a lower end. Without an entry where so few scores have no interval.
+    """
+    if not limits.judges_lower_end:
+        return {}
+    from failproof_es.support.statistics import score_interval  # scipy takes a third of a second
+
+    planned = CasesOfRuns(connection).asked(now.run)
+    groups: defaultdict[tuple[str, str | None], list[tuple[float, Family]]] = defaultdict(list)
+    for model, scores in now.by_model.items():
+        for each in planned:
+            if (accuracy := scores.get(each.key)) is not None:
+                for suite in (None, each.family[0]):
+                    groups[model, suite].append((accuracy, each.family))
+    bounds = {}
+    for group, scored in groups.items():
+        families = [family for _, family in scored]
+        interval = score_interval([accuracy for accuracy, _ in scored], families)
+        if interval is not None and interval.low is not None and interval.high is not None:
+            cases = len(set(families))
+            bounds[group] = AccuracyBounds(interval.low, interval.high, cases)
+    return bounds

@@ -1,0 +1,48 @@
+"""What an interval is, and which methods there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONFIDENCE = 0.95
+POWER = 0.8
+
+Method = Literal[
+    "Wilson",
+    "Clopper-Pearson, one-sided",
+    "Wilson, effective size",
+    "Student's t, over clusters",
+    "order statistics",
+    "order statistics, effective size",
+    "Bonett-Price",
+    "Bonett-Price, effective size",
+    "inverted permutation test",
+]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From `low` to `high` with this confidence. A one-sided one ends at 0 or 1."""
+
+    low: float
+    high: float
+    method: Method
+    confidence: float = CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True)
+class OpenInterval:
+    """As `Interval`, of a number without bounds: an end that the sample cannot hold is `None`.
+
+    One with an open end is one-sided at its confidence.
+    """
+
+    low: float | None
+    high: float | None
+    method: Method
+    confidence: float = CONFIDENCE

@@ -1,0 +1,138 @@
+"""Means and percentiles of scores, latencies and speeds, with their intervals."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import astuple
+from math import ceil, floor, fsum, inf, sqrt
+
+import numpy as np
+from scipy import stats
+
+from failproof_es.support.statistics.interval import CONFIDENCE, OpenInterval
+from failproof_es.support.statistics.rates import effective_size, effective_wilson, rate
+
+_ROUNDING = 1e-12
+"""Chances closer than this are equal: 1 - 0.95 is 0.05."""
+
+
+def mean_interval(
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    confidence: float = CONFIDENCE,
+) -> OpenInterval | None:
+    """The interval of a mean whose values belong to clusters; `None` where nothing varies.
+
+    Values between 0 and 1: as that of a rate (`rate_of_sums`), on the size at which a rate would
+    vary as much as they do. Others: Student's t with G - 1 degrees of freedom for G clusters.
+    """
+    members: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for value, cluster in zip(values, clusters, strict=True):
+        members[cluster].append(value)
+    if len(members) < 2 or min(values) == max(values):
+        return None
+    mean = fsum(values) / len(values)
+    squared = fsum((fsum(own) - mean * len(own)) ** 2 for own in members.values())
+    sizes = sum(len(own) ** 2 for own in members.values())
+    count, size = len(members), len(values)
+    if min(values) >= 0 and max(values) <= 1:
+        effective = effective_size(
+            mean * (1 - mean), squared, size, count, sizes, unlike=count, most=inf
+        )
+        if effective == inf:
+            return None
+        return OpenInterval(*astuple(effective_wilson(mean, effective, confidence)))
+    error = sqrt(count / (count - 1) * squared) / size
+    margin = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error
+    return OpenInterval(mean - margin, mean + margin, "Student's t, over clusters", confidence)
+
+
+def score_interval(
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    confidence: float = CONFIDENCE,
+) -> OpenInterval | None:
+    """The interval of a mean of scores from 0 to 1: that of their rate where each is 0 or 1."""
+    if not set(values) <= {0.0, 1.0}:
+        return mean_interval(values, clusters, confidence)
+    found = rate([value == 1 for value in values], clusters, confidence).interval
+    return None if found is None else OpenInterval(*astuple(found))
+
+
+def percentile_interval(
+    values: Sequence[float],
+    percent: float,
+    clusters: Sequence[Hashable],
+    confidence: float = CONFIDENCE,
+) -> OpenInterval | None:
+    """The interval of a percentile, between two of the values; `None` where nothing varies.
+
+    The ends are the values whose ranks the binomial distribution gives: it knows how many of so
+    many independent values lie below the percentile. Where the largest value lies above it too
+    rarely, the upper end is open, and the lower one one-sided; likewise below. `None` as well
+    where neither end can be held. Values of one cluster count as fewer (`effective_size` of their
+    ranks).
+    """
+    ordered = sorted(values)
+    if not ordered or ordered[0] == ordered[-1]:
+        return None
+    effective = _effective_ranks(values, clusters)
+    low, high = _ranks(effective, percent / 100, confidence)
+    if low is None and high is None:
+        return None
+    times = len(values) / effective
+    """Of the effective values each stands for so many."""
+    method = "order statistics" if effective == len(values) else "order statistics, effective size"
+    return OpenInterval(
+        None if low is None else ordered[floor((low - 0.5) * times - 0.5 + _ROUNDING)],
+        None if high is None else ordered[ceil((high - 0.5) * times - 0.5 - _ROUNDING)],
+        method,  # type: ignore[arg-type]
+        confidence,
+    )
+
+
+def _effective_ranks(values: Sequence[float], clusters: Sequence[Hashable]) -> int:
+    """How many independent values tell as much, by the ranks of these."""
+    members: defaultdict[Hashable, list[float]] = defaultdict(list)
+    ranks = stats.rankdata(values) / len(values)
+    for rank, cluster in zip(ranks.tolist(), clusters, strict=True):
+        members[cluster].append(rank)
+    count, size = len(members), len(values)
+    if count == size:
+        return size
+    mean = fsum(ranks) / size
+    variance = fsum((ranks - mean) ** 2) / size
+    squared = fsum((fsum(own) - mean * len(own)) ** 2 for own in members.values())
+    squares = sum(len(own) ** 2 for own in members.values())
+    effective = effective_size(variance, squared, size, count, squares, unlike=count, most=size)
+    return floor(effective + _ROUNDING)
+
+
+def _ranks(count: int, share: float, confidence: float) -> tuple[int | None, int | None]:
+    """Between which of `count` ordered values, from 1, the quantile lies; `None` is an open end."""
+    beyond = (1 - confidence) / 2
+    low, high = _lower_rank(count, share, beyond), _upper_rank(count, share, beyond)
+    if low is not None and high is not None:
+        return low, high
+    if high is None and share > 0.5 and (above := share**count) <= 2 * beyond + _ROUNDING:
+        return _lower_rank(count, share, 2 * beyond - above), count
+    if low is None and share < 0.5 and (below := (1 - share) ** count) <= 2 * beyond + _ROUNDING:
+        return 1, _upper_rank(count, share, 2 * beyond - below)
+    if share >= 0.5:
+        return _lower_rank(count, share, 2 * beyond), None
+    return None, _upper_rank(count, share, 2 * beyond)
+
+
+def _lower_rank(count: int, share: float, beyond: float) -> int | None:
+    """The largest rank whose value lies above the quantile with at most this chance."""
+    below = np.arange(count + 1)
+    chances = stats.binom.cdf(below, count, share)
+    rank = int(np.count_nonzero(chances[:-1] <= beyond + _ROUNDING))
+    return rank or None
+
+
+def _upper_rank(count: int, share: float, beyond: float) -> int | None:
+    """The smallest rank whose value lies below the quantile with at most this chance."""
+    rank = _lower_rank(count, 1 - share, beyond)
+    return None if rank is None else count + 1 - rank

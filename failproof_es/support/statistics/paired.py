@@ -1,0 +1,252 @@
+"""Two models or runs on the same questions: the difference, its test, and the interval of it.
+
+A test and its interval never contradict each other: 0 lies in the interval where, and only where,
+the p value is above 5 %.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import nextafter, sqrt
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from failproof_es.core.exact_numbers import mean
+from failproof_es.support.statistics.interval import CONFIDENCE, POWER, Floats, Interval
+from failproof_es.support.statistics.rates import effective_size
+from failproof_es.support.statistics.sign_permutation import (
+    RESAMPLES,
+    SEED,
+    as_fraction,
+    as_integers,
+    sign_permutation,
+)
+
+LARGEST_TABLE = 40_000_000
+"""Clusters times the cells of a table of their sums and sizes: below, the means of all parts are
+counted, in a third of a second; above, 9,999 of them are drawn."""
+_NUMBERS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two that were asked the same: where they differ, by how much, and whether by chance.
+
+    `difference` is the first's mean less the second's over `pairs`. `first_only` and
+    `second_only` count the discordant pairs of pass and fail, `None` for scores.
+    """
+
+    pairs: int
+    clusters: int
+    difference: float
+    interval: Interval | None
+    """`None` without pairs, and of scores over fewer than six clusters: whatever they are, the test
+    excludes no difference."""
+    p: float
+    test: Literal["exact McNemar", "permutation of signs"]
+    first_only: int | None
+    second_only: int | None
+    smallest_effect: float | None
+    """The smallest difference that so many pairs would have shown four times in five."""
+
+
+def compare_outcomes(
+    pairs: Sequence[tuple[bool, bool]], clusters: Sequence[Hashable] | None = None
+) -> Paired:
+    """Two models on pass and fail of the same cases: McNemar's exact test on the discordant.
+
+    Where several pairs are of one cluster the test is the permutation of the clusters' signs:
+    McNemar's would take them as independent. (Of single pairs both are one test.)
+    """
+    first_only = sum(one and not other for one, other in pairs)
+    second_only = sum(other and not one for one, other in pairs)
+    found = compare_scores([float(one) - float(other) for one, other in pairs], clusters)
+    alone = found.clusters == len(pairs)
+    return replace(
+        found, test="exact McNemar" if alone else "permutation of signs",
+        first_only=first_only, second_only=second_only,
+    )  # fmt: skip
+
+
+def mcnemar(first_only: int, second_only: int) -> float:
+    """The exact two-sided p: of the discordant pairs each side gets half by chance."""
+    discordant = first_only + second_only
+    return float(stats.binomtest(first_only, discordant).pvalue) if discordant else 1.0
+
+
+def compare_scores(
+    differences: Sequence[float], clusters: Sequence[Hashable] | None = None
+) -> Paired:
+    """The mean of paired differences of scores, with a permutation test over clusters."""
+    names: Sequence[Hashable] = range(len(differences)) if clusters is None else clusters
+    members: defaultdict[Hashable, list[float]] = defaultdict(list)
+    for value, name in zip(differences, names, strict=True):
+        members[name].append(value)
+    sums = [sum(map(as_fraction, own), Fraction(0)) for own in members.values()]
+    sizes = [len(own) for own in members.values()]
+    if len(members) == len(differences) and set(differences) <= {-1.0, 0.0, 1.0}:
+        p = mcnemar(sum(each > 0 for each in differences), sum(each < 0 for each in differences))
+    else:
+        p = sign_permutation(sums)
+    error = clustered_error(sums, sizes) if len(members) > 1 else 0.0
+    smallest = None
+    if error > 0:
+        smallest = float(stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER)) * error
+    difference = mean(differences) if differences else 0.0
+    return Paired(
+        len(differences), len(members), difference,
+        _interval(differences, sums, sizes, difference, p), p,
+        "permutation of signs", None, None, smallest,
+    )  # fmt: skip
+
+
+def clustered_error(sums: Sequence[Fraction], sizes: Sequence[int]) -> float:
+    """The standard error of sum / size over clusters, with the factor G / (G - 1) for few."""
+    count = len(sums)
+    return sqrt(count / (count - 1) * _squared_deviations(sums, sizes)) / sum(sizes)
+
+
+def _squared_deviations(sums: Sequence[Fraction], sizes: Sequence[int]) -> float:
+    """Of the sums of clusters from what the mean of all would make them. Exactly 0 if alike."""
+    integers, unit = as_integers(sums)
+    whole, size = sum(integers), sum(sizes)
+    squares = sum(
+        (own * size - whole * its_size) ** 2 for own, its_size in zip(integers, sizes, strict=True)
+    )
+    return float(Fraction(squares, size * size) * unit * unit)
+
+
+def _interval(
+    differences: Sequence[float],
+    sums: Sequence[Fraction],
+    sizes: Sequence[int],
+    difference: float,
+    p: float,
+) -> Interval | None:
+    """The interval of a mean difference whose p value is known."""
+    if not differences:
+        return None
+    if set(differences) <= {-1.0, 0.0, 1.0}:
+        found: Interval | None = _bonett_price(differences, sums, sizes)
+    else:
+        found = _inverted(sums, sizes)
+    return None if found is None else _in_agreement(found, difference, p)
+
+
+def _in_agreement(interval: Interval, difference: float, p: float) -> Interval:
+    """The interval with an end moved to 0, where the test says something else about 0."""
+    low, high = interval.low, interval.high
+    if p > 1 - CONFIDENCE:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif difference > 0:
+        low = max(low, nextafter(0.0, 1.0))
+    else:
+        high = min(high, nextafter(0.0, -1.0))
+    return replace(interval, low=low, high=high)
+
+
+def _bonett_price(
+    differences: Sequence[float], sums: Sequence[Fraction], sizes: Sequence[int]
+) -> Interval:
+    """The interval of a difference of two rates, with a pair added to either side.
+
+    D. Bonett, R. Price, Journal of Educational and Behavioral Statistics 37 (2012), on the
+    effective number of pairs. Where no pair differs, it still has a width.
+    """
+    size, count = len(differences), len(sums)
+    first = sum(each > 0 for each in differences) / size
+    second = sum(each < 0 for each in differences) / size
+    variance = first + second - (first - second) ** 2
+    effective, alone = float(size), count == size
+    if not alone:
+        squares = sum(each * each for each in sizes)
+        effective = size * size / squares
+        if variance:
+            deviations = _squared_deviations(sums, sizes)
+            effective = effective_size(
+                variance, deviations, size, count, squares, unlike=count, most=size
+            )
+    first, second = ((each * effective + 1) / (effective + 2) for each in (first, second))
+    middle = first - second
+    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    margin = z * sqrt((first + second - middle**2) / (effective + 2))
+    method: Literal["Bonett-Price", "Bonett-Price, effective size"]
+    method = "Bonett-Price" if alone else "Bonett-Price, effective size"
+    return Interval(max(middle - margin, -1.0), min(middle + margin, 1.0), method)
+
+
+def _inverted(sums: Sequence[Fraction], sizes: Sequence[int]) -> Interval | None:
+    """All differences that the permutation test would not reject at 5 %.
+
+    J. Hartigan, JASA 64 (1969): the test rejects a difference that lies beyond nearly all means of
+    parts of the clusters. `None` where it rejects none.
+    """
+    integers, unit = as_integers(sums)
+    means, chances = _means_of_parts(integers, sizes)
+    none = 2.0 ** -len(sums)
+    low = _first_beyond(means, chances, none)
+    high = _first_beyond(means[::-1], chances[::-1], none)
+    if low is None or high is None:
+        return None
+    scale = float(unit)
+    return Interval(low * scale, high * scale, "inverted permutation test")
+
+
+def _first_beyond(means: Floats, chances: Floats, none: float) -> float | None:
+    """The first mean at which so many parts are passed that the test does not reject it."""
+    rejected = 2 * none <= 1 - CONFIDENCE
+    if not rejected:
+        return None
+    at = int(np.searchsorted(np.cumsum(chances) + none, (1 - CONFIDENCE) / 2, side="right"))
+    return float(means[at])
+
+
+def _means_of_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, Floats]:
+    """The means of all parts of the clusters that are not empty, ascending, and their chances."""
+    below = -sum(each for each in sums if each < 0)
+    reach = below + sum(each for each in sums if each > 0)
+    whole = sum(sizes)
+    if (reach + 1) * (whole + 1) * len(sums) > LARGEST_TABLE:
+        return _means_of_drawn_parts(sums, sizes)
+    table = np.zeros((whole + 1, reach + 1))
+    table[0, below] = 1.0
+    for own, size in sorted(zip(sums, sizes, strict=True)):
+        table *= 0.5
+        taken = table.copy()
+        if own >= 0:
+            table[size:, own:] += taken[: whole + 1 - size, : reach + 1 - own]
+        else:
+            table[size:, :own] += taken[: whole + 1 - size, -own:]
+    table[0] = 0.0
+    rows, columns = np.nonzero(table)
+    means = (columns - below) / rows
+    order = np.argsort(means, kind="stable")
+    return means[order], table[rows, columns][order]
+
+
+def _means_of_drawn_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, Floats]:
+    order = sorted(zip(sums, sizes, strict=True))
+    values = np.array([[float(own), float(size)] for own, size in order])
+    chance = np.random.default_rng(SEED)
+    means: list[Floats] = []
+    left, at_once = RESAMPLES, max(1, _NUMBERS_AT_ONCE // len(order))
+    while left > 0:
+        drawn = chance.integers(0, 2, (min(left, at_once), len(order)))
+        parts = drawn.astype(float) @ values
+        parts = parts[parts[:, 1] > 0]
+        means.append(parts[:, 0] / parts[:, 1])
+        left -= len(drawn)
+    found = np.sort(np.concatenate(means))
+    return found, np.full(len(found), 1 / len(found))
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """The p values of many questions asked at once (Benjamini and Hochberg)."""
+    if not p_values:
+        return []
+    return [float(each) for each in stats.false_discovery_control(list(p_values))]

@@ -1,0 +1,54 @@
+"""The coverage as a table: for each number and count of clusters, over all that is drawn."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+LOWEST, HIGHEST = 0.93, 0.975
+BEGIN, END = "<!-- coverage: made by `python -m tests.coverage` -->", "<!-- end of coverage -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How often the intervals of one setting hold the truth."""
+
+    what: str
+    clusters: int
+    size: int
+    of: str
+    share: float
+    printed: int
+
+    def line(self) -> str:
+        """The setting and its coverage in one line."""
+        return (
+            f"{self.share:.3f}  {self.what}: {self.clusters} x {self.size}, {self.of} "
+            f"({self.printed:,} intervals)"
+        )
+
+
+def table_of(covered: Sequence[Covered], draws: int) -> str:
+    """A Markdown table: a row for each number, count of clusters and size of a cluster."""
+    rows: defaultdict[tuple[str, int, int], list[Covered]] = defaultdict(list)
+    for each in covered:
+        if each.printed:
+            rows[each.what, each.clusters, each.size].append(each)
+    lines = [
+        f"{draws:,} samples of each setting. Mean, lowest and highest are over the settings of a "
+        "row; below is the share of them that cover less than 93 %.",
+        "",
+        "| number | clusters | values of each | settings | mean | lowest | highest |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for (what, clusters, size), settings in rows.items():
+        shares = [each.share for each in settings]
+        numbers = (fmean(shares), min(shares), max(shares))
+        lines.append(
+            f"| {what} | {clusters} | {size} | {len(settings)} | "
+            + " | ".join(f"{number:.3f}" for number in numbers)
+            + " |"
+        )
+    return "\n".join(lines) + "\n"
