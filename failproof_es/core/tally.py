@@ -62,6 +62,11 @@ class Group:
             self.classes[name] += times * count
 
     @property
+    def abandoned_for_good(self) -> int:
+        """Those abandoned that people do not decide either: what is shown as abandoned."""
+        return self.abandoned - self.awaiting
+
+    @property
     def accuracy(self) -> float | None:
         """The mean of those that have one; `None` where none has."""
         return float(self.accuracy_sum / self.measured) if self.measured else None

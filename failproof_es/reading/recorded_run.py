@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -13,6 +13,7 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.people import OUTCOMES, PeopleOutcome, ReviewStatus
 from failproof_es.core.run import CHUNK, Run, planned_evaluations
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import (
@@ -22,6 +23,7 @@ from failproof_es.engine.history import (
     read_chunk,
     stored_case,
 )
+from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import RunStarted
 from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.reading.feeder import Feeder
@@ -38,6 +40,13 @@ class PlannedOutcome(NamedTuple):
     """Which of the plan it is, from 1."""
     case: Case
     outcome: EvaluationOutcome
+    people: ReviewStatus | None = None
+    """The status of its reviews; `None` where it was not left to people."""
+
+    @property
+    def by_people(self) -> PeopleOutcome | None:
+        """What people decided of it; `None` where it was not left to people."""
+        return None if self.people is None else OUTCOMES[self.people]
 
 
 @dataclass(frozen=True)
@@ -97,8 +106,10 @@ class RecordedRun:
             cases = self._cases(keys)
             told = self.feeder.outcomes(self.run, keys)
             require_attached(self.connection, self.run_id)  # else what is told may be half of it
+            people = self._review_statuses(told)
             for (place, key), outcome in zip(window, told, strict=True):
-                yield PlannedOutcome(place, cases[key.prompt_id], outcome)
+                status = people.get(outcome.evaluation_id)
+                yield PlannedOutcome(place, cases[key.prompt_id], outcome, status)
 
     def keys(self, *, after: int = 0) -> Iterator[tuple[int, EvaluationKey]]:
         """The plan from a place on: each place, from 1, and which evaluation stands there."""
@@ -144,6 +155,12 @@ class RecordedRun:
             for digest in read_chunk(self.connection, self.run_id, chunk)
         )
         return {prompt_id(digest): place for place, digest in enumerate(digests)}
+
+    def _review_statuses(self, outcomes: Iterable[EvaluationOutcome]) -> dict[UUID, ReviewStatus]:
+        """The statuses of those that were left to people."""
+        ids = [outcome.evaluation_id for outcome in outcomes if outcome.awaiting_review]
+        reviews = read_reviews(self.connection, ids, up_to=self.up_to) if ids else {}
+        return {each: status_of_reviews(reviews.get(each, ())) for each in ids}
 
     def _cases(self, keys: Sequence[EvaluationKey]) -> dict[UUID, Case]:
         prompts = list(dict.fromkeys(key.prompt_id for key in keys))

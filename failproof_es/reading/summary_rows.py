@@ -51,7 +51,7 @@ def _row(group: Group) -> dict[str, Any]:
         **{name: classes.get(name, 0) for name in CLASSES},
         "classes": classes,
         "scored": group.scored,
-        "abandoned": group.abandoned,
+        "abandoned": group.abandoned_for_good,
         "awaiting_review": group.awaiting,
         "passed": group.passed,
         "failed": group.failed,

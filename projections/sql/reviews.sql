@@ -33,6 +33,29 @@ SELECT DISTINCT ON (evaluation_id, reviewer)
 FROM review_history
 ORDER BY evaluation_id, reviewer, position DESC;
 
+CREATE VIEW people_results AS
+SELECT
+    evaluation_id,
+    run_id,
+    CASE
+        WHEN count(DISTINCT verdict) > 1 THEN 'disputed'
+        WHEN min(verdict) = 'pass' THEN 'passed_by_people'
+        WHEN min(verdict) = 'fail' THEN 'failed_by_people'
+        ELSE 'unclear'
+    END AS outcome,
+    count(*) AS reviewers,
+    count(*) FILTER (WHERE verdict = 'pass') AS passes,
+    count(*) FILTER (WHERE verdict = 'fail') AS fails,
+    count(*) FILTER (WHERE verdict = 'unclear') AS unclear,
+    max(position) AS position
+FROM (
+    -- as in the view above, which a rebuild drops by itself
+    SELECT DISTINCT ON (evaluation_id, reviewer) evaluation_id, run_id, verdict, position
+    FROM review_history
+    ORDER BY evaluation_id, reviewer, position DESC
+) AS latest
+GROUP BY evaluation_id, run_id;
+
 COMMENT ON TABLE review_history IS 'One row for each time that a person reviewed an evaluation.';
 COMMENT ON COLUMN review_history.position IS 'The review''s position in the log.';
 COMMENT ON COLUMN review_history.evaluation_id IS 'The evaluation; see run_results.';
@@ -64,3 +87,15 @@ COMMENT ON COLUMN reviews.notes IS 'As a JSON string.';
 COMMENT ON COLUMN reviews.blind IS
     'Whether the engine''s own verdict was hidden from the reviewer.';
 COMMENT ON COLUMN reviews.position IS 'The review''s position in the log.';
+
+COMMENT ON VIEW people_results IS
+    'What people decided of each evaluation that somebody reviewed; join run_results for its case.';
+COMMENT ON COLUMN people_results.evaluation_id IS 'The evaluation; see run_results.';
+COMMENT ON COLUMN people_results.run_id IS 'The run of the evaluation.';
+COMMENT ON COLUMN people_results.outcome IS
+    'passed_by_people, failed_by_people or unclear where all reviewers agree, else disputed.';
+COMMENT ON COLUMN people_results.reviewers IS 'How many people reviewed it.';
+COMMENT ON COLUMN people_results.passes IS 'Reviewers whose last verdict is pass.';
+COMMENT ON COLUMN people_results.fails IS 'Reviewers whose last verdict is fail.';
+COMMENT ON COLUMN people_results.unclear IS 'Reviewers whose last verdict is unclear.';
+COMMENT ON COLUMN people_results.position IS 'The position of the newest review that counts.';

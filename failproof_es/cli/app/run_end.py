@@ -132,7 +132,7 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
             f"{number}` at the terminal, `failproof-es review export {number} FILE` for a "
             "spreadsheet"
         )
-    if left := total.abandoned - awaiting:
+    if left := total.abandoned_for_good:
         lost = counted_up.lost()
         were = "was" if left == 1 else "were"
         of_those = f", {lost:,} of them lost" if lost else ""

@@ -25,10 +25,12 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.rendering.people_table import print_people
 from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, describe_tokens
+from failproof_es.core.people import OUTCOMES, REVIEW_STATUSES, describe_outcome
 from failproof_es.core.run import describe_selection, how_branched
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
@@ -38,9 +40,10 @@ from failproof_es.engine.related_runs.retried_evaluations import (
     retried_evaluations,
 )
 from failproof_es.engine.required_plugins import describe_packages
-from failproof_es.engine.reviews.people import REVIEW_STATUSES, describe_review_statuses
+from failproof_es.engine.reviews.people import describe_review_statuses
 from failproof_es.events import Again, ModelSnapshot
 from failproof_es.gates import gate_line
+from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import (
     describe_messages,
@@ -88,10 +91,11 @@ _OTHERS = (
 def show(run: str, as_of: str | None, output_format: Format) -> None:
     """Show the facts of RUN: who, when, what was asked, and the results.
 
-    A finished evaluation was scored or abandoned. Its dialect says whether a score passes or
-    fails. An abandoned evaluation ended without a score. Some of these are lost, because no
-    usable answer came, and some await review by people. Failed attempts are requests without a
-    usable reply. Most of them are sent again.
+    A finished evaluation was scored, abandoned, or left to people. Its dialect says whether a
+    score passes or fails. An abandoned evaluation ended without a score. Some of these are lost,
+    because no usable answer came. Failed attempts are requests without a usable reply. Most of
+    them are sent again. Evaluations that were left to people await review until somebody
+    reviews them; their own table shows what people decided.
 
     All runs that asked the same cases, or many of them, are counted. The newest 20 are named
     here, and all of them in a report.
@@ -116,6 +120,15 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
             {
                 **as_json(run),
                 "reviews": {name: people[name] for name in ("awaiting", *REVIEW_STATUSES)},
+                "by_people": [
+                    {
+                        "model": figure.model,
+                        "dimension": figure.dimension,
+                        "name": figure.name,
+                        **figure.as_json(),
+                    }
+                    for figure in people_figures(run)
+                ],
                 "workers": workers,
                 "attempts": attempts,
                 "ledger": stands,
@@ -145,6 +158,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
                 say(f"run {each.run_number} cannot be read: {each.unreadable}")
     print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
     print_suites(summary)
+    print_people(people_figures(run))
     for name, gate in (run.run.gates or {}).items():
         click.echo(gate_line(name, gate))
     if run.run.validation is not None:
@@ -221,7 +235,7 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             "scored": total.scored,
             "passed": total.passed,
             "failed": total.failed,
-            "abandoned": total.abandoned,
+            "abandoned": total.abandoned_for_good,
             "lost": summary.lost(),
             "awaiting_review": total.awaiting,
             "carried_over": asking.carried_over,
@@ -303,15 +317,15 @@ def _spent_for_people(run: RecordedRun) -> dict[str, str]:
 def _evaluations_for_people(summary: RunSummary) -> str:
     """How many evaluations there are, how they ended, and why some have no score."""
     total = summary.total
-    of_those = [
-        f"{count} {word}"
-        for count, word in ((summary.lost(), "lost"), (total.awaiting, "awaiting review"))
-        if count
-    ]
+    lost = f" ({summary.lost()} lost)" if summary.lost() else ""
+    people = (
+        f", {summary.reviews[status]} {describe_outcome(outcome)}"
+        for status, outcome in OUTCOMES.items()
+        if summary.reviews.get(status)
+    )
     return (
         f"{total.finished} finished of {summary.planned} planned, {total.scored} scored, "
-        f"{total.passed} passed, {total.abandoned} abandoned"
-        + (f" ({', '.join(of_those)})" if of_those else "")
+        f"{total.passed} passed, {total.abandoned_for_good} abandoned{lost}{''.join(people)}"
     )
 
 

@@ -38,7 +38,7 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
             "planned": state.planned,
             "finished": state.finished,
             **_counts(group, state.lost),
-            "error_rate": share(group.abandoned - group.awaiting, group.finished),
+            "error_rate": share(group.abandoned_for_good, group.finished),
             "failed_attempts": state.asking.errors,
             "tokens": _tokens(state.spent),
             "cost_usd": _sum_or_none([row["cost_usd"] for row in rows]),
@@ -81,7 +81,7 @@ def _counts(group: Group, lost: int) -> dict[str, int]:
         "scored": group.scored,
         "passed": group.passed,
         "failed": group.failed,
-        "abandoned": group.abandoned,
+        "abandoned": group.abandoned_for_good,
         "lost": lost,
         "awaiting_review": group.awaiting,
     }

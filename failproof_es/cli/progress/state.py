@@ -101,7 +101,7 @@ class ModelProgress:
     @property
     def error_rate(self) -> float | None:
         """The share of finished evaluations that were abandoned and do not await review."""
-        return share(self.group.abandoned - self.group.awaiting, self.group.finished)
+        return share(self.group.abandoned_for_good, self.group.finished)
 
 
 @dataclass(slots=True)

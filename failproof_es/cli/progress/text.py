@@ -65,7 +65,7 @@ def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
 
 
 def _abandoned(model: ModelProgress) -> str:
-    abandoned, finished = model.group.abandoned, model.group.finished
+    abandoned, finished = model.group.abandoned_for_good, model.group.finished
     if not abandoned:
         return "0"
     return f"{abandoned:,} ({wording.percent(abandoned / finished).replace(' ', '')})"

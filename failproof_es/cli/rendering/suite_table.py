@@ -20,6 +20,7 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     several = len(summary.models) > 1
     seen = _classes_to_show(total["classes"])
     repeated = any(row["evaluations"] != row["cases"] for row in rows)
+    left_to_people = any(row["awaiting_review"] for row in rows)
     columns = [
         *([Column("model", "model")] if several else []),
         Column("suite", "suite"),
@@ -27,6 +28,7 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
         *([Column("evaluations", "evaluations", right=True)] if repeated else []),
         *(Column(name, name, right=True) for name in seen),
         Column("abandoned", "abandoned", right=True),
+        *([Column("left to people", "awaiting_review", right=True)] if left_to_people else []),
         Column("passed", "passed_of", right=True),
         Column("accuracy", "percent", right=True),
     ]

@@ -41,7 +41,7 @@ class ChosenResults(Query):
             "failed", "lost", "unscored", "awaiting", "scored", "passed", "running", "abandoned"
         ]
         | None,
-        Field(description="How they ended; `abandoned` is all without a score."),
+        Field(description="How they ended; `abandoned` is `lost` and `unscored`."),
     ] = None
     model: Word = None
     suite: Word = None

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from failproof_es.core.case import Case, review_id
 from failproof_es.core.evaluation import Evaluation, ImpossibleHistory
+from failproof_es.core.people import REVIEW_STATUSES, ReviewStatus, review_status
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.engine.history import WINDOW, Connection, RecordedEvaluation
 from failproof_es.engine.identity import current_host, current_user
@@ -27,8 +28,6 @@ from failproof_es.store.writing.event_header import Draft, EventHeader
 from failproof_es.store.writing.recorder import query
 
 Only = Literal["all", "failures", "unscored"]
-REVIEW_STATUSES = ("pass", "fail", "unclear", "disputed")
-"""The review statuses of an evaluation that was left to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +115,18 @@ def read_reviews(
 def count_review_statuses(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> Counter[str]:
-    """The number of evaluations that were left to people, by status.
-
-    `awaiting` have no review. `pass`, `fail` and `unclear` have that last verdict from every
-    reviewer. `disputed` are the others.
-    """
+    """The number of evaluations that were left to people, by status."""
     counts: Counter[str] = Counter()
     for begin in range(0, len(evaluation_ids), WINDOW):
         window = evaluation_ids[begin : begin + WINDOW]
         found = read_reviews(connection, window, up_to=up_to)
-        counts.update(_stands(found.get(each, ())) for each in window)
+        counts.update(status_of_reviews(found.get(each, ())) for each in window)
     return counts
 
 
-def _stands(reviews: Sequence[Reviewed]) -> str:
+def status_of_reviews(reviews: Sequence[Reviewed]) -> ReviewStatus:
+    """The status of an evaluation with these reviews, first to last."""
     return review_status({review.reviewer: review.verdict for review in reviews})
-
-
-def review_status(last: Mapping[str, str]) -> str:
-    """The status by the last verdict of each reviewer."""
-    said = set(last.values())
-    return "awaiting" if not said else said.pop() if len(said) == 1 else "disputed"
 
 
 def describe_review_statuses(counts: Mapping[str, int]) -> str:

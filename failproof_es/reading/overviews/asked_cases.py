@@ -82,11 +82,13 @@ SELECT {} FROM projections.evaluations WHERE prompt_id = %(prompt)s AND counted
 ORDER BY last_position DESC LIMIT %(most)s
 """
 _TIMES = f"SELECT count(*) FROM ({_NEWEST.format('')}) AS counted"
+_OF_RATES = "model_key, run_id, passed, status, awaiting_review, source_run_id IS NULL AS own"
 _RATES = f"""
 SELECT model_key, count(DISTINCT run_id) FILTER (WHERE own), count(*) FILTER (WHERE own),
     count(*) FILTER (WHERE own AND passed), count(*) FILTER (WHERE own AND NOT passed),
-    count(*) FILTER (WHERE own AND status = 'abandoned'), count(*) FILTER (WHERE NOT own)
-FROM ({_NEWEST.format("model_key, run_id, passed, status, source_run_id IS NULL AS own")}) AS newest
+    count(*) FILTER (WHERE own AND status = 'abandoned' AND NOT awaiting_review),
+    count(*) FILTER (WHERE NOT own)
+FROM ({_NEWEST.format(_OF_RATES)}) AS newest
 GROUP BY model_key ORDER BY model_key
 """
 """What was carried over is the same answer again: it is counted where it happened."""

@@ -221,7 +221,7 @@ _OF_STATUS = {
     "passed": "passed",
     "scored": "scored - passed - failed",
     "awaiting": "awaiting",
-    "abandoned": "abandoned",
+    "abandoned": "abandoned - awaiting",
 }
 """What a group counts of each status; of those that are lost it does not."""
 

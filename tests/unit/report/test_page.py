@@ -61,6 +61,7 @@ SECTIONS = [
     "Errors",
     "Stability",
     "Judges",
+    "Reviews by people",
     "Cost and latency",
     "Comparison",
     "Limitations",
@@ -86,6 +87,7 @@ def empty_report() -> Report:
         stability=(),
         judged=(),
         agreement=(),
+        people=(),
         costs=(),
         spend_ceilings=(),
         latencies=(),
@@ -324,7 +326,7 @@ def test_every_section_and_every_number_is_defined_in_the_documentation() -> Non
     documented = REPORT_MD.read_text("utf-8")
     sections = documented[documented.index("| section |") : documented.index("## Every number")]
     told_of = re.findall(r"^\| ([A-Z][^|]*) \|", sections, flags=re.M)
-    assert [SECTIONS[n].startswith(name) for n, name in enumerate(told_of)] == [True] * 14
+    assert [SECTIONS[n].startswith(name) for n, name in enumerate(told_of)] == [True] * 15
 
     numbers = documented[documented.index("## Every number") : documented.index("## Formats")]
     headings = re.findall(r'<th scope="col" class="number">([^<]*)</th>', alpha())
