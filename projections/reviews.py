@@ -14,7 +14,7 @@ class Reviews:
     """One row for each review, a view of those that count, and one of what people decided."""
 
     name: LiteralString = "reviews"
-    version: int = 1
+    version: int = 2
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "review_history"),
         Relation("VIEW", "reviews"),
@@ -51,6 +51,7 @@ def _row(fact: Fact) -> tuple[Any, ...]:
         _json(payload["notes"]),
         payload["blind"],
         payload["file_sha256"],
+        payload["sheet"],
     )
 
 

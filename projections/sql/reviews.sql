@@ -11,8 +11,9 @@ CREATE TABLE review_history (
     severity text,
     tags json NOT NULL,
     notes json NOT NULL,
-    blind boolean NOT NULL,
-    file_sha256 text
+    blind boolean,
+    file_sha256 text,
+    sheet text
 );
 CREATE INDEX review_history_evaluation_idx ON review_history (evaluation_id, reviewer, position);
 CREATE INDEX review_history_run_idx ON review_history (run_id);
@@ -64,14 +65,16 @@ COMMENT ON COLUMN review_history.reviewer IS 'Who said so.';
 COMMENT ON COLUMN review_history.reviewed_at IS 'When it was put on record.';
 COMMENT ON COLUMN review_history.verdict IS 'pass, fail or unclear.';
 COMMENT ON COLUMN review_history.items IS
-    'A JSON list of {"item", "verdict"}: met or not_met; items left out are absent.';
+    'A JSON list of {"item", "verdict"}: met or not_met, of must_not_do happened or did_not_happen.';
 COMMENT ON COLUMN review_history.severity IS 'The severity observed, S0 to S3, if any.';
 COMMENT ON COLUMN review_history.tags IS 'A JSON list.';
 COMMENT ON COLUMN review_history.notes IS 'As a JSON string.';
 COMMENT ON COLUMN review_history.blind IS
-    'Whether the engine''s own verdict was hidden from the reviewer.';
+    'Whether the engine''s own verdict was hidden from the reviewer; null where nobody knows.';
 COMMENT ON COLUMN review_history.file_sha256 IS
     'The digest of the file it was imported from; null where given at a terminal.';
+COMMENT ON COLUMN review_history.sheet IS
+    'The id of the sheet in that file, as its export recorded it; null without one.';
 
 COMMENT ON VIEW reviews IS 'What counts: the last review of each evaluation by each reviewer.';
 COMMENT ON COLUMN reviews.evaluation_id IS 'The evaluation; see run_results.';
@@ -80,12 +83,12 @@ COMMENT ON COLUMN reviews.run_id IS 'The run of the evaluation.';
 COMMENT ON COLUMN reviews.reviewed_at IS 'When it was put on record.';
 COMMENT ON COLUMN reviews.verdict IS 'pass, fail or unclear.';
 COMMENT ON COLUMN reviews.items IS
-    'A JSON list of {"item", "verdict"}: met or not_met; items left out are absent.';
+    'A JSON list of {"item", "verdict"}: met or not_met, of must_not_do happened or did_not_happen.';
 COMMENT ON COLUMN reviews.severity IS 'The severity observed, S0 to S3, if any.';
 COMMENT ON COLUMN reviews.tags IS 'A JSON list.';
 COMMENT ON COLUMN reviews.notes IS 'As a JSON string.';
 COMMENT ON COLUMN reviews.blind IS
-    'Whether the engine''s own verdict was hidden from the reviewer.';
+    'Whether the engine''s own verdict was hidden from the reviewer; null where nobody knows.';
 COMMENT ON COLUMN reviews.position IS 'The review''s position in the log.';
 
 COMMENT ON VIEW people_results IS

@@ -45,6 +45,7 @@ from failproof_es.events import (
     ResponseReceived,
     Reviewed,
     ReviewedItem,
+    ReviewExported,
     RunArchived,
     RunAttached,
     RunCompleted,
@@ -178,8 +179,9 @@ SAMPLES: tuple[Event, ...] = (
         **OPERATION, evaluation_id=STREAM, reviewer="jane",
         items=(ReviewedItem(item="must_do.1", verdict="met"),), verdict="fail", severity="S1",
         tags=("leak",), notes="The key stands in the second paragraph.", blind=True,
-        file_sha256="ab",
+        file_sha256="ab", sheet=None,
     ),
+    ReviewExported(**OPERATION, sheet="sheet-ab", reviewer="jane", position=48, blind=True),
     RunStarted(
         **OF_RUN, name="smoke", run_number=12, attempt=None, configuration={"models": []},
         configuration_digest="ab", models=(MODEL,), judges=(MODEL,),

@@ -204,7 +204,7 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
             texts += [reply.text for reply in each.replies]
     return [
         *(ConversationTurn(turn.role, turn.content) for turn in recorded.case.turns),
-        *(ConversationTurn("assistant", text) for text in texts),
+        *(ConversationTurn("assistant", text, is_earlier_answer=True) for text in texts),
     ], shortened(why, LINE)
 
 
@@ -217,12 +217,20 @@ def _turns(
     for number, each in enumerate(spoken, 1):
         whole = to("evaluations", evaluation, "texts", f"turn-{number}")
         shown = text_shown(each.text, whole)
-        if each.role == "assistant":
+        if not each.scripted:
             shown, told = with_quotations(each.text, quotes, whole)
             for one in told:
                 if one.found != "not found" or (one.judge, one.quote) not in found:
                     found[one.judge, one.quote] = one
-        turns.append(TurnShown(number=number, role=each.role, text=shown))
+        turns.append(
+            TurnShown(
+                number=number,
+                role=each.role,
+                scripted=each.scripted,
+                speaker=each.speaker,
+                text=shown,
+            )
+        )
     return tuple(turns), tuple(found.values())
 
 

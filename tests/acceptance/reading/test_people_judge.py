@@ -23,8 +23,8 @@ GATES = {
     "no_failures_at": ["S1", "S2"],
     "max_error_rate": 0.0,
 }
-PASS = "met\nmet\nmet\npass\n\n\n\n"
-FAIL = "met\nnot met\nmet\nfail\nS1\n\nshouted\n"
+PASS = "met\ndid not happen\nmet\npass\n\n\n\n"
+FAIL = "met\nhappened\nmet\nfail\nS1\n\nshouted\n"
 
 
 @pytest.fixture(scope="module")
