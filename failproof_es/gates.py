@@ -96,6 +96,23 @@ def judge_gates(
     return judged
 
 
+_RATES = ("min_accuracy", "min_accuracy_by_suite", "no_failures_at")
+"""The gates on rates, besides those that dialects declare."""
+_OTHERS = ("max_error_rate", "max_lost_rate", "max_cost_usd", "no_regression_against")
+
+
+def limits_at_the_end(limits: Gates) -> Gates:
+    """The limits that a run is judged by when it ends: with `by: people` none on a rate."""
+    if limits.by != "people":
+        return limits
+    return limits.model_copy(update=dict.fromkeys((*_RATES, *limits.declared())))
+
+
+def limits_by_people(limits: Gates) -> Gates:
+    """The limits that are judged when the reviews of a run are closed."""
+    return limits.model_copy(update=dict.fromkeys(_OTHERS))
+
+
 def _unique(name: str, taken: Mapping[str, Gate]) -> str:
     """The name, or another one: suites and models may be called anything, and no gate is lost."""
     return name if name not in taken else _unique(f"{name}'", taken)
@@ -175,7 +192,7 @@ def _losses(limits: Gates, model: str, tally: ModelTally) -> Named:
     if not tally.finished or (not lost and limits.max_lost_rate is None):
         return
     share = lost / tally.finished
-    nothing = lost > 0 and not tally.scored and limit < 1
+    nothing = lost > 0 and not tally.scored and not tally.everything.awaiting and limit < 1
     gate: Gate = {"limit": limit, "measured": share, "of": tally.finished}
     gate["met"] = share <= limit and not nothing
     if lost:

@@ -264,6 +264,24 @@ class ReviewExported(OperationEvent):
     blind: bool
 
 
+class ReviewClosed(OperationEvent):
+    """The gates on the rates of a run were judged by the verdicts of people.
+
+    The reviews up to `position` count. `reviews` has the evaluations that were left to people by
+    the status of their reviews, `overruled` those that the engine had scored otherwise, by
+    what people say instead. `incomplete`: what nobody had reviewed counts as not passed. A
+    later one replaces none: the last one counts.
+    """
+
+    says: ClassVar[str] = "as of position {position}, gates: {gates}"
+
+    position: int
+    incomplete: bool
+    reviews: dict[str, int]
+    overruled: dict[str, int]
+    gates: dict[str, Any]
+
+
 class Reviewed(OperationEvent):
     """A person's verdict on a finished evaluation (specification 002).
 

@@ -93,9 +93,9 @@ def junit(
                         left_out.add(f"ends of texts: {name}", _LONG, long)
             for suite in suites.values():
                 yield from suite.pieces()
-            if run.run.gates:
+            if run.gates:
                 gates = _Suite("gates" + number, run, stack.enter_context(_spool()))
-                for gate in run.run.gates.items():
+                for gate in run.gates.items():
                     gates.add(_gate(*gate))
                 yield from gates.pieces()
     yield b"</testsuites>\n"

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
@@ -23,8 +23,9 @@ from failproof_es.engine.history import (
     read_chunk,
     stored_case,
 )
+from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
-from failproof_es.events import RunStarted
+from failproof_es.events import ReviewClosed, RunStarted
 from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
@@ -86,6 +87,26 @@ class RecordedRun:
     def up_to(self) -> int | None:
         """The position of the log up to which it is read; `None` for all of it."""
         return self.feeder.up_to
+
+    @cached_property
+    def closing(self) -> ReviewClosed | None:
+        """The last closing of its reviews; `None` where nobody closed them."""
+        return max(
+            closings_of(self.connection, self.run_id, up_to=self.up_to),
+            key=lambda event: event.originator_version,
+            default=None,
+        )
+
+    @property
+    def awaits_closing(self) -> bool:
+        """Whether people decide its gates on rates, and nobody closed its reviews yet."""
+        by_people = recorded_configuration(self.started).gates.by == "people"
+        return by_people and self.closing is None
+
+    @property
+    def gates(self) -> dict[str, Any]:
+        """Its gates by name: those judged when it ended, then those judged by people."""
+        return {**(self.run.gates or {}), **(self.closing.gates if self.closing else {})}
 
     @cached_property
     def summary(self) -> RunSummary:

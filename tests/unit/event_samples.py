@@ -43,6 +43,7 @@ from failproof_es.events import (
     Rate,
     RequestSent,
     ResponseReceived,
+    ReviewClosed,
     Reviewed,
     ReviewedItem,
     ReviewExported,
@@ -180,6 +181,10 @@ SAMPLES: tuple[Event, ...] = (
         items=(ReviewedItem(item="must_do.1", verdict="met"),), verdict="fail", severity="S1",
         tags=("leak",), notes="The key stands in the second paragraph.", blind=True,
         file_sha256="ab", sheet=None,
+    ),
+    ReviewClosed(
+        **OPERATION, position=52, incomplete=False, reviews={"pass": 1}, overruled={},
+        gates={"min_accuracy": {"limit": 0.9, "measured": 1.0, "of": 1, "met": True}},
     ),
     ReviewExported(**OPERATION, sheet="sheet-ab", reviewer="jane", position=48, blind=True),
     RunStarted(

@@ -126,7 +126,7 @@ def results(
                 print_json(row)
         if (imported := recorded.run.imported_from) is not None:
             say(f"run {recorded.started.run_number} is {one_line(imported)}")
-        for name, gate in (recorded.run.gates or {}).items():
+        for name, gate in recorded.gates.items():
             if not gate["met"]:
                 say(gate_line(name, gate))
         if recorded.started.branched_from is not None:

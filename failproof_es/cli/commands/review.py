@@ -21,6 +21,7 @@ from failproof_es.cli.rendering.output import Format, format_option, print_json,
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
+from failproof_es.cli.reviewing.closing import require_closable, require_complete
 from failproof_es.cli.reviewing.exported_sheet import (
     check_handing_on,
     conflicts_of,
@@ -32,6 +33,7 @@ from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
+from failproof_es.engine.operations import record_operations
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.people import (
     NewerVerdict,
@@ -44,7 +46,11 @@ from failproof_es.engine.reviews.people import (
     record_reviews,
 )
 from failproof_es.engine.reviews.sheets import record_export, saw_engine
+from failproof_es.events import ReviewClosed
+from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput, Problems
+from failproof_es.reading.people_gates import judge_by_people
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.errors import ReadOnlyLog
 from failproof_es.store.reading.reader import Connection, max_position
 from failproof_es.store.store import Store
@@ -255,6 +261,49 @@ def import_(
             except NewerVerdicts as conflict:
                 raise conflicts_of(file, found, conflict, reviewer) from None
             say(f"new and on record: {len(new)} of {plural(len(given), 'verdict')}, by {reviewer}")
+
+
+@review.command(cls=Command)
+@click.argument("run")
+@click.option(
+    "--incomplete",
+    is_flag=True,
+    help="Judge although some evaluations are not reviewed: these count as not passed.",
+)
+def close(run: str, incomplete: bool) -> None:
+    """Judge the gates of RUN by the verdicts of people, and record the result.
+
+    For runs whose configuration has `gates: {by: people}`. What people decided counts, and where
+    nobody reviewed an evaluation, the engine's score of it. Disputed and unclear evaluations
+    count as not passed. The run itself stays as it is. After more reviews it can be closed again:
+    the last time counts, and the earlier ones stay on record.
+
+    Exits with 0 if all gates of the run are met, with 3 if not, and with 2 while an evaluation
+    awaits review.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        run_id = read_run(connection, run).run_id
+        recorded = RecordedRun.read(connection, run_id, max_position(connection))
+        require_closable(recorded)
+        judgement = judge_by_people(recorded)
+        if not incomplete:
+            require_complete(recorded, judgement)
+        assert recorded.up_to is not None
+        fields = {
+            "position": recorded.up_to,
+            "incomplete": incomplete,
+            "reviews": dict(judgement.reviews),
+            "overruled": dict(judgement.overruled),
+            "gates": judgement.gates,
+        }
+        with _keeping_up(store):
+            record_operations(store, run_id, [(ReviewClosed, fields)])
+        gates = (recorded.run.gates or {}) | judgement.gates
+    for gate_name, gate in gates.items():
+        click.echo(gate_line(gate_name, gate))
+    say(f"reviews of run {recorded.started.run_number} closed as of position {recorded.up_to}")
+    if not all(gate["met"] for gate in gates.values()):
+        click.get_current_context().exit(ExitCode.GATE_NOT_MET)
 
 
 @review.command(cls=Command)

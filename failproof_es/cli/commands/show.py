@@ -40,6 +40,7 @@ from failproof_es.engine.related_runs.retried_evaluations import (
     retried_evaluations,
 )
 from failproof_es.engine.required_plugins import describe_packages
+from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.reviews.people import describe_review_statuses
 from failproof_es.events import Again, ModelSnapshot
 from failproof_es.gates import gate_line
@@ -159,8 +160,13 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
     print_suites(summary)
     print_people(people_figures(run))
-    for name, gate in (run.run.gates or {}).items():
+    for name, gate in run.gates.items():
         click.echo(gate_line(name, gate))
+    if run.awaits_closing:
+        click.echo(
+            "gates on rates: people decide them, "
+            f"`failproof-es review close {run.started.run_number}` judges them"
+        )
     if run.run.validation is not None:
         for line in finding_lines(run.run.validation):
             click.echo(line)
@@ -251,7 +257,11 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
         },
         "by_model": model_rows(summary),
         "by_suite": suite_rows(summary),
-        "gates": dict(run.run.gates or {}),
+        "gates": run.gates,
+        "closings": [
+            closing.model_dump(mode="json", exclude={"originator_id", "run_id", "about"})
+            for closing in closings_of(run.connection, run.run_id, up_to=run.up_to)
+        ],
         "validation": validation
         and validation.model_dump(
             mode="json", include={"passed", "checked", "findings", "more", "cost_usd"}

@@ -84,7 +84,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
         errors=tuple(errors_of(summary)),
         more_errors=summary.more_messages,
         lost=tuple(lost_of(summary)),
-        gates=tuple(_gates(run.gates or {})),
+        gates=tuple(_gates(recorded.gates)),
         spending=spending_of(summary),
         latency_p50_ms=summary.latency_ms(50),
         latency_p95_ms=summary.latency_ms(95),

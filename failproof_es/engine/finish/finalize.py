@@ -14,7 +14,7 @@ from failproof_es.engine.finish.validation import OtherStreams, check_other_stre
 from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
-from failproof_es.gates import Change, describe_lost, judge_gates
+from failproof_es.gates import Change, describe_lost, judge_gates, limits_at_the_end
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.journal import JournalError
@@ -54,7 +54,7 @@ async def finalize(
         await stream.record(RunFailed, reason=reason, counts=counts)
     else:
         changes = await reader.read(_changes, limits, reading.scores)
-        judged = judge_gates(limits, reading.summary, changes=changes)
+        judged = judge_gates(limits_at_the_end(limits), reading.summary, changes=changes)
         await stream.record(RunCompleted, counts=counts, gates=judged)
     return reading
 

@@ -49,7 +49,7 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     everything = [each for of_run in seen for each in of_run]
     series = analysis.by_series(everything)
     judged = any(run.started.judges for run in runs)
-    gates = tuple(gate for run in runs for gate in _gates(run))
+    gates = tuple(gate for run in recorded for gate in _gates(run))
     asked = tuple(_asked(connection, run, of_run) for run, of_run in zip(runs, seen, strict=True))
     compared = pairings(series)
     people = tuple(
@@ -95,8 +95,8 @@ def _naming(run: Run, runs: int) -> str:
     return "{model}" if runs == 1 else f"{{model}}, run {run.started.run_number}"
 
 
-def _gates(run: Run) -> Iterator[GateRow]:
-    for name, gate in (run.gates or {}).items():
+def _gates(run: RecordedRun) -> Iterator[GateRow]:
+    for name, gate in run.gates.items():
         interval = gate.get("interval")
         yield GateRow(
             run.started.run_number, name, gate["limit"], gate["measured"], gate["met"],

@@ -107,7 +107,7 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
         "WorkerLeft", "RunArchived", "RunAttached", "CasesImported", "ReviewExported",
-        "SpendCeilingChanged", "RunImported", "RunGivenUp",
+        "ReviewClosed",        "SpendCeilingChanged", "RunImported", "RunGivenUp",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
 
