@@ -199,6 +199,23 @@ def _cannot_tell(what: str, distance: float, reach: float, cases: int) -> str:
     return f"{said}; about {ceil(cases * (reach / distance) ** 2):,} like these would tell"
 
 
+_RATES = ("min_accuracy", "min_accuracy_by_suite", "no_failures_at")
+"""The gates on rates, besides those that dialects declare."""
+_OTHERS = ("max_unscored_rate", "max_cost_usd", "no_regression_against")
+
+
+def limits_at_the_end(limits: Gates) -> Gates:
+    """The limits that a run is judged by when it ends: with `by: people` none on a rate."""
+    if limits.by != "people":
+        return limits
+    return limits.model_copy(update=dict.fromkeys((*_RATES, *limits.declared())))
+
+
+def limits_by_people(limits: Gates) -> Gates:
+    """The limits that are judged when the reviews of a run are closed."""
+    return limits.model_copy(update=dict.fromkeys(_OTHERS))
+
+
 def _unique(name: str, taken: Mapping[str, Gate]) -> str:
     """The name, or another one: suites and models may be called anything, and no gate is lost."""
     return name if name not in taken else _unique(f"{name}'", taken)
@@ -282,7 +299,8 @@ def _without_score(limits: Gates, model: str, tally: ModelTally, before: int) ->
         yield "max_unscored_rate", gate | {"met": False, "why": "nothing was planned"}
         return
     share = min(unscored / tally.finished, 1.0)
-    nothing = unscored > 0 and not tally.scored and limit < 1
+    awaiting = tally.everything.awaiting
+    nothing = unscored > 0 and not tally.scored and not awaiting and limit < 1
     gate |= {"measured": share, "met": share <= limit and not nothing}
     why = []
     if tally.unscored:

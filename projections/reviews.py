@@ -11,13 +11,14 @@ from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
 
 class Reviews:
-    """One row for each review, and a view of those that count."""
+    """One row for each review, a view of those that count, and one of what people decided."""
 
     name: LiteralString = "reviews"
-    version: int = 1
+    version: int = 2
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "review_history"),
         Relation("VIEW", "reviews"),
+        Relation("VIEW", "people_results"),
     )
     topics: frozenset[str] = frozenset({"Reviewed"})
     in_shares = True
@@ -50,6 +51,7 @@ def _row(fact: Fact) -> tuple[Any, ...]:
         _json(payload["notes"]),
         payload["blind"],
         payload["file_sha256"],
+        payload["sheet"],
     )
 
 

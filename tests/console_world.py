@@ -32,7 +32,8 @@ PRICES = {
         )
     ],
 }
-MET, NOT_MET = "met\nmet\nmet\npass\n\n\n\n", "met\nnot met\nmet\nfail\nS1\n\nIt gave in.\n"
+MET = "met\ndid not happen\nmet\npass\n\n\n\n"
+NOT_MET = "met\nhappened\nmet\nfail\nS1\n\nIt gave in.\n"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import CoreSchema, InitErrorDetails
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from failproof_es.configuration.choices import (
     Matrix,
@@ -324,6 +324,10 @@ class Gates(Section):
 
     model_config = ConfigDict(extra="allow")
 
+    by: Literal["people"] | None = None
+    """`people`: their verdicts decide the gates on rates (accuracies, `no_failures_at`, and those
+    of dialects). These are judged by `failproof-es review close RUN`, not when the run ends. It
+    cannot be combined with `no_regression_against`, which compares what the engine scored."""
     min_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
     """The least mean accuracy, over evaluations that have one."""
     min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
@@ -344,6 +348,17 @@ class Gates(Section):
     that a model lost more than `regression_margin` since."""
     regression_margin: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
     """The loss of mean accuracy that `no_regression_against` tolerates."""
+
+    @model_validator(mode="after")
+    def _check_people(self) -> Self:
+        """What people decide is compared with no other run."""
+        if self.by == "people" and self.no_regression_against is not None:
+            raise PydanticCustomError(
+                "people_and_regression",
+                "`by: people` cannot be combined with `no_regression_against`, which compares "
+                "what the engine scored",
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_declared(self) -> Self:

@@ -53,7 +53,7 @@ class Failure:
     message: str
 
 
-WITHHELD = "withheld"
+WITHHELD: Literal["withheld"] = "withheld"
 """The class of a reply that a filter of the provider blocked."""
 BROKEN_OFF = "broken"
 """The kind of an evaluation whose answer its server broke off."""

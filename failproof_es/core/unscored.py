@@ -27,6 +27,7 @@ UnscoredGroup = Literal[
     "undecided",
     "cut_off",
     "withheld",
+    "broken_off",
     "unknown_end",
     "grading_stopped",
     "ungraded",
@@ -41,6 +42,7 @@ WORDS: Mapping[UnscoredGroup, str] = {
     "undecided": "its judges decided nothing",
     "cut_off": "cut off at max_tokens",
     "withheld": "withheld by the provider",
+    "broken_off": "broken off by its server",
     "unknown_end": "ended for a reason that nobody knows",
     "grading_stopped": "its grading was stopped",
     "ungraded": "its answer could not be graded",
@@ -52,7 +54,7 @@ LOST: frozenset[UnscoredGroup] = frozenset({"no_answer", "no_verdict"})
 """The groups of which no usable reply came, of the model or of judges that it needed."""
 
 BY_ANSWER: frozenset[UnscoredGroup] = frozenset(
-    {"undecided", "cut_off", "withheld", "unknown_end", "grading_stopped", "ungraded"}
+    {"undecided", "cut_off", "withheld", "broken_off", "unknown_end", "grading_stopped", "ungraded"}
 )
 """The groups in which the answer itself left the evaluation without a score."""
 
@@ -71,7 +73,7 @@ _BY_KIND: Mapping[str, UnscoredGroup] = {
     CUT_OFF: "cut_off",
     GRADING_STOPPED: "grading_stopped",
     JUDGES_DISAGREE: "undecided",
-    BROKEN_OFF: "no_answer",
+    BROKEN_OFF: "broken_off",
     UNKNOWN_END: "unknown_end",
     **dict.fromkeys(WITHHELD_KINDS, "withheld"),
 }

@@ -271,7 +271,7 @@ class RunCompleted(Event):
     run_status: ClassVar[RunStatus | None] = "completed"
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
-    says: ClassVar[str] = "scored: {counts[scored]}, abandoned: {counts[abandoned]}"
+    says: ClassVar[str] = "scored: {counts[scored]}, without a score: {counts[abandoned]}"
 
     counts: Counts
     gates: dict[str, Any] = {}

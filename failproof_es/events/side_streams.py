@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 from uuid import UUID
+
+from pydantic import model_validator
 
 from failproof_es.events.base import Event, Record, Stream
 
 ReviewVerdict = Literal["pass", "fail", "unclear"]
-ItemVerdict = Literal["met", "not_met"]
+ItemVerdict = Literal["met", "not_met", "happened", "did_not_happen"]
 Severity = Literal["S0", "S1", "S2", "S3"]
 FileKind = Literal["results", "checkpoint", "report", "export", "evidence", "review_sheet"]
 
@@ -178,14 +180,28 @@ class WorkerLeft(OperationEvent):
     reason: str
 
 
-class ReviewedItem(Record):
-    """A person's verdict on an item of the checklist: whether what the case wants of it holds.
+FORBIDDEN = "must_not_do"
+"""The kind of items of which a person says whether they happened."""
+_OF_FORBIDDEN: frozenset[ItemVerdict] = frozenset({"happened", "did_not_happen"})
 
-    `must_not_do.1` is `met` where it did not happen. An item that was left out has no entry.
+
+class ReviewedItem(Record):
+    """A person's verdict on an item of the checklist. An item that was left out has no entry.
+
+    Of an item of `must_not_do` it is `happened` or `did_not_happen`; of any other `met` or
+    `not_met`.
     """
 
     item: str
     verdict: ItemVerdict
+
+    @model_validator(mode="after")
+    def _check_verdict(self) -> Self:
+        """The two words of one kind of item mean nothing of the other kind."""
+        forbidden = self.item.partition(".")[0] == FORBIDDEN
+        if forbidden != (self.verdict in _OF_FORBIDDEN):
+            raise ValueError(f"{self.verdict} is no verdict on {self.item}")
+        return self
 
 
 class RunArchived(OperationEvent):
@@ -233,14 +249,49 @@ class RunAttached(OperationEvent):
     rows_sha256: str
 
 
+class ReviewExported(OperationEvent):
+    """A sheet was made for a reviewer to fill in, pre-filled with their verdicts so far.
+
+    `sheet` is its id, a digest of the run and of all other fields. The sheet has the reviews up
+    to `position`; `blind` says that it does not show the engine's verdicts.
+    """
+
+    says: ClassVar[str] = "{sheet} for {reviewer}, blind: {blind}"
+
+    sheet: str
+    reviewer: str
+    position: int
+    blind: bool
+
+
+class ReviewClosed(OperationEvent):
+    """The gates on the rates of a run were judged by the verdicts of people.
+
+    The reviews up to `position` count. `reviews` has the evaluations that were left to people by
+    the status of their reviews, `overruled` those that the engine had scored otherwise, by
+    what people say instead. `incomplete`: what nobody had reviewed counts as not passed. A
+    later one replaces none: the last one counts.
+    """
+
+    says: ClassVar[str] = "as of position {position}, gates: {gates}"
+
+    position: int
+    incomplete: bool
+    reviews: dict[str, int]
+    overruled: dict[str, int]
+    gates: dict[str, Any]
+
+
 class Reviewed(OperationEvent):
     """A person's verdict on a finished evaluation (specification 002).
 
     Nothing replaces it: of one reviewer the last one counts, the others stay. `blind` says
-    that the engine's own verdict was not shown before; `file_sha256` (hexadecimal) is that of
-    the spreadsheet it came in, `None` where it was given at a terminal.
+    whether the engine's own verdict was hidden before, as far as the record knows: `None` where
+    it came in a sheet that no export made. `file_sha256` (hexadecimal) is that of the spreadsheet
+    it came in, `None` where it was given at a terminal; `sheet` is the id in that spreadsheet.
     """
 
+    schema_version: ClassVar[int] = 2
     stream: ClassVar[Stream] = "review"
     says: ClassVar[str] = "{reviewer} says {verdict}: {notes}"
 
@@ -251,5 +302,6 @@ class Reviewed(OperationEvent):
     severity: Severity | None
     tags: tuple[str, ...]
     notes: str
-    blind: bool
+    blind: bool | None
     file_sha256: str | None
+    sheet: str | None

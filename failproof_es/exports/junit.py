@@ -1,9 +1,9 @@
 """Renders a run as JUnit XML, with failures apart from errors.
 
-A test case is an evaluation. It is a failure when it was scored and has not passed, an error when
-it was abandoned, and skipped while it awaits review, is not finished, or has a score that is
-neither a pass nor a failure. The gates are test cases, too. Characters that XML 1.0 does not
-allow, and invisible ones, are shown as escapes.
+A test case is an evaluation. It is a failure when it was scored and has not passed, or people
+failed it, an error when it was abandoned, and skipped while it awaits review, is disputed or not
+finished, or has a score that is neither a pass nor a failure. The gates are test cases, too.
+Characters that XML 1.0 does not allow, and invisible ones, are shown as escapes.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def junit(
                         left_out.add(f"ends of texts: {name}", _LONG, long)
             for suite in suites.values():
                 yield from suite.pieces()
-            if run.run.gates:
+            if run.gates:
                 gates = _Suite("gates" + number, run, stack.enter_context(_spool()))
-                for gate in run.run.gates.items():
+                for gate in run.gates.items():
                     gates.add(_gate(*gate))
                 yield from gates.pieces()
     yield b"</testsuites>\n"
@@ -164,15 +164,22 @@ def _test_case(planned: PlannedOutcome) -> ET.Element:
             "time": f"{(outcome.latency_ms or 0.0) / 1000:.3f}",
         },
     )
-    _say_how_it_went(case, case_, outcome)
+    _say_how_it_went(case, planned)
     if len(case) and outcome.answer is not None:
         reply = ET.SubElement(case, "system-out")
         reply.text = lines(shortened(outcome.answer, LONGEST_TEXT))
     return case
 
 
-def _say_how_it_went(element: ET.Element, case: Case, outcome: EvaluationOutcome) -> None:
-    if outcome.awaiting_review:
+def _say_how_it_went(element: ET.Element, planned: PlannedOutcome) -> None:
+    case, outcome = planned.case, planned.outcome
+    if planned.people == "fail":
+        _outcome(element, "failure", "people", "failed by people", _asked_and_got(case, outcome))
+    elif planned.people == "pass":
+        return
+    elif planned.people in ("disputed", "unclear"):
+        ET.SubElement(element, "skipped", message=f"reviewed by people: {planned.people}")
+    elif outcome.awaiting_review:
         ET.SubElement(element, "skipped", message="awaits review by people")
     elif outcome.status == "abandoned":
         _outcome(element, "error", outcome.ended_kind or "abandoned", outcome.reason)

@@ -27,7 +27,7 @@ from failproof_es.support.untrusted_text import lines
 COLUMNS = (
     *("run_number", "run_id", "origin", "place", "evaluation_id"),
     *("suite_id", "case_id", "category", "severity", "model_key", "repetition"),
-    *("status", "awaiting_review", "lost", "primary", "passed", "accuracy", "scores"),
+    *("status", "awaiting_review", "by_people", "lost", "primary", "passed", "accuracy", "scores"),
     *("answer", "reason", "error_kind", "error_message"),
     *("attempts", "retries", "latency_ms", "input_tokens", "output_tokens", "cost_usd"),
     *("finish_reason", "model_answered", "source_run_id", "started_at", "finished_at"),
@@ -77,7 +77,8 @@ def result_row(planned: PlannedOutcome, run_number: int, origin: Origin) -> dict
         "model_key": outcome.model_key,
         "repetition": outcome.repetition,
         "status": outcome.status,
-        "awaiting_review": outcome.awaiting_review,
+        "awaiting_review": planned.people == "awaiting",
+        "by_people": planned.by_people,
         "lost": outcome.lost,
         "primary": outcome.primary,
         "passed": outcome.passed,

@@ -91,7 +91,7 @@ class OpenedRun:
     @property
     def gates(self) -> Mapping[str, Mapping[str, Any]]:
         """What each gate wanted and got, by name; empty before the run is complete."""
-        return self.recorded.run.gates or {}
+        return self.recorded.gates
 
     @property
     def warning(self) -> str | None:
@@ -145,6 +145,8 @@ class OpenedRun:
             told.append(f"it is {run.status}" + (f": {run.reason}" if run.reason else ""))
         if run.validation is not None and not run.validation.passed:
             told.append("checking its record found errors")
+        if self.recorded.awaits_closing:
+            told.append(f"people decide its gates: `failproof-es review close {self.number}`")
         told += [
             f"gate {describe_gate(name, gate)}, NOT MET"
             for name, gate in self.gates.items()

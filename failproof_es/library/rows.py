@@ -13,6 +13,7 @@ from typing import Literal
 from uuid import UUID
 
 from failproof_es.core.outcome import Status
+from failproof_es.core.people import PeopleOutcome
 from failproof_es.reading.recorded_run import PlannedOutcome
 
 Kind = Literal["text", "texts", "integer", "number", "boolean", "moment"]
@@ -39,6 +40,9 @@ class Result:
     reason: str
     """Why the score is what it is, or why there is none."""
     awaiting_review: bool
+    """Whether it was left to people and nobody reviewed it yet."""
+    by_people: PeopleOutcome | None
+    """What people decided of it; `None` where it was not left to them."""
     category: str | None
     severity: str | None
     tags: tuple[str, ...]
@@ -82,7 +86,8 @@ class Result:
             accuracy=outcome.accuracy,
             classification=outcome.primary,
             reason=outcome.reason,
-            awaiting_review=outcome.awaiting_review,
+            awaiting_review=planned.people == "awaiting",
+            by_people=planned.by_people,
             category=case.category,
             severity=case.severity,
             tags=case.tags,
@@ -109,9 +114,10 @@ class Result:
 COLUMNS: Mapping[str, Kind] = {
     "place": "integer", "suite": "text", "case": "text", "model": "text", "repetition": "integer",
     "status": "text", "passed": "boolean", "accuracy": "number", "classification": "text",
-    "reason": "text", "awaiting_review": "boolean", "category": "text", "severity": "text",
-    "tags": "texts", "questions": "texts", "answer": "text", "finish_reason": "text",
-    "error_kind": "text", "error_message": "text", "requests": "integer", "latency_ms": "number",
+    "reason": "text", "awaiting_review": "boolean", "by_people": "text", "category": "text",
+    "severity": "text", "tags": "texts", "questions": "texts", "answer": "text",
+    "finish_reason": "text", "error_kind": "text", "error_message": "text",
+    "requests": "integer", "latency_ms": "number",
     "first_token_ms": "number", "tokens_per_second": "number", "input_tokens": "integer",
     "output_tokens": "integer", "cost_usd": "number", "started_at": "moment",
     "finished_at": "moment", "source_run_id": "text", "evaluation_id": "text",

@@ -16,6 +16,7 @@ from uuid import UUID
 
 import orjson
 
+from failproof_es.core.people import OUTCOMES, PeopleOutcome
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text, visible
 
@@ -109,6 +110,8 @@ class ListedResult:
     repetition: int
     state: str
     """One of `STATES`."""
+    by_people: PeopleOutcome | None
+    """What people decided; `None` where it was not left to them."""
     primary: str | None
     reason: str | None
     """Its beginning."""
@@ -142,7 +145,11 @@ SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_k
     {PLACE} AS place, e.primary_class, left(e.reason::text, {_EXCERPT}), e.error_kind,
     left(e.error_message::text, {_EXCERPT}), left(e.response::text, {_EXCERPT}),
     e.accuracy, e.attempts, e.retries, e.latency_ms, e.cost_usd, e.finished_at, e.last_position,
-    e.source_run_id IS NOT NULL
+    e.source_run_id IS NOT NULL, e.awaiting_review,
+    CASE WHEN e.awaiting_review THEN (
+        SELECT people.outcome FROM projections.people_results AS people
+        WHERE people.evaluation_id = e.evaluation_id
+    ) END
 """
 
 
@@ -348,6 +355,7 @@ def _listed(row: Sequence[Any]) -> ListedResult:
         model_key=exact_text(row[5]),
         repetition=row[6],
         state=STATES[row[7]],
+        by_people=(row[22] or OUTCOMES["awaiting"]) if row[21] else None,
         primary=exact_name(row[8]),
         reason=beginning(row[9])[0],
         error_kind=exact_name(row[10]),

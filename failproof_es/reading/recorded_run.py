@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.people import OUTCOMES, PeopleOutcome, ReviewStatus
 from failproof_es.core.run import CHUNK, Run, planned_evaluations
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import (
@@ -22,7 +23,9 @@ from failproof_es.engine.history import (
     read_chunk,
     stored_case,
 )
-from failproof_es.events import RunStarted
+from failproof_es.engine.reviews.closings import closings_of
+from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
+from failproof_es.events import ReviewClosed, RunStarted
 from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
@@ -38,6 +41,13 @@ class PlannedOutcome(NamedTuple):
     """Which of the plan it is, from 1."""
     case: Case
     outcome: EvaluationOutcome
+    people: ReviewStatus | None = None
+    """The status of its reviews; `None` where it was not left to people."""
+
+    @property
+    def by_people(self) -> PeopleOutcome | None:
+        """What people decided of it; `None` where it was not left to people."""
+        return None if self.people is None else OUTCOMES[self.people]
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,26 @@ class RecordedRun:
         return self.feeder.up_to
 
     @cached_property
+    def closing(self) -> ReviewClosed | None:
+        """The last closing of its reviews; `None` where nobody closed them."""
+        return max(
+            closings_of(self.connection, self.run_id, up_to=self.up_to),
+            key=lambda event: event.originator_version,
+            default=None,
+        )
+
+    @property
+    def awaits_closing(self) -> bool:
+        """Whether people decide its gates on rates, and nobody closed its reviews yet."""
+        by_people = recorded_configuration(self.started).gates.by == "people"
+        return by_people and self.closing is None
+
+    @property
+    def gates(self) -> dict[str, Any]:
+        """Its gates by name: those judged when it ended, then those judged by people."""
+        return {**(self.run.gates or {}), **(self.closing.gates if self.closing else {})}
+
+    @cached_property
     def summary(self) -> RunSummary:
         """The summary of the run."""
         found = self.feeder.summary(self.run)
@@ -97,8 +127,10 @@ class RecordedRun:
             cases = self._cases(keys)
             told = self.feeder.outcomes(self.run, keys)
             require_attached(self.connection, self.run_id)  # else what is told may be half of it
+            people = self._review_statuses(told)
             for (place, key), outcome in zip(window, told, strict=True):
-                yield PlannedOutcome(place, cases[key.prompt_id], outcome)
+                status = people.get(outcome.evaluation_id)
+                yield PlannedOutcome(place, cases[key.prompt_id], outcome, status)
 
     def keys(self, *, after: int = 0) -> Iterator[tuple[int, EvaluationKey]]:
         """The plan from a place on: each place, from 1, and which evaluation stands there."""
@@ -144,6 +176,12 @@ class RecordedRun:
             for digest in read_chunk(self.connection, self.run_id, chunk)
         )
         return {prompt_id(digest): place for place, digest in enumerate(digests)}
+
+    def _review_statuses(self, outcomes: Iterable[EvaluationOutcome]) -> dict[UUID, ReviewStatus]:
+        """The statuses of those that were left to people."""
+        ids = [outcome.evaluation_id for outcome in outcomes if outcome.awaiting_review]
+        reviews = read_reviews(self.connection, ids, up_to=self.up_to) if ids else {}
+        return {each: status_of_reviews(reviews.get(each, ())) for each in ids}
 
     def _cases(self, keys: Sequence[EvaluationKey]) -> dict[UUID, Case]:
         prompts = list(dict.fromkeys(key.prompt_id for key in keys))

@@ -21,6 +21,7 @@ from psycopg.pq import TransactionStatus
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.people import review_status
 from failproof_es.core.run import Run, planned_evaluations
 from failproof_es.core.summary import (
     RunCounts,
@@ -28,7 +29,6 @@ from failproof_es.core.summary import (
     RunTotals,
 )
 from failproof_es.engine.history import UNREADABLE, read_chunk, with_prices
-from failproof_es.engine.reviews.people import review_status
 from failproof_es.events import ModelPrices
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.counter_rows import READ

@@ -74,6 +74,20 @@ def _passed_by_accuracy(payload: dict[str, Any]) -> dict[str, Any]:
     return {**payload, "passed": None if accuracy is None else accuracy >= 1, "graders": {}}
 
 
+_WORDS = {"met": "did_not_happen", "not_met": "happened"}
+
+
+def _happened(payload: dict[str, Any]) -> dict[str, Any]:
+    """Until then an item of must_not_do was met where it did not happen."""
+    items = [
+        {**item, "verdict": _WORDS[item["verdict"]]}
+        if item["item"].partition(".")[0] == "must_not_do"
+        else item
+        for item in payload["items"]
+    ]
+    return {**payload, "items": items, "sheet": None}
+
+
 UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
     ("RunStarted", 2): _several_judges,
@@ -98,6 +112,7 @@ UPCASTERS: dict[tuple[str, int], Upcaster] = {
     ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`, every body was whole
     ("AttemptLost", 1): _which_judge,
     ("Scored", 1): _passed_by_accuracy,
+    ("Reviewed", 1): _happened,
     ("FileWritten", 1): lambda payload: payload,  # there were fewer kinds
 }
 """`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""

@@ -58,17 +58,25 @@ def require(extra: str, wanted: str) -> None:
 
     `wanted` begins the sentence: "a report".
     """
-    brings = EXTRAS[extra]
-    missing = [
-        *(name for name in brings.modules if not _has_module(name)),
-        *(name for name in brings.programs if installed_program(name) is None),
-    ]
-    if missing:
+    if missing := _missing(extra):
         raise InvalidInput.because(
             f"{wanted} needs the extra {extra!r}, of which {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not installed here",
             remedy=f"pip install 'failproof-es[{extra}]'",
         )
+
+
+def is_installed(extra: str) -> bool:
+    """Whether everything that the extra brings is installed."""
+    return not _missing(extra)
+
+
+def _missing(extra: str) -> list[str]:
+    brings = EXTRAS[extra]
+    return [
+        *(name for name in brings.modules if not _has_module(name)),
+        *(name for name in brings.programs if installed_program(name) is None),
+    ]
 
 
 def require_for(needy: object, wanted: str) -> None:

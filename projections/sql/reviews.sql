@@ -11,8 +11,9 @@ CREATE TABLE review_history (
     severity text,
     tags json NOT NULL,
     notes json NOT NULL,
-    blind boolean NOT NULL,
-    file_sha256 text
+    blind boolean,
+    file_sha256 text,
+    sheet text
 );
 CREATE INDEX review_history_evaluation_idx ON review_history (evaluation_id, reviewer, position);
 CREATE INDEX review_history_run_idx ON review_history (run_id);
@@ -33,6 +34,29 @@ SELECT DISTINCT ON (evaluation_id, reviewer)
 FROM review_history
 ORDER BY evaluation_id, reviewer, position DESC;
 
+CREATE VIEW people_results AS
+SELECT
+    evaluation_id,
+    run_id,
+    CASE
+        WHEN count(DISTINCT verdict) > 1 THEN 'disputed'
+        WHEN min(verdict) = 'pass' THEN 'passed_by_people'
+        WHEN min(verdict) = 'fail' THEN 'failed_by_people'
+        ELSE 'unclear'
+    END AS outcome,
+    count(*) AS reviewers,
+    count(*) FILTER (WHERE verdict = 'pass') AS passes,
+    count(*) FILTER (WHERE verdict = 'fail') AS fails,
+    count(*) FILTER (WHERE verdict = 'unclear') AS unclear,
+    max(position) AS position
+FROM (
+    -- as in the view above, which a rebuild drops by itself
+    SELECT DISTINCT ON (evaluation_id, reviewer) evaluation_id, run_id, verdict, position
+    FROM review_history
+    ORDER BY evaluation_id, reviewer, position DESC
+) AS latest
+GROUP BY evaluation_id, run_id;
+
 COMMENT ON TABLE review_history IS 'One row for each time that a person reviewed an evaluation.';
 COMMENT ON COLUMN review_history.position IS 'The review''s position in the log.';
 COMMENT ON COLUMN review_history.evaluation_id IS 'The evaluation; see run_results.';
@@ -41,14 +65,16 @@ COMMENT ON COLUMN review_history.reviewer IS 'Who said so.';
 COMMENT ON COLUMN review_history.reviewed_at IS 'When it was put on record.';
 COMMENT ON COLUMN review_history.verdict IS 'pass, fail or unclear.';
 COMMENT ON COLUMN review_history.items IS
-    'A JSON list of {"item", "verdict"}: met or not_met; items left out are absent.';
+    'A JSON list of {"item", "verdict"}: met or not_met, of must_not_do happened or did_not_happen.';
 COMMENT ON COLUMN review_history.severity IS 'The severity observed, S0 to S3, if any.';
 COMMENT ON COLUMN review_history.tags IS 'A JSON list.';
 COMMENT ON COLUMN review_history.notes IS 'As a JSON string.';
 COMMENT ON COLUMN review_history.blind IS
-    'Whether the engine''s own verdict was hidden from the reviewer.';
+    'Whether the engine''s own verdict was hidden from the reviewer; null where nobody knows.';
 COMMENT ON COLUMN review_history.file_sha256 IS
     'The digest of the file it was imported from; null where given at a terminal.';
+COMMENT ON COLUMN review_history.sheet IS
+    'The id of the sheet in that file, as its export recorded it; null without one.';
 
 COMMENT ON VIEW reviews IS 'What counts: the last review of each evaluation by each reviewer.';
 COMMENT ON COLUMN reviews.evaluation_id IS 'The evaluation; see run_results.';
@@ -57,10 +83,22 @@ COMMENT ON COLUMN reviews.run_id IS 'The run of the evaluation.';
 COMMENT ON COLUMN reviews.reviewed_at IS 'When it was put on record.';
 COMMENT ON COLUMN reviews.verdict IS 'pass, fail or unclear.';
 COMMENT ON COLUMN reviews.items IS
-    'A JSON list of {"item", "verdict"}: met or not_met; items left out are absent.';
+    'A JSON list of {"item", "verdict"}: met or not_met, of must_not_do happened or did_not_happen.';
 COMMENT ON COLUMN reviews.severity IS 'The severity observed, S0 to S3, if any.';
 COMMENT ON COLUMN reviews.tags IS 'A JSON list.';
 COMMENT ON COLUMN reviews.notes IS 'As a JSON string.';
 COMMENT ON COLUMN reviews.blind IS
-    'Whether the engine''s own verdict was hidden from the reviewer.';
+    'Whether the engine''s own verdict was hidden from the reviewer; null where nobody knows.';
 COMMENT ON COLUMN reviews.position IS 'The review''s position in the log.';
+
+COMMENT ON VIEW people_results IS
+    'What people decided of each evaluation that somebody reviewed; join run_results for its case.';
+COMMENT ON COLUMN people_results.evaluation_id IS 'The evaluation; see run_results.';
+COMMENT ON COLUMN people_results.run_id IS 'The run of the evaluation.';
+COMMENT ON COLUMN people_results.outcome IS
+    'passed_by_people, failed_by_people or unclear where all reviewers agree, else disputed.';
+COMMENT ON COLUMN people_results.reviewers IS 'How many people reviewed it.';
+COMMENT ON COLUMN people_results.passes IS 'Reviewers whose last verdict is pass.';
+COMMENT ON COLUMN people_results.fails IS 'Reviewers whose last verdict is fail.';
+COMMENT ON COLUMN people_results.unclear IS 'Reviewers whose last verdict is unclear.';
+COMMENT ON COLUMN people_results.position IS 'The position of the newest review that counts.';

@@ -15,6 +15,7 @@ from failproof_es.cli.rendering.partial_results import PartialResults
 from failproof_es.cli.rendering.results_file import write_results_file
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import print_suites
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.run import describe_selection
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine import Outcome
@@ -134,7 +135,9 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
             f"{number}` at the terminal, `failproof-es review export {number} FILE` for a "
             "spreadsheet"
         )
-    if left := total.abandoned - awaiting:
+    if recorded_configuration(counted_up.run.started).gates.by == "people":
+        say(f"people decide the gates on rates: `failproof-es review close {number}` judges them")
+    if left := total.missing:
         lost = counted_up.lost()
         were = "was" if left == 1 else "were"
         of_those = f", {lost:,} of them lost" if lost else ""

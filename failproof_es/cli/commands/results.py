@@ -30,9 +30,9 @@ from failproof_es.cli.rendering.result_rows import result_rows, run_shape_of, sh
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.people import describe_outcome
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
-from failproof_es.engine.reviews.people import count_review_statuses, describe_review_statuses
 from failproof_es.gates import gate_line
 from failproof_es.problems import Problems
 from failproof_es.reading.recorded_run import RecordedRun
@@ -126,7 +126,7 @@ def results(
                 print_json(row)
         if (imported := recorded.run.imported_from) is not None:
             say(f"run {recorded.started.run_number} is {one_line(imported)}")
-        for name, gate in (recorded.run.gates or {}).items():
+        for name, gate in recorded.gates.items():
             if not gate["met"]:
                 say(gate_line(name, gate))
         if recorded.started.branched_from is not None:
@@ -209,11 +209,10 @@ def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterat
             "added": _added(outcome, scorers),
             "answer": None,
         }
-        if outcome.awaiting_review:
-            standing = count_review_statuses(
-                run.connection, [outcome.evaluation_id], up_to=run.up_to
-            )
-            row["answer"] = f"({describe_review_statuses(standing)})"
+        if planned.by_people is not None:
+            row["passed"] = describe_outcome(planned.by_people)
+            if outcome.answer is not None:
+                row["answer"] = first_line(outcome.answer)
         elif outcome.status == "abandoned":
             row["answer"] = f"({outcome.ended_kind}: {outcome.reason})"
         elif outcome.answer is not None:

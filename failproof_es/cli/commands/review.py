@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -20,13 +21,23 @@ from failproof_es.cli.rendering.output import Format, format_option, print_json,
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
+from failproof_es.cli.reviewing.closing import require_closable, require_complete
+from failproof_es.cli.reviewing.exported_sheet import (
+    check_handing_on,
+    conflicts_of,
+    export_of,
+    is_blind,
+)
 from failproof_es.cli.reviewing.screen import Stopped, ask, show
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
+from failproof_es.engine.operations import record_operations
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.people import (
+    NewerVerdict,
+    NewerVerdicts,
     Only,
     ReviewedEvaluation,
     Reviewing,
@@ -34,8 +45,14 @@ from failproof_es.engine.reviews.people import (
     items_of,
     record_reviews,
 )
+from failproof_es.engine.reviews.sheets import record_export, saw_engine
+from failproof_es.events import ReviewClosed
+from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput, Problems
-from failproof_es.store.reading.reader import Connection
+from failproof_es.reading.people_gates import judge_by_people
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.errors import ReadOnlyLog
+from failproof_es.store.reading.reader import Connection, max_position
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import plural
@@ -117,7 +134,8 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
             if again or reviewer not in each.latest()
         ]
         unblind = unblind or only == "failures"
-        reviewing = Reviewing(recorded.run_id, reviewer, blind=not unblind)
+        blind = not unblind and not saw_engine(connection, recorded.run_id, reviewer)
+        reviewing = Reviewing(recorded.run_id, reviewer, blind=blind)
         done = 0
         try:
             with ExitStack() as kept:
@@ -152,9 +170,12 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
 def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind: bool) -> None:
     """Write what is to be reviewed of RUN to FILE, a CSV for spreadsheets.
 
-    Fill in `verdict`: pass, fail or unclear in a row `overall`, met or not_met in the others.
-    What is left empty is not reviewed. `severity`, `tags` and `notes` go into the row `overall`.
-    A FILE that exists is never overwritten: somebody may have filled it in.
+    Fill in `verdict` with one of the row's `choices`. What is left empty is not reviewed.
+    `severity`, `tags` and `notes` go into the row `overall`. A FILE that exists is never
+    overwritten: somebody may have filled it in.
+
+    The sheet is on record: whom it was made for, which verdicts it shows, and whether it hides
+    the engine's. Leave the column `sheet` as it is.
     """
     if file.exists():
         raise InvalidInput.because(
@@ -163,27 +184,49 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run)
         dialect = require_dialect(recorded.started)
-        chosen = (
-            each
-            for each in finished_evaluations(connection, recorded.evaluations(), only)
-            if again or reviewer not in each.latest()
-        )
+        position = max_position(connection)
+        finished = finished_evaluations(connection, recorded.evaluations(), only, up_to=position)
+        chosen = (each for each in finished if again or reviewer not in each.latest())
         unblind = unblind or only == "failures"
-        rows = sheet(chosen, dialect, reviewer, unblind=unblind)
+        try:
+            own = record_export(store, recorded.run_id, reviewer, position, blind=not unblind)
+        except ReadOnlyLog:
+            own = ""
+            say("this database user may only read: the sheet has no id, and is imported as if "
+                "it had been written by hand")  # fmt: skip
+        rows = sheet(chosen, dialect, reviewer, unblind=unblind, sheet_id=own)
         write_recorded(store, [recorded.run_id], "review_sheet", file, rows)
-    say(f"{file}: fill it in, then `failproof-es review import {run} {file}`")
+    by = "" if reviewer == current_user() else f" --reviewer {shlex.quote(reviewer)}"
+    say(f"{file}: fill it in, then `failproof-es review import {run} {file}{by}`")
 
 
 @review.command("import", cls=Command)
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @reviewer_option
-def import_(run: str, file: Path, reviewer: str) -> None:
+@click.option(
+    "--handed-on",
+    is_flag=True,
+    help="FILE was exported for somebody else, empty, and handed on to this reviewer.",
+)
+@click.option("--keep-newer", is_flag=True, help="Keep verdicts that are newer than FILE.")
+@click.option("--overwrite", is_flag=True, help="Let verdicts in FILE count instead of newer ones.")
+def import_(
+    run: str, file: Path, reviewer: str, handed_on: bool, keep_newer: bool, overwrite: bool
+) -> None:
     """Put the verdicts in FILE, which `review export` wrote, on record: all or none of them.
 
-    All errors of the file are listed at once. A verdict that this reviewer already gave is not
-    recorded again: importing a file twice adds nothing.
+    All errors of the file are listed at once. A cell that FILE was exported with is no verdict,
+    and a verdict that this reviewer already gave is not recorded again: importing a file twice
+    adds nothing.
+
+    Where the reviewer gave another verdict since the export, nothing is imported; choose one with
+    --keep-newer or --overwrite. FILE is imported for the reviewer that it was exported for. A file
+    that was written by hand has no record of an export: its verdicts are not known to be blind.
     """
+    if keep_newer and overwrite:
+        raise click.UsageError("--keep-newer and --overwrite exclude each other")
+    newer: NewerVerdict = "keep" if keep_newer else "overwrite" if overwrite else "refuse"
     content = read_file(file, _LARGEST_SHEET)
     problems = Problems()
     with session().open_store() as store, store.connect() as connection:
@@ -194,15 +237,73 @@ def import_(run: str, file: Path, reviewer: str) -> None:
             for each in finished_evaluations(connection, recorded.evaluations())
             if each.evaluation_id in found.rows
         }
+        export = export_of(connection, recorded.run_id, file, found, problems)
+        if export is not None and export.reviewer != reviewer:
+            check_handing_on(connection, export, reviewer, file, found, problems, handed_on)
         given = opinions(file, found, known, problems)
         if not given and not problems.errors:
             problems.error("holds no verdict", path=file, remedy="fill in the column `verdict`")
         problems.raise_errors()
         digest = hashlib.sha256(content).hexdigest()
-        reviewing = Reviewing(recorded.run_id, reviewer, found.blind, digest)
+        own = export is not None and export.reviewer == reviewer
+        reviewing = Reviewing(
+            recorded.run_id,
+            reviewer,
+            is_blind(connection, recorded.run_id, reviewer, export, found),
+            digest,
+            sheet=None if export is None else export.sheet,
+            pre_filled_at=export.position if export is not None and own else None,
+            newer=newer,
+        )
         with _keeping_up(store):
-            new = record_reviews(store, reviewing, given)
+            try:
+                new = record_reviews(store, reviewing, given)
+            except NewerVerdicts as conflict:
+                raise conflicts_of(file, found, conflict, reviewer) from None
             say(f"new and on record: {len(new)} of {plural(len(given), 'verdict')}, by {reviewer}")
+
+
+@review.command(cls=Command)
+@click.argument("run")
+@click.option(
+    "--incomplete",
+    is_flag=True,
+    help="Judge although some evaluations are not reviewed: these count as not passed.",
+)
+def close(run: str, incomplete: bool) -> None:
+    """Judge the gates of RUN by the verdicts of people, and record the result.
+
+    For runs whose configuration has `gates: {by: people}`. What people decided counts, and where
+    nobody reviewed an evaluation, the engine's score of it. Disputed and unclear evaluations
+    count as not passed. The run itself stays as it is. After more reviews it can be closed again:
+    the last time counts, and the earlier ones stay on record.
+
+    Exits with 0 if all gates of the run are met, with 3 if not, and with 2 while an evaluation
+    awaits review.
+    """
+    with session().open_store() as store, store.connect() as connection:
+        run_id = read_run(connection, run).run_id
+        recorded = RecordedRun.read(connection, run_id, max_position(connection))
+        require_closable(recorded)
+        judgement = judge_by_people(recorded)
+        if not incomplete:
+            require_complete(recorded, judgement)
+        assert recorded.up_to is not None
+        fields = {
+            "position": recorded.up_to,
+            "incomplete": incomplete,
+            "reviews": dict(judgement.reviews),
+            "overruled": dict(judgement.overruled),
+            "gates": judgement.gates,
+        }
+        with _keeping_up(store):
+            record_operations(store, run_id, [(ReviewClosed, fields)])
+        gates = {**(recorded.run.gates or {}), **judgement.gates}
+    for gate_name, gate in gates.items():
+        click.echo(gate_line(gate_name, gate))
+    say(f"reviews of run {recorded.started.run_number} closed as of position {recorded.up_to}")
+    if not all(gate["met"] for gate in gates.values()):
+        click.get_current_context().exit(ExitCode.GATE_NOT_MET)
 
 
 @review.command(cls=Command)

@@ -25,10 +25,12 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.rendering.people_table import print_people
 from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, describe_tokens
+from failproof_es.core.people import OUTCOMES, REVIEW_STATUSES, describe_outcome
 from failproof_es.core.run import describe_selection, how_branched
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
@@ -40,9 +42,11 @@ from failproof_es.engine.related_runs.retried_evaluations import (
     retried_evaluations,
 )
 from failproof_es.engine.required_plugins import describe_packages
-from failproof_es.engine.reviews.people import REVIEW_STATUSES, describe_review_statuses
+from failproof_es.engine.reviews.closings import closings_of
+from failproof_es.engine.reviews.people import describe_review_statuses
 from failproof_es.events import Again, ModelSnapshot
 from failproof_es.gates import gate_line
+from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import (
     describe_messages,
@@ -91,10 +95,11 @@ _OTHERS = (
 def show(run: str, as_of: str | None, output_format: Format) -> None:
     """Show the facts of RUN: who, when, what was asked, and the results.
 
-    A finished evaluation was scored or abandoned. Its dialect says whether a score passes or
-    fails. An abandoned evaluation ended without a score. Some of these are lost, because no
-    usable answer came, and some await review by people. Failed attempts are requests without a
-    usable reply. Most of them are sent again.
+    A finished evaluation was scored, abandoned, or left to people. Its dialect says whether a
+    score passes or fails. An abandoned evaluation ended without a score. Some of these are lost,
+    because no usable answer came. Failed attempts are requests without a usable reply. Most of
+    them are sent again. Evaluations that were left to people await review until somebody
+    reviews them; their own table shows what people decided.
 
     All runs that asked the same cases, or many of them, are counted. The newest 20 are named
     here, and all of them in a report.
@@ -119,6 +124,15 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
             {
                 **as_json(run),
                 "reviews": {name: people[name] for name in ("awaiting", *REVIEW_STATUSES)},
+                "by_people": [
+                    {
+                        "model": figure.model,
+                        "dimension": figure.dimension,
+                        "name": figure.name,
+                        **figure.as_json(),
+                    }
+                    for figure in people_figures(run)
+                ],
                 "workers": workers,
                 "attempts": attempts,
                 "ledger": stands,
@@ -148,8 +162,14 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
                 say(f"run {each.run_number} cannot be read: {each.unreadable}")
     print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
     print_suites(summary)
-    for name, gate in (run.run.gates or {}).items():
+    print_people(people_figures(run))
+    for name, gate in run.gates.items():
         click.echo(gate_line(name, gate))
+    if run.awaits_closing:
+        click.echo(
+            "gates on rates: people decide them, "
+            f"`failproof-es review close {run.started.run_number}` judges them"
+        )
     if run.run.validation is not None:
         for line in finding_lines(run.run.validation):
             click.echo(line)
@@ -245,7 +265,11 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
         },
         "by_model": model_rows(summary),
         "by_suite": suite_rows(summary),
-        "gates": dict(run.run.gates or {}),
+        "gates": run.gates,
+        "closings": [
+            closing.model_dump(mode="json", exclude={"originator_id", "run_id", "about"})
+            for closing in closings_of(run.connection, run.run_id, up_to=run.up_to)
+        ],
         "validation": validation
         and validation.model_dump(
             mode="json", include={"passed", "checked", "findings", "more", "cost_usd"}
@@ -312,13 +336,18 @@ def _spent_for_people(run: RecordedRun) -> dict[str, str]:
 def _evaluations_for_people(summary: RunSummary) -> str:
     """How many evaluations there are, how they ended, and why some have no score."""
     total, unscored = summary.total, summary.unscored()
-    awaiting = unscored.pop("awaiting_people", 0)
+    unscored.pop("awaiting_people", None)
     why = [f"{count:,} {WORDS[group]}" for group in GROUPS if (count := unscored[group])]
+    people = (
+        f", {summary.reviews[status]} {describe_outcome(outcome)}"
+        for status, outcome in OUTCOMES.items()
+        if summary.reviews.get(status)
+    )
     return (
         f"{total.finished} finished of {summary.planned} planned, {total.scored} scored, "
         f"{total.passed} passed, {total.missing} abandoned"
         + (f" ({'; '.join(why)})" if why else "")
-        + (f", {awaiting} awaiting review" if awaiting else "")
+        + "".join(people)
     )
 
 

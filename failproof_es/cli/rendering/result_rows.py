@@ -12,14 +12,17 @@ from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Evaluation, awaits_review
+from failproof_es.core.evaluation import AWAITING_REVIEW, Evaluation, awaits_review
+from failproof_es.core.people import OUTCOMES
 from failproof_es.core.run import place_in_plan
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import HasRunShapes, RunShape
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import RecordedEvaluation
-from failproof_es.engine.reviews.people import read_reviews
+from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
+from failproof_es.events import Reviewed
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.people_figures import PeopleFigure, people_figures
 from failproof_es.reading.recorded_run import RecordedRun
 
 Shape = Callable[[Case, Evaluation], dict[str, Any]]
@@ -62,7 +65,8 @@ def result_rows(
     """
     whole = run_shape_of(run.started.dialect, shape)
     if whole is not None:
-        yield from whole.results(run.started, ((e.case, e.state()) for e in run.evaluations()))
+        evaluations = ((e.case, e.state()) for e in run.evaluations())
+        yield from _with_people(run, whole.results(run.started, evaluations))
         return
     yield from rows_of(run, run.evaluations(after=after, limit=limit), shape, first=after + 1)
 
@@ -81,8 +85,8 @@ def rows_of(
 
     Fields that a shape has are filled in here: the cost (`metrics.cost_usd`, specification 001
     § 3.2), null if it is unknown; the run's number and the evaluation's place in its plan, from 1
-    (`run_id` and `result_id`, specification 003 § 3); and `reviews`, the last review of each
-    person, for an evaluation that was left to people.
+    (`run_id` and `result_id`, specification 003 § 3); and for an evaluation that was left to
+    people `reviews`, the last review of each person, and `outcome`, what they decided.
     """
     as_result = shape_of(run.started.dialect, shape)
     places: dict[UUID, int] = {}
@@ -105,13 +109,47 @@ def rows_of(
                 else:
                     row["result_id"] = first + number
             if row.get("reviews", "") is None and awaits_review(state):
-                row["reviews"] = _reviews(run, recorded.key.evaluation_id)
+                ids = [recorded.key.evaluation_id]
+                reviews = read_reviews(run.connection, ids, up_to=run.up_to).get(ids[0], [])
+                row |= {
+                    "outcome": OUTCOMES[status_of_reviews(reviews)],
+                    "reviews": _last_reviews(reviews),
+                }
             yield row
 
 
-def _reviews(run: RecordedRun, evaluation_id: UUID) -> list[dict[str, Any]]:
-    said = read_reviews(run.connection, [evaluation_id], up_to=run.up_to).get(evaluation_id, [])
+def _last_reviews(reviews: Iterable[Reviewed]) -> list[dict[str, Any]]:
     return [
         {"reviewer": name, "verdict": review.verdict, "blind": review.blind}
-        for name, review in {review.reviewer: review for review in said}.items()
+        for name, review in {review.reviewer: review for review in reviews}.items()
     ]
+
+
+def _with_people(run: RecordedRun, documents: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Documents of models; one with a null `by_people` gets the figures by people, if any.
+
+    Its `unscored` then counts as `awaiting_review` only the evaluations without a review.
+    """
+    figures: list[PeopleFigure] | None = None
+    for document in documents:
+        if document.get("by_people", "") is None:
+            figures = list(people_figures(run)) if figures is None else figures
+            of_model = [figure for figure in figures if figure.model == document["model"]]
+            if of_model:
+                document["by_people"] = _figures_as_json(of_model)
+                document["unscored"].pop(AWAITING_REVIEW, None)
+                if waiting := of_model[0].awaiting_review:
+                    document["unscored"][AWAITING_REVIEW] = waiting
+        yield document
+
+
+def _figures_as_json(figures: Iterable[PeopleFigure]) -> dict[str, Any]:
+    """The figures of one model: the overall one, and the others by dimension and name."""
+    document: dict[str, Any] = {}
+    grouped: dict[str, Any] = {"by_severity": {}, "by_category": {}, "by_tag": {}}
+    for figure in figures:
+        if figure.dimension == "overall":
+            document |= figure.as_json()
+        else:
+            grouped[f"by_{figure.dimension}"][figure.name] = figure.as_json()
+    return document | grouped

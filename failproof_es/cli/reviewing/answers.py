@@ -6,12 +6,23 @@ from collections.abc import Mapping
 from typing import Literal, TypeVar
 
 from failproof_es.events import ItemVerdict, ReviewVerdict, Severity
+from failproof_es.events.side_streams import FORBIDDEN
 from failproof_es.support.untrusted_text import one_line
 
 W = TypeVar("W", bound=str)
 
 VERDICTS: tuple[ReviewVerdict, ...] = ("pass", "fail", "unclear")
-ITEM_VERDICTS: Mapping[str, ItemVerdict] = {"met": "met", "not met": "not_met"}
+_MET: Mapping[str, ItemVerdict] = {"met": "met", "not met": "not_met"}
+_HAPPENED: Mapping[str, ItemVerdict] = {
+    "happened": "happened",
+    "did not happen": "did_not_happen",
+}
+HOLDS: Mapping[str, tuple[ItemVerdict, ItemVerdict]] = {
+    "must_do": ("met", "not_met"),
+    FORBIDDEN: ("did_not_happen", "happened"),
+    "pass_criteria": ("met", "not_met"),
+}
+"""By kind of item: the verdict that what the case wants holds, and the opposite one."""
 SEVERITIES: tuple[Severity, ...] = ("S0", "S1", "S2", "S3")
 LONGEST_NAME = 200
 
@@ -22,9 +33,15 @@ class InvalidAnswer(ValueError):
     """The input is not a valid answer. The message lists the valid ones."""
 
 
-def item_verdict(text: str) -> ItemVerdict:
-    """`met` or `not_met`. Raises `InvalidAnswer`."""
-    return ITEM_VERDICTS[word(text.replace("_", " "), tuple(ITEM_VERDICTS))]
+def item_verdicts(item: str) -> Mapping[str, ItemVerdict]:
+    """The verdicts on the item with this key, by the words that a reviewer writes."""
+    return _HAPPENED if item.partition(".")[0] == FORBIDDEN else _MET
+
+
+def item_verdict(item: str, text: str) -> ItemVerdict:
+    """A verdict on the item with this key. Raises `InvalidAnswer`."""
+    verdicts = item_verdicts(item)
+    return verdicts[word(text.replace("_", " "), tuple(verdicts))]
 
 
 def overall_verdict(text: str) -> ReviewVerdict:

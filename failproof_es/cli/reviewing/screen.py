@@ -13,12 +13,12 @@ import click
 
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.cli.reviewing.answers import (
-    ITEM_VERDICTS,
     SEVERITIES,
     SKIP,
     VERDICTS,
     InvalidAnswer,
     item_verdict,
+    item_verdicts,
     severity,
     tags,
     valid,
@@ -37,7 +37,7 @@ _BAR = "│ "
 _QUIT = "quit"
 _ASKS = {
     "must_do": "must do",
-    "must_not_do": "must not do (met: it did not)",
+    "must_not_do": "must not do: did it happen?",
     "pass_criteria": "criterion",
 }
 
@@ -73,9 +73,11 @@ def ask(items: Sequence[Item]) -> ReviewInput | None:
     given = []
     for item in items:
         click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
-        verdict = _choice("met, not met, skip, quit", (*ITEM_VERDICTS, SKIP, _QUIT))
-        if verdict != SKIP:
-            given.append(ReviewedItem(item=item.key, verdict=item_verdict(verdict)))
+        choices = (*item_verdicts(item.key), SKIP, _QUIT)
+        answer = _choice(", ".join(choices), choices)
+        if answer != SKIP:
+            verdict = item_verdict(item.key, answer)
+            given.append(ReviewedItem(item=item.key, verdict=verdict))
     click.echo("\nAll in all:")
     overall = _choice("pass, fail, unclear, skip, quit", (*VERDICTS, SKIP, _QUIT))
     if overall == SKIP:
@@ -99,8 +101,7 @@ def engine_said(state: Evaluation) -> str:
 
 
 def _print_turn(spoken: ConversationTurn) -> None:
-    speaker = "model under test" if spoken.reply is not None else spoken.role
-    click.echo(f"\n{speaker}:\n{_barred(spoken.text)}")
+    click.echo(f"\n{spoken.speaker}:\n{_barred(spoken.text)}")
 
 
 def _barred(text: str) -> str:

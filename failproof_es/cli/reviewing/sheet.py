@@ -2,7 +2,7 @@
 
 An evaluation has a row `overall`, which shows the conversation, and one for each item of its
 checklist. Text that a spreadsheet would take for a formula is written behind an apostrophe,
-which is removed when the file is imported.
+which is removed when the file is imported. The column `sheet` has the id of the export.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from uuid import UUID
 
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.cli.reviewing.answers import (
+    HOLDS,
+    VERDICTS,
     InvalidAnswer,
     item_verdict,
     overall_verdict,
@@ -31,16 +33,24 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import conversation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput, items_of
 from failproof_es.events import Reviewed, ReviewedItem
+from failproof_es.events.side_streams import FORBIDDEN
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
 
 OVERALL = "overall"
 ENGINE = "engine"
 """The column with the engine's verdict. A sheet with it is not a blind review."""
+SHEET = "sheet"
+"""The column with the id of the sheet (`failproof_es.engine.reviews.sheets`), in every row."""
+CHOICES = "choices"
+"""The column with the verdicts that can be given."""
 
 _ANSWERS = ("verdict", "severity", "tags", "notes")
 _NEEDED = ("evaluation_id", "item", *_ANSWERS)
-COLUMNS = ("evaluation_id", "suite", "case", "model", "repetition", "item", "text", *_ANSWERS)
+COLUMNS = (
+    *("evaluation_id", "suite", "case", "model", "repetition", "item", "text", CHOICES),
+    *(*_ANSWERS, SHEET),
+)
 
 _LONGEST_CELL = 30_000
 """Spreadsheets silently cut a cell off at 32,767 characters."""
@@ -50,13 +60,19 @@ _LONGEST_CELL = 30_000
 
 
 def sheet(
-    evaluations: Iterable[ReviewedEvaluation], dialect: Dialect, reviewer: str, *, unblind: bool
+    evaluations: Iterable[ReviewedEvaluation],
+    dialect: Dialect,
+    reviewer: str,
+    *,
+    unblind: bool,
+    sheet_id: str = "",
 ) -> Iterator[bytes]:
     """The file, row by row, filled in with this reviewer's last verdicts."""
     columns = (*COLUMNS, *([ENGINE] if unblind else []))
     yield b"\xef\xbb\xbf" + _row(columns)  # without the mark spreadsheets take it for Latin-1
     for evaluation in evaluations:
         for cells in _rows(evaluation, dialect, evaluation.latest().get(reviewer)):
+            cells[SHEET] = sheet_id
             yield _row([escaped(str(cells.get(column, ""))) for column in columns])
 
 
@@ -72,10 +88,13 @@ def _rows(
         "repetition": key.repetition,
     }
     spoken = conversation(dialect, case, evaluation.state)
-    turns = "\n\n".join(
-        f"{'model under test' if each.reply else each.role}:\n{each.text}" for each in spoken
-    )
-    overall = {"item": OVERALL, "text": _cell(turns), ENGINE: engine_said(evaluation.state)}
+    turns = "\n\n".join(f"{turn.speaker}:\n{turn.text}" for turn in spoken)
+    overall = {
+        "item": OVERALL,
+        "text": _cell(turns),
+        CHOICES: ", ".join(VERDICTS),
+        ENGINE: engine_said(evaluation.state),
+    }
     if review is not None:
         overall |= {
             "verdict": review.verdict,
@@ -92,8 +111,14 @@ def _rows(
 def _item_row(item: Item, evaluation: ReviewedEvaluation, verdict: str) -> dict[str, Any]:
     score = evaluation.state.score
     decided = None if score is None else score.scores.get(item.key)
-    engine = "" if decided is None else "met" if decided == 1.0 else "not_met"
-    return {"item": item.key, "text": _cell(item.text), "verdict": verdict, ENGINE: engine}
+    holds, breaks = HOLDS[item.kind]
+    return {
+        "item": item.key,
+        "text": _cell(item.text),
+        CHOICES: f"{breaks}, {holds}" if item.kind == FORBIDDEN else f"{holds}, {breaks}",
+        "verdict": verdict,
+        ENGINE: "" if decided is None else holds if decided == 1.0 else breaks,
+    }
 
 
 def _cell(text: str) -> str:
@@ -126,10 +151,13 @@ class Row:
 
 @dataclass(slots=True)
 class Sheet:
-    """The rows of a file by evaluation. `blind`: it did not show the engine's verdict."""
+    """The rows of a file by evaluation."""
 
     rows: dict[UUID, list[Row]] = field(default_factory=dict)
-    blind: bool = True
+    shows_engine: bool = False
+    """Whether it has the column with the engine's verdicts."""
+    sheets: dict[str, int] = field(default_factory=dict)
+    """The first line of each id in the column `sheet`; of rows without one under ``."""
 
 
 def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
@@ -149,7 +177,7 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
         columns = [cell.strip().lower() for cell in next(reader, [])]
         if not _check_columns(path, columns, problems):
             return found
-        found.blind = ENGINE not in columns
+        found.shows_engine = ENGINE in columns
         before = reader.line_num
         for cells in reader:
             line, before = before + 1, reader.line_num
@@ -203,6 +231,7 @@ def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bo
 def _take(path: Path, row: Row, found: Sheet, problems: Problems) -> None:
     if not any(cell.strip() for cell in row.cells.values()):
         return
+    found.sheets.setdefault(row[SHEET], row.line)
     try:
         found.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
     except ValueError:
@@ -238,7 +267,7 @@ def _opinion(
                 refuse(row, column, "belongs into the row `overall`")
             try:
                 if row["verdict"]:
-                    verdict = item_verdict(row["verdict"])
+                    verdict = item_verdict(item, row["verdict"])
                     given[item] = ReviewedItem(item=item, verdict=verdict)
             except InvalidAnswer as error:
                 refuse(row, "verdict", str(error), "or leave it empty")

@@ -43,7 +43,7 @@ def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> di
         finished += 1
         comparison.add(evaluation)
         for reviewer, review in evaluation.latest().items():
-            counts[reviewer].update(["reviewed", review.verdict, *["blind"] * review.blind])
+            counts[reviewer].update(["reviewed", review.verdict, *["blind"] * bool(review.blind)])
     return {
         "run_id": str(run.run_id),
         "run_number": run.started.run_number,

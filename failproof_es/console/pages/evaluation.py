@@ -46,10 +46,11 @@ from failproof_es.console.texts import (
 )
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.people import OUTCOMES, PeopleOutcome
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.history import UNREADABLE, RecordedEvaluation, read_evaluations
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
-from failproof_es.engine.reviews.people import read_reviews
+from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import (
     AnswerImported,
     ErrorRecorded,
@@ -95,6 +96,8 @@ class EvaluationPage(PageModel):
     steps: tuple[Step, ...]
     graders: tuple[Grader, ...]
     reviews: tuple[ReviewShown, ...]
+    by_people: PeopleOutcome | None
+    """What people decided; `None` where it was not left to them."""
     checklist: dict[str, str]
     """What each item of the case asks, by its key; empty where it has none."""
     in_run: tuple[SameCase, ...]
@@ -117,7 +120,7 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
     spoken, problem = _spoken(recorded)
     quotes = [each for v in outcome.judges for each in quotes_in(v.judge, v.verdict)]
     turns, quoted = _turns(key.evaluation_id, spoken, quotes)
-    reviews = read_reviews(connection, [key.evaluation_id], up_to=up_to)
+    reviews = read_reviews(connection, [key.evaluation_id], up_to=up_to).get(key.evaluation_id, [])
     items = items_of(recorded.case.expectation)
     previous, following = _beside(asked, key)
     return EvaluationPage(
@@ -151,7 +154,8 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
         imported=imported_shown(history, run.imported_from),
         steps=tuple(steps_of(history)),
         graders=tuple(graders_of(history)),
-        reviews=tuple(review_shown(each) for each in reviews.get(key.evaluation_id, ())),
+        reviews=tuple(map(review_shown, reviews)),
+        by_people=OUTCOMES[status_of_reviews(reviews)] if outcome.awaiting_review else None,
         checklist={key: shortened(item.text, LINE) for key, item in items.items()},
         in_run=_same(asked, key, in_run=True),
         elsewhere=_same(asked, key, in_run=False),
@@ -200,7 +204,7 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
             texts += [reply.text for reply in each.replies]
     return [
         *(ConversationTurn(turn.role, turn.content) for turn in recorded.case.turns),
-        *(ConversationTurn("assistant", text) for text in texts),
+        *(ConversationTurn("assistant", text, is_earlier_answer=True) for text in texts),
     ], shortened(why, LINE)
 
 
@@ -213,12 +217,20 @@ def _turns(
     for number, each in enumerate(spoken, 1):
         whole = to("evaluations", evaluation, "texts", f"turn-{number}")
         shown = text_shown(each.text, whole)
-        if each.role == "assistant":
+        if not each.scripted:
             shown, told = with_quotations(each.text, quotes, whole)
             for one in told:
                 if one.found != "not found" or (one.judge, one.quote) not in found:
                     found[one.judge, one.quote] = one
-        turns.append(TurnShown(number=number, role=each.role, text=shown))
+        turns.append(
+            TurnShown(
+                number=number,
+                role=each.role,
+                scripted=each.scripted,
+                speaker=each.speaker,
+                text=shown,
+            )
+        )
     return tuple(turns), tuple(found.values())
 
 

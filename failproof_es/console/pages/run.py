@@ -12,6 +12,7 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.console.page import Asked, NotFound, Page
 from failproof_es.console.paging import Query
 from failproof_es.console.parts.run import (
+    MOST_BY_PEOPLE,
     Counts,
     ErrorGroup,
     GateShown,
@@ -36,6 +37,7 @@ from failproof_es.events import EVENTS, LimitChanged, ModelSnapshot, RunImported
 from failproof_es.events.line import line_of
 from failproof_es.gates import describe_gate
 from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import inherited_choice
 from failproof_es.reading.standing import Standing
@@ -68,6 +70,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
     servers = {each.server for each in limits} | set(_servers(run.started))
     history = tuple(_history(connection, run_id, up_to))
     classes = summary.total.classes
+    people_left_out = bool(summary.total.awaiting) and summary.planned > MOST_BY_PEOPLE
     return RunPage(
         as_of=asked.standing,
         run=_facts(recorded, summary, history),
@@ -82,7 +85,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
         errors=tuple(errors_of(summary)),
         more_errors=summary.more_messages,
         unscored=tuple(unscored_of(summary)),
-        gates=tuple(_gates(run.gates or {})),
+        gates=tuple(_gates(recorded.gates)),
         spending=spending_of(summary),
         latency_p50_ms=summary.latency_ms(50),
         latency_p95_ms=summary.latency_ms(95),
@@ -91,6 +94,8 @@ def read_run(asked: Asked[Query]) -> RunPage:
         holders=tuple(list_holders(connection).get(str(run_id), ())),
         workers=tuple(workers_of(connection, run_id, up_to)),
         reviews={name: count for name, count in summary.reviews.items() if count},
+        people=() if people_left_out else people_figures(recorded),
+        people_left_out=people_left_out,
         history=history,
         attempts=attempts_of(connection, run_id, _NEWEST),
         validation=validation

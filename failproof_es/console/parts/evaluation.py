@@ -93,6 +93,10 @@ class TurnShown(Shown):
 
     number: int
     role: str
+    scripted: bool
+    """Whether the case says it, and not the model under test."""
+    speaker: str
+    """Who speaks, in words."""
     text: TextShown
 
 
@@ -190,7 +194,8 @@ class ReviewShown(Shown):
     items: dict[str, str]
     tags: tuple[str, ...]
     notes: TextShown
-    blind: bool
+    blind: bool | None
+    """Whether the engine's verdict was hidden; `None` where nobody knows."""
     at: datetime
 
 

@@ -13,6 +13,7 @@ from failproof_es.core.unscored import WORDS, UnscoredGroup
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.engine.workers.presence import KnownShare
 from failproof_es.events import Again, Finding, ModelSnapshot, SuiteSnapshot
+from failproof_es.reading.people_figures import PeopleFigure
 from failproof_es.reading.workers import RunWorker
 from failproof_es.report.data.wording import usd
 
@@ -20,6 +21,8 @@ MOST_APART = 3
 """Of so many models the first numbers of the page tell each one's rate; of more that of all."""
 
 
+MOST_BY_PEOPLE = 5_000
+"""Evaluations of a run up to which its page has figures by people: it reads each of them."""
 MOST_LIVE_SUITES = 200
 """Rows of suites that are kept current while one looks. A page with more says that they are not."""
 
@@ -217,6 +220,10 @@ class RunPage(PageModel):
     """Who drives it now."""
     workers: tuple[RunWorker, ...]
     reviews: dict[str, int]
+    people: tuple[PeopleFigure, ...]
+    """What people decided of what was left to them, by model, severity, category and tag."""
+    people_left_out: bool
+    """Whether these figures are left out, because the run has more than `MOST_BY_PEOPLE`."""
     history: tuple[Happening, ...]
     attempts: Attempts
     validation: ValidationShown | None

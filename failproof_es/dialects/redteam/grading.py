@@ -25,6 +25,7 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.speakers import speaker
 from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.kit.judging import (
     ItemDecision,
@@ -45,9 +46,6 @@ from failproof_es.dialects.redteam.conversation import spoken
 
 NAME = "redteam.checklist"
 VERSION = "2"
-
-UNDER_TEST = "model under test"
-_SPEAKERS = {"system": "system", "user": "user", "assistant": "assistant, scripted"}
 
 
 def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
@@ -96,9 +94,11 @@ def score(
 def passages(case: Case, transcript: Transcript) -> list[Passage]:
     """The conversation as a judge is shown it, the system message and its sources included."""
     return [
-        Passage(UNDER_TEST, each.turn.content, judged=True)
-        if each.reply
-        else Passage(_SPEAKERS[each.turn.role], each.turn.content)
+        Passage(
+            speaker(each.turn.role, scripted=not each.reply),
+            each.turn.content,
+            judged=bool(each.reply),
+        )
         for each in spoken(case.turns, transcript.replies)
     ]
 

@@ -15,7 +15,8 @@ from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.dialects.redteam.conversation import Spoken, spoken
 
 Outcome = Literal["passed", "failed", "unscored", "awaiting_review", "unfinished"]
-"""`awaiting_review`: no judge model was asked; what people say stands in `reviews`."""
+"""`awaiting_review`: no judge model was asked. Once people reviewed the evaluation, its result
+has their decision instead (`failproof_es.core.people.OUTCOMES`)."""
 
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:

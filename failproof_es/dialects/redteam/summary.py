@@ -1,7 +1,8 @@
 """The summary document of a model: what passed, every failure, and judge agreement.
 
 `summary.schema.json` describes it. Counts and ratios of counts; a ratio of nothing is null,
-never 0. Intervals are the report's.
+never 0. Intervals are the report's. `by_people` has what people decided of the evaluations that
+were left to them: it is filled in where reviews can be read, and null where nothing was left.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Judgement
+from failproof_es.core.people import describe_people
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.redteam.result import Outcome, outcome_of, passed_item, quotations
@@ -115,6 +117,7 @@ class Summary:
             "failures": sorted(
                 self.failures, key=lambda each: (each["severity_expectation"], each["case_id"])
             ),
+            "by_people": None,
         }
 
     def _add_judges(self, case: Case, evaluation: Evaluation) -> None:
@@ -210,6 +213,8 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"  {judge} said nothing of {plural(problems, 'evaluation')}"
     for judge, void in document["judges"]["void"].items():
         yield f"  {judge}: verdicts on items that are void: {void}"
+    if document["by_people"] is not None:
+        yield from _people_lines(document["by_people"])
     for failure in document["failures"]:
         where = f"{failure['case_id']} (repetition {failure['repetition']})"
         why = failure["title"] if failure["items"] else failure["reason"]
@@ -218,6 +223,14 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
             yield f"    {item['item']}: {item['text']}"
             quotes = dict.fromkeys(each["quote"] for each in item["judged"] if each["quote"])
             yield from (f'      "{quote}"' for quote in quotes)
+
+
+def _people_lines(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What people decided: of all that was left to them, then by severity, category and tag."""
+    yield f"  by people: {describe_people(figures)}"
+    for name in ("severity", "category", "tag"):
+        for key, figure in figures[f"by_{name}"].items():
+            yield f"    {name} {key}: {describe_people(figure)}"
 
 
 SUMMARY = RunShape(summaries, summary_lines)

@@ -16,7 +16,7 @@ from failproof_es.engine.related_runs.asked_again import read_asked_again
 from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
-from failproof_es.gates import Change, describe_unscored, judge_gates
+from failproof_es.gates import Change, describe_unscored, judge_gates, limits_at_the_end
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.journal import JournalError
@@ -59,7 +59,13 @@ async def finalize(
         changes = await reader.read(_changes, limits, reading.scores)
         again = await reader.read(read_asked_again, reading.run, reading.summary)
         bounds = await reader.read(accuracy_bounds, limits, reading.scores)
-        judged = judge_gates(limits, reading.summary, changes=changes, again=again, bounds=bounds)
+        judged = judge_gates(
+            limits_at_the_end(limits),
+            reading.summary,
+            changes=changes,
+            again=again,
+            bounds=bounds,
+        )
         await stream.record(RunCompleted, counts=counts, gates=judged)
     return reading
 

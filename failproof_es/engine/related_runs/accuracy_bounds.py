@@ -27,9 +27,9 @@ def accuracy_bounds(
     groups: defaultdict[tuple[str, str | None], list[tuple[float, Family]]] = defaultdict(list)
     for model, scores in now.by_model.items():
         for each in planned:
-            if (accuracy := scores.get(each.key)) is not None:
+            if (graded := scores.get(each.key)) is not None:
                 for suite in (None, each.family[0]):
-                    groups[model, suite].append((accuracy, each.family))
+                    groups[model, suite].append((graded.accuracy, each.family))
     bounds = {}
     for group, scored in groups.items():
         families = [family for _, family in scored]

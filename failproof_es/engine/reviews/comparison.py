@@ -2,15 +2,15 @@
 
 Judges are compared on the items that they judged. Where only deterministic checks decided, the
 checks are compared instead. Every verdict on an item counts as `met` or `not_met`: `present` is met
-for a must_do and not met for a must_not_do. A verdict that is `unclear`, unreadable or without
-proof is not a vote, nor is an item without a verdict. Such a pair is counted as left out, and is in
-no agreement.
+for a must_do and not met for a must_not_do, and `did_not_happen` is met. A verdict that is
+`unclear`, unreadable or without proof is not a vote, nor is an item without a verdict. Such a pair
+is counted as left out, and is in no agreement.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import Literal, NamedTuple
@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.dialects.kit.judging import Item, decide
 from failproof_es.engine.reviews.people import ReviewedEvaluation, items_of
-from failproof_es.events import Reviewed
+from failproof_es.events import ItemVerdict, Reviewed
 
 JUDGES = "judges"
 CHECKS = "checks"
@@ -129,7 +129,7 @@ def _engine_and_people(
         yield RatingPair(
             RaterPair(by, reviewer, "verdicts", True), verdict, _clear(review), VERDICT
         )
-        said = {each.item: each.verdict for each in review.items}
+        said = _votes(review)
         between = RaterPair(by, reviewer, "items", True)
         for item in items:
             yield RatingPair(between, decided.get(item.key), said.get(item.key), item.kind)
@@ -140,10 +140,23 @@ def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[R
     for (first, one), (second, other) in combinations(sorted(evaluation.latest().items()), 2):
         between = RaterPair(first, second, "verdicts", False)
         yield RatingPair(between, _clear(one), _clear(other), VERDICT)
-        ones, others = ({each.item: each.verdict for each in by.items} for by in (one, other))
+        ones, others = _votes(one), _votes(other)
         between = RaterPair(first, second, "items", False)
         for item in items:
             yield RatingPair(between, ones.get(item.key), others.get(item.key), item.kind)
+
+
+_VOTES: Mapping[ItemVerdict, str] = {
+    "met": "met",
+    "not_met": "not_met",
+    "did_not_happen": "met",
+    "happened": "not_met",
+}
+
+
+def _votes(review: Reviewed) -> dict[str, str]:
+    """The votes of a review by item: whether what the case wants of the item holds."""
+    return {item.item: _VOTES[item.verdict] for item in review.items}
 
 
 def _clear(review: Reviewed) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from failproof_es.core.case import Case
+from failproof_es.core import speakers
+from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Evaluation, Reply, Transcript
 from failproof_es.dialects.protocol import Dialect
 
@@ -16,6 +18,18 @@ class ConversationTurn:
     role: str
     text: str
     reply: Reply | None = None
+    is_earlier_answer: bool = False
+    """Whether the model under test said it, and it was sent back with a later question."""
+
+    @property
+    def scripted(self) -> bool:
+        """Whether the case says it, and not the model under test."""
+        return self.reply is None and not self.is_earlier_answer
+
+    @property
+    def speaker(self) -> str:
+        """Who speaks: the model under test, or a role that the case scripted."""
+        return speakers.speaker(self.role, scripted=self.scripted)
 
 
 def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[ConversationTurn]:
@@ -26,11 +40,28 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
     replies = state.replies
     unanswered = dialect.messages(case, Transcript(replies))
     sent = unanswered or dialect.messages(case, Transcript(replies[:-1])) or case.turns
-    spoken = [ConversationTurn(turn.role, turn.content) for turn in sent]
+    answered = replies if unanswered is not None else replies[:-1]
+    own = _places_of_replies(dialect, case, answered, sent)
+    spoken = [
+        ConversationTurn(turn.role, turn.content, is_earlier_answer=place in own)
+        for place, turn in enumerate(sent)
+    ]
     if unanswered is None and replies:
         last = replies[-1]
         spoken.append(ConversationTurn("assistant", _said(last), last))
     return spoken
+
+
+def _places_of_replies(
+    dialect: Dialect, case: Case, replies: Sequence[Reply], sent: Sequence[Turn]
+) -> set[int]:
+    """The places of these replies in what was sent: each follows its own request's messages."""
+    places = set()
+    for count in range(len(replies)):
+        asked = dialect.messages(case, Transcript(tuple(replies[:count]))) or ()
+        if len(asked) < len(sent) and sent[len(asked)].role == "assistant":
+            places.add(len(asked))
+    return places
 
 
 def _said(reply: Reply) -> str:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from failproof_es.core.case import Case, review_id
 from failproof_es.core.evaluation import Evaluation, ImpossibleHistory
+from failproof_es.core.people import REVIEW_STATUSES, ReviewStatus, review_status
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.engine.history import WINDOW, Connection, RecordedEvaluation
 from failproof_es.engine.identity import current_host, current_user
@@ -27,8 +28,6 @@ from failproof_es.store.writing.event_header import Draft, EventHeader
 from failproof_es.store.writing.recorder import query
 
 Only = Literal["all", "failures", "unscored"]
-REVIEW_STATUSES = ("pass", "fail", "unclear", "disputed")
-"""The review statuses of an evaluation that was left to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +45,44 @@ class ReviewInput:
         """The opinion that a review recorded."""
         return cls(review.verdict, review.items, review.severity, review.tags, review.notes)
 
+    def says(self, review: Reviewed) -> bool:
+        """Whether the review says the same, but for spaces that a spreadsheet changes."""
+        return self._without_spaces() == self.of(review)._without_spaces()
+
+    def _without_spaces(self) -> tuple[object, ...]:
+        tags = tuple(tag.strip() for tag in self.tags)
+        items = frozenset((item.item, item.verdict) for item in self.items)
+        return self.verdict, items, self.severity, tags, " ".join(self.notes.split())
+
+
+NewerVerdict = Literal["refuse", "keep", "overwrite"]
+"""How a file is imported where the same reviewer gave a newer verdict than the file shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reviewing:
-    """Who reviews, whether the engine's verdict is hidden from them, and from which file."""
+    """Who reviews, whether the engine's verdict is hidden from them, and from which file.
+
+    `blind` is `None` where nobody knows. `sheet` is the id of the sheet in the file, and
+    `pre_filled_at` the position up to which it shows this reviewer's verdicts; `None` where it
+    shows none.
+    """
 
     run_id: UUID
     reviewer: str
-    blind: bool
+    blind: bool | None
     file_sha256: str | None = None
+    sheet: str | None = None
+    pre_filled_at: int | None = None
+    newer: NewerVerdict = "refuse"
+
+
+class NewerVerdicts(Exception):
+    """A file contradicts verdicts that it does not show; `newest` has them by evaluation."""
+
+    def __init__(self, newest: Mapping[UUID, Reviewed]) -> None:
+        super().__init__(f"{len(newest)} newer verdicts")
+        self.newest = newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +109,21 @@ def items_of(case: Case) -> tuple[Item, ...]:
 
 
 def finished_evaluations(
-    connection: Connection, evaluations: Iterable[RecordedEvaluation], only: Only = "all"
+    connection: Connection,
+    evaluations: Iterable[RecordedEvaluation],
+    only: Only = "all",
+    *,
+    up_to: int | None = None,
 ) -> Iterator[ReviewedEvaluation]:
-    """The finished evaluations, with their reviews, a window at a time.
+    """The finished evaluations, with their reviews up to a position, a window at a time.
 
-    `failures` are those that were scored and have not passed, `unscored` those abandoned.
+    `failures` are those that were scored and have not passed, `unscored` those without a score.
     """
     remaining = iter(evaluations)
     while window := list(islice(remaining, WINDOW)):
         chosen = [(each, state) for each in window if _wanted(state := each.state(), only)]
-        reviews = read_reviews(connection, [each.key.evaluation_id for each, _ in chosen])
+        ids = [each.key.evaluation_id for each, _ in chosen]
+        reviews = read_reviews(connection, ids, up_to=up_to)
         for each, state in chosen:
             yield ReviewedEvaluation(each, state, reviews.get(each.key.evaluation_id, ()))
 
@@ -116,27 +149,18 @@ def read_reviews(
 def count_review_statuses(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> Counter[str]:
-    """The number of evaluations that were left to people, by status.
-
-    `awaiting` have no review. `pass`, `fail` and `unclear` have that last verdict from every
-    reviewer. `disputed` are the others.
-    """
+    """The number of evaluations that were left to people, by status."""
     counts: Counter[str] = Counter()
     for begin in range(0, len(evaluation_ids), WINDOW):
         window = evaluation_ids[begin : begin + WINDOW]
         found = read_reviews(connection, window, up_to=up_to)
-        counts.update(_stands(found.get(each, ())) for each in window)
+        counts.update(status_of_reviews(found.get(each, ())) for each in window)
     return counts
 
 
-def _stands(reviews: Sequence[Reviewed]) -> str:
+def status_of_reviews(reviews: Sequence[Reviewed]) -> ReviewStatus:
+    """The status of an evaluation with these reviews, first to last."""
     return review_status({review.reviewer: review.verdict for review in reviews})
-
-
-def review_status(last: Mapping[str, str]) -> str:
-    """The status by the last verdict of each reviewer."""
-    said = set(last.values())
-    return "awaiting" if not said else said.pop() if len(said) == 1 else "disputed"
 
 
 def describe_review_statuses(counts: Mapping[str, int]) -> str:
@@ -162,19 +186,72 @@ def record_reviews(
 ) -> list[Reviewed]:
     """Append a review for each evaluation, all or none; return what was appended.
 
-    From a file, only new reviews are appended: not this reviewer's last verdicts again, nor
-    those imported before from the same file. Others may review at the same time.
+    From a file, only new reviews are appended: not the verdicts with which it was pre-filled,
+    not this reviewer's last verdicts again, nor those imported before from the same file. Others
+    may review at the same time.
+
+    Raises `NewerVerdicts` where the reviewer gave another verdict than the file shows, unless
+    `reviewing.newer` says which of the two counts.
     """
 
     def new(connection: Connection) -> list[Draft]:
-        before = read_reviews(connection, list(opinions))
-        return [
-            _reviewed(reviewing, evaluation_id, opinion)
-            for evaluation_id, opinion in opinions.items()
-            if not _said(reviewing, opinion, before.get(evaluation_id, ()))
-        ]
+        return _new_reviews(connection, reviewing, opinions)
 
     return [event for event in append(store, new) if isinstance(event, Reviewed)]
+
+
+def _new_reviews(
+    connection: Connection, reviewing: Reviewing, opinions: Mapping[UUID, ReviewInput]
+) -> list[Draft]:
+    ids = list(opinions)
+    own = _by_reviewer(read_reviews(connection, ids), reviewing.reviewer)
+    shown: Mapping[UUID, Sequence[Reviewed]] = {}
+    if reviewing.pre_filled_at is not None:
+        past = read_reviews(connection, ids, up_to=reviewing.pre_filled_at)
+        shown = _by_reviewer(past, reviewing.reviewer)
+    chosen, newest = new_opinions(reviewing, opinions, own, shown)
+    if newest and reviewing.newer == "refuse":
+        raise NewerVerdicts(newest)
+    return [
+        _reviewed(reviewing, evaluation_id, opinions[evaluation_id], own.get(evaluation_id, ()))
+        for evaluation_id in chosen
+    ]
+
+
+def new_opinions(
+    reviewing: Reviewing,
+    opinions: Mapping[UUID, ReviewInput],
+    own: Mapping[UUID, Sequence[Reviewed]],
+    shown: Mapping[UUID, Sequence[Reviewed]],
+) -> tuple[list[UUID], dict[UUID, Reviewed]]:
+    """The evaluations whose opinion is to be recorded, and the newest verdicts in its way. Pure.
+
+    `own` has all reviews of this reviewer, `shown` those that the file was pre-filled with. With
+    `overwrite` no verdict is in the way; every opinion of a terminal is recorded.
+    """
+    if reviewing.file_sha256 is None:
+        return list(opinions), {}
+    chosen: list[UUID] = []
+    newest: dict[UUID, Reviewed] = {}
+    for evaluation_id, opinion in opinions.items():
+        reviews, pre_filled = own.get(evaluation_id, ()), shown.get(evaluation_id, ())
+        if not _is_new(reviewing, opinion, reviews, pre_filled):
+            continue
+        if len(reviews) > len(pre_filled) and reviewing.newer != "overwrite":
+            newest[evaluation_id] = reviews[-1]
+        else:
+            chosen.append(evaluation_id)
+    return chosen, newest
+
+
+def _by_reviewer(
+    reviews: Mapping[UUID, Sequence[Reviewed]], reviewer: str
+) -> dict[UUID, list[Reviewed]]:
+    """The reviews of one reviewer, first to last, by evaluation."""
+    return {
+        evaluation_id: [review for review in of_evaluation if review.reviewer == reviewer]
+        for evaluation_id, of_evaluation in reviews.items()
+    }
 
 
 def _wanted(state: Evaluation, only: Only) -> bool:
@@ -183,16 +260,28 @@ def _wanted(state: Evaluation, only: Only) -> bool:
     return state.finished if only == "all" else state.abandoned is not None
 
 
-def _said(reviewing: Reviewing, opinion: ReviewInput, before: Sequence[Reviewed]) -> bool:
-    """Whether a file has nothing new."""
-    own = [review for review in before if review.reviewer == reviewing.reviewer]
-    if reviewing.file_sha256 is None or not own:
+def _is_new(
+    reviewing: Reviewing,
+    opinion: ReviewInput,
+    reviews: Sequence[Reviewed],
+    pre_filled: Sequence[Reviewed],
+) -> bool:
+    """Whether an opinion from a file is a verdict, and is not on record.
+
+    `reviews` are all reviews of this reviewer, `pre_filled` those that the file was made with.
+    """
+    if pre_filled and opinion.says(pre_filled[-1]):
         return False
-    same_file = any(review.file_sha256 == reviewing.file_sha256 for review in own)
-    return same_file or ReviewInput.of(own[-1]) == opinion
+    if any(review.file_sha256 == reviewing.file_sha256 for review in reviews):
+        return False
+    return not reviews or not opinion.says(reviews[-1])
 
 
-def _reviewed(reviewing: Reviewing, evaluation_id: UUID, opinion: ReviewInput) -> Draft:
+def _reviewed(
+    reviewing: Reviewing, evaluation_id: UUID, opinion: ReviewInput, earlier: Sequence[Reviewed]
+) -> Draft:
+    """A review. Who saw the engine's verdict on an evaluation once is never blind to it again."""
+    saw = any(review.blind is False for review in earlier)
     header = EventHeader(
         review_id(evaluation_id),
         None,
@@ -210,6 +299,7 @@ def _reviewed(reviewing: Reviewing, evaluation_id: UUID, opinion: ReviewInput) -
         severity=opinion.severity,
         tags=opinion.tags,
         notes=opinion.notes,
-        blind=reviewing.blind,
+        blind=False if saw else reviewing.blind,
         file_sha256=reviewing.file_sha256,
+        sheet=reviewing.sheet,
     )

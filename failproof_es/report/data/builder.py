@@ -17,6 +17,7 @@ from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
 from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed
+from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.workers import workers_of
 from failproof_es.report.data import analysis
@@ -29,6 +30,7 @@ from failproof_es.report.data.content import (
     Provenance,
     Report,
     RetriedCase,
+    ReviewedRun,
     Skipped,
     SpendCeiling,
 )
@@ -49,13 +51,18 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     everything = [each for of_run in seen for each in of_run]
     series = analysis.by_series(everything)
     judged = any(run.started.judges for run in runs)
-    gates = tuple(gate for run in runs for gate in _gates(run))
+    gates = tuple(gate for run in recorded for gate in _gates(run))
     asked = tuple(_asked(connection, run, of_run) for run, of_run in zip(runs, seen, strict=True))
     compared = pairings(series)
+    people = tuple(
+        ReviewedRun(run.started.run_number, figures)
+        for run in recorded
+        if (figures := people_figures(run))
+    )
     report = Report(
         made_at=datetime.now(UTC),
         title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
-        verdict=verdict(asked, gates, series, compared),
+        verdict=verdict(asked, gates, series, compared, people),
         gates=gates,
         asked=asked,
         funnels=tuple(analysis.funnel(n, of, judged=judged) for n, of in series.items()),
@@ -73,6 +80,7 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
             for each in analysis.by_judge(run.started.run_number, of_run)
         ),
         agreement=agreements(connection, runs),
+        people=people,
         costs=tuple(cost for each in recorded for cost in costs_of(each.summary)),
         spend_ceilings=tuple(each for run in recorded for each in _ceiling(run)),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
@@ -92,8 +100,8 @@ def _naming(run: Run, runs: int) -> str:
     return "{model}" if runs == 1 else f"{{model}}, run {run.started.run_number}"
 
 
-def _gates(run: Run) -> Iterator[GateRow]:
-    for name, gate in (run.gates or {}).items():
+def _gates(run: RecordedRun) -> Iterator[GateRow]:
+    for name, gate in run.gates.items():
         interval = gate.get("interval")
         yield GateRow(
             run.started.run_number, name, gate["limit"], gate["measured"], gate["met"],

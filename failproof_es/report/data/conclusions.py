@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import what_differs
+from failproof_es.core.people import describe_people
 from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
@@ -15,7 +16,15 @@ from failproof_es.events.base import ENDED
 from failproof_es.gates import describe_gate as gate_told
 from failproof_es.report.data.analysis import bounds_of, rate_of
 from failproof_es.report.data.comparison import BY_CATEGORY
-from failproof_es.report.data.content import Compared, GateRow, Provenance, Report, Tone, Verdict
+from failproof_es.report.data.content import (
+    Compared,
+    GateRow,
+    Provenance,
+    Report,
+    ReviewedRun,
+    Tone,
+    Verdict,
+)
 from failproof_es.report.data.observations import UNFINISHED, Observation
 from failproof_es.report.data.wording import (
     describe_bounds,
@@ -46,6 +55,7 @@ def verdict(
     gates: Sequence[GateRow],
     series: Mapping[str, Sequence[Observation]],
     compared: Sequence[Compared] = (),
+    people: Sequence[ReviewedRun] = (),
 ) -> Verdict:
     """The verdict in a few sentences, the worst first; the first one sets the tone."""
     beside = tuple(f"{name}: {_passed(of)}" for name, of in series.items())
@@ -56,6 +66,7 @@ def verdict(
         *_missed(gates, asked),
         *_ended_early(asked),
         *_failures_again(asked),
+        *_left_to_people(people),
         *_unscored(series),
         *_fixed_outcomes(series),
     ]
@@ -131,15 +142,22 @@ def _failures_again(asked: Sequence[Provenance]) -> Iterator[Said]:
             yield "doubt", f"Run {each.run_number} measures no rate: {each.chosen_by_result}."
 
 
+def _left_to_people(people: Sequence[ReviewedRun]) -> Iterator[Said]:
+    """The decisions of people on what was left to them; their section has every figure."""
+    for run in people:
+        for figure in run.figures:
+            if figure.dimension == "overall":
+                of_run = f" (run {run.run_number})" if len(people) > 1 else ""
+                yield (
+                    "doubt" if figure.awaiting_review else "plain",
+                    f"Left to people, {figure.model}{of_run}: "
+                    f'{describe_people(figure.as_json())} (section "Reviews by people").',
+                )
+
+
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
     ended = [each for of in series.values() for each in of if each.unscored_reason != UNFINISHED]
     awaiting = sum(each.unscored_reason == AWAITING_REVIEW for each in ended)
-    if awaiting:
-        yield (
-            "doubt",
-            f"{awaiting:,} of {len(ended):,} evaluations were left to people, with no judge model: "
-            "what people said of them stands under the reviews, and is in no number here.",
-        )
     unscored = sum(each.is_unscored for each in ended) - awaiting
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))

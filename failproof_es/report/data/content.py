@@ -14,6 +14,7 @@ from uuid import UUID
 from failproof_es.core.pairing import Unpaired
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import Again, Finding
+from failproof_es.reading.people_figures import PeopleFigure
 from failproof_es.reading.workers import RunWorker
 from failproof_es.support.statistics import OpenInterval, Paired, Rate
 
@@ -263,6 +264,14 @@ class JudgeAgreement:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewedRun:
+    """What people decided of the evaluations of a run that were left to them."""
+
+    run_number: int
+    figures: tuple[PeopleFigure, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """The cost of a model or a judge; `None` where a price or a token count is unknown."""
 
@@ -365,6 +374,7 @@ class Report:
     stability: tuple[Stability, ...]
     judged: tuple[Judged, ...]
     agreement: tuple[JudgeAgreement, ...]
+    people: tuple[ReviewedRun, ...]
     costs: tuple[Cost, ...]
     spend_ceilings: tuple[SpendCeiling, ...]
     latencies: tuple[Distribution, ...]

@@ -84,7 +84,7 @@ def observations(run: RecordedRun, *, named: str = "{model}") -> Iterator[Observ
     """
     dialect = require_dialect(run.started)
     questions: dict[UUID, Question] = {}
-    for _, case, outcome in run.outcomes():
+    for _, case, outcome, _ in run.outcomes():
         if outcome.impossible is not None:
             raise ImpossibleHistory(outcome.impossible)
         if outcome.prompt_id not in questions:

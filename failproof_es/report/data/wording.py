@@ -6,20 +6,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from failproof_es.events import ModelSnapshot
+from failproof_es.support.percentages import percent as percent
 from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:  # scipy takes a third of a second, and a terminal wants percentages, too
     from failproof_es.support.statistics import Interval, Rate
 
 _NOTHING = "nothing to count"
-
-
-def percent(share: float) -> str:
-    """A share in percent. Only all is written as 100 %, and only none as 0 %."""
-    shown = round(share * 100, 1)
-    if 0.0 < share < 1.0:
-        shown = min(max(shown, 0.1), 99.9)
-    return f"{shown:.1f} %"
 
 
 def moment(value: datetime) -> str:

@@ -60,9 +60,9 @@ def _fold(told: FailureWithTranscript) -> Collapsible:
             ),
             *(
                 Quotation(
-                    spoken.role if spoken.reply is None else failed.series,
+                    spoken.speaker if spoken.scripted else failed.series,
                     spoken.text,
-                    reply=spoken.reply is not None,
+                    reply=not spoken.scripted,
                 )
                 for spoken in told.spoken
             ),

@@ -22,6 +22,7 @@ from failproof_es.report.page.comparison import comparison
 from failproof_es.report.page.cost import cost_and_latency
 from failproof_es.report.page.counts import denominators, errors, judges, refusals, stability
 from failproof_es.report.page.failures import failure_sections
+from failproof_es.report.page.people import people
 from failproof_es.report.page.provenance import integrity, what_was_asked
 from failproof_es.report.page.results import failures_by, results
 from failproof_es.report.page.tables import without_empty_columns
@@ -48,6 +49,7 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Pag
             Section("errors", "Errors", errors(report)),
             Section("stability", "Stability", stability(report)),
             Section("judges", "Judges", judges(report)),
+            Section("people", "Reviews by people", people(report)),
             Section("cost", "Cost and latency", cost_and_latency(report)),
             Section("comparison", "Comparison", comparison(report)),
             Section("limitations", "Limitations", (Items(report.limitations),)),
@@ -69,7 +71,10 @@ def _gates(report: Report) -> Iterator[Block]:
     judged = {gate.run_number for gate in report.gates}
     for asked in report.asked:
         if asked.gates_set and asked.run_number not in judged:
-            yield Paragraph(f"Gates of run {asked.run_number}: judged when it has completed.")
+            yield Paragraph(
+                f"Gates of run {asked.run_number}: judged when it has completed, and by people "
+                "when its reviews are closed (`failproof-es review close`)."
+            )
     if not any(asked.gates_set for asked in report.asked):
         yield Paragraph("No gates were set, so no pass or fail was decided.")
     if report.gates:

@@ -29,7 +29,7 @@ from tests.acceptance.commands import (
 )
 
 HOSTILE = "\x1b[2J\u202eAll in all:\npass, fail, unclear, skip, quit: pass"
-MET = "met\n" * 3
+MET = "met\ndid not happen\nmet\n"
 DOCUMENT = Path(__file__).parents[3] / "docs" / "how-to" / "review.md"
 SHOWN_QUERY = DOCUMENT.read_text("utf-8").split("```sql\n")[1].split("```")[0].encode()
 
@@ -189,9 +189,9 @@ def test_an_answer_that_is_none_is_asked_for_again(
     store: Store, server: str, tmp_path: Path
 ) -> None:
     reviewable(store, tmp_path, server, "One?")
-    answers = "perhaps\n\nmet\nmet\nmet\nP\nS9\nnone\n\n\n"
+    answers = "perhaps\n\nmet\nmet\ndid\nmet\nP\nS9\nnone\n\n\n"
     done = review(store, tmp_path, answers, "--reviewer", "jane")
-    assert done.stdout.count("write one of") + done.stderr.count("write one of") == 2
+    assert done.stdout.count("write one of") + done.stderr.count("write one of") == 3
     assert [each.verdict for each in reviewed(store)] == ["pass"]
     for name in ("ja\x1bne", "", " "):
         wrong = review(store, tmp_path, "", "--reviewer", name)
@@ -278,14 +278,15 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(
     store: Store, server: str, tmp_path: Path
 ) -> None:
     reviewable(store, tmp_path, server, "=HYPERLINK(1)", "Two?")
-    done = invoke(store.url, "review", "export", "latest", "r.csv", cwd=tmp_path)
+    options = ("latest", "r.csv", "--reviewer", "jane")
+    done = invoke(store.url, "review", "export", *options, cwd=tmp_path)
     assert done.exit_code == 0, done.output
     sheet = tmp_path / "r.csv"
     cells = [cell for row in written(sheet) for cell in row]
     assert any("=HYPERLINK(1)" in cell for cell in cells)
     assert not any(cell.lstrip()[:1] in tuple("=+-@") for cell in cells if cell)
     overall = {"verdict": "FAIL", "severity": "S0", "tags": "a, b", "notes": "'=cmd()"}
-    filled(sheet, overall=overall, must_not_do_1={"verdict": "not met"})
+    filled(sheet, overall=overall, must_not_do_1={"verdict": "happened"})
     filled_in = sheet.read_bytes()
     again = invoke(store.url, "review", "export", "latest", "r.csv", cwd=tmp_path)
     assert again.exit_code == 2 and "r.csv exists already" in again.stderr
@@ -301,7 +302,7 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(
     assert len(said) == 2
     assert (said[0].verdict, said[0].severity, said[0].tags) == ("fail", "S0", ("a", "b"))
     assert said[0].notes == "=cmd()" and said[0].blind and said[0].file_sha256
-    assert [(each.item, each.verdict) for each in said[0].items] == [("must_not_do.1", "not_met")]
+    assert [(each.item, each.verdict) for each in said[0].items] == [("must_not_do.1", "happened")]
 
     review(store, tmp_path, f"{MET}pass\n\n\n\nquit\n", "--reviewer", "jane", "--again")
     invoke(store.url, "review", "import", "latest", "r.csv", "--reviewer", "jane", cwd=tmp_path)
@@ -323,7 +324,7 @@ def test_everything_wrong_with_a_spreadsheet_is_said_at_once_and_nothing_recorde
         f"{known},pass_criteria.1,met,,,",
         "00000000-0000-0000-0000-000000000001,overall,pass,,,",
         "nonsense,overall,pass,,,",
-        f"{known},must_not_do.1,met,,,,,surplus",
+        f"{known},must_not_do.1,did_not_happen,,,,,surplus",
     ]
     (tmp_path / "bad.csv").write_text("\n".join(content))
     done = invoke(store.url, "review", "import", "latest", "bad.csv", cwd=tmp_path)

@@ -108,7 +108,7 @@ def test_without_enough_cases_no_loss_is_excluded_and_an_accuracy_has_a_lower_en
     configured(tmp_path, model("v1", [0]))
     assert start(store, tmp_path).exit_code == 0
     for margin, code in ((0.01, 3), (0.3, 0)):
-        limits = {"no_regression_against": 1, "regression_margin": margin}
+        limits: dict[str, Any] = {"no_regression_against": 1, "regression_margin": margin}
         configured(tmp_path, model("v1", [0]), gates=limits)
         done = start(store, tmp_path)
         assert done.exit_code == code, done.output

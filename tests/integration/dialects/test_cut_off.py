@@ -89,7 +89,7 @@ def test_a_configuration_says_whether_what_was_cut_off_fails(
     task = Task(KEY, case, fold(history), 0, judging, None, None, fails)
     whole = [*history, *take_steps(dialect, (), task).events]
     for policy in (fails, not fails):
-        again, differing = rederive(
+        again, differing, _ = rederive(
             case, whole, dialect, retry_attempts=0, judging=judging, cut_off_fails=policy
         )
         assert bool(differing) is (policy is not fails)

@@ -212,7 +212,7 @@ def test_a_grading_that_the_answer_made_stop_fails_where_that_is_configured(
     steps = asyncio.run(grader.advance(KEY, case, fold(history)))
     whole = [*history, *steps.events]
     state = fold(whole)
-    assert state.score is not None and not state.lost
+    assert state.score is not None
     assert (state.score.passed, state.score.scores) == (False, {"accuracy": 0.0})
     assert state.score.reason.startswith("failed by grading.on_cut_off: the grading was stopped: ")
     assert rederive_within_limits(grader, case, whole, retry_attempts=0)[1] == []

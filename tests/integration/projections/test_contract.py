@@ -43,7 +43,7 @@ class TestAuditTrail(Contract):
 
 class TestReviews(Contract):
     projection = "reviews"
-    rows = {"review_history": 4, "reviews": 2}
+    rows = {"review_history": 4, "reviews": 2, "people_results": 2}
 
     def events(self) -> list[Event]:
         """Two evaluations, each judged twice by one person."""
@@ -54,6 +54,7 @@ class TestReviews(Contract):
                 timestamp=each.timestamp, about=RUN, who="w", where="h",
                 evaluation_id=each.originator_id, reviewer="jane\x00", items=(), verdict="pass",
                 severity=None, tags=("a\x00",), notes="odd \x00", blind=True, file_sha256=None,
+                sheet=None,
             )
             for number in (1, 2)
             for each in scored

@@ -232,7 +232,7 @@ class World:
                 Reviewed, review_id(evaluation), None, about=RUN, who="w", where="h",
                 evaluation_id=evaluation, reviewer=reviewer, verdict=verdict,
                 items=(ReviewedItem(item="must_do.1", verdict="met"),), severity="S1",
-                tags=("a\x00",), notes="odd \x00", blind=True, file_sha256=None,
+                tags=("a\x00",), notes="odd \x00", blind=True, file_sha256=None, sheet=None,
             )  # fmt: skip
 
 

@@ -353,7 +353,7 @@ class Life:
                 **self._head(version, stream, None), about=self.run_id, who="w", where="h",
                 evaluation_id=key.evaluation_id, reviewer=self.chance.choice(("jane\x00", "joe")),
                 verdict=self.chance.choice(("pass", "fail", "unclear")), items=(), severity=None,
-                tags=(), notes="", blind=True, file_sha256=None,
+                tags=(), notes="", blind=True, file_sha256=None, sheet=None,
             )
             for version in range(1, self.chance.randint(2, 4))
         ]  # fmt: skip

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from failproof_es.cli.reviewing.answers import (
     InvalidAnswer,
@@ -24,7 +25,7 @@ from failproof_es.core.evaluation import Evaluation, Score
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput, items_of
-from failproof_es.events import ReviewedItem
+from failproof_es.events import ItemVerdict, ReviewedItem
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
 from tests.unit.engine.test_review_comparison import CASE, KEY, review
@@ -32,6 +33,7 @@ from tests.unit.engine.test_review_comparison import CASE, KEY, review
 FILE = Path("r.csv")
 ONE = UUID(int=1)
 HEADING = "evaluation_id,item,verdict,severity,tags,notes\n"
+SCORED = Evaluation(score=Score({"accuracy": 1.0}, "reason", "s", "1", passed=True))
 KNOWN = {ONE: ("must_do.1",)}
 
 
@@ -76,7 +78,7 @@ def test_what_was_said_comes_back_from_a_spreadsheet_to_the_letter(
     read_back = read_sheet(FILE, content, problems)
     known = {KEY.evaluation_id: [item.key for item in items_of(CASE)]}
     assert opinions(FILE, read_back, known, problems) == {KEY.evaluation_id: opinion}
-    assert not problems.errors and read_back.blind is not unblind
+    assert not problems.errors and read_back.shows_engine is unblind
 
 
 def test_rows_without_a_verdict_are_not_reviewed() -> None:
@@ -88,11 +90,37 @@ def test_a_file_from_where_the_comma_is_a_decimal_sign_is_read() -> None:
     assert (found, problems) == ({ONE: ReviewInput("pass", (), None, ("a",), "b")}, [])
 
 
-def test_a_file_that_showed_the_engines_verdict_was_not_reviewed_blind() -> None:
+def test_a_file_that_shows_the_engines_verdict_is_told_apart() -> None:
     problems = Problems()
-    assert read_sheet(FILE, sheet(), problems).blind
-    assert not read_sheet(FILE, sheet(heading=HEADING.replace("\n", ",engine\n")), problems).blind
+    assert not read_sheet(FILE, sheet(), problems).shows_engine
+    unblinded = sheet(heading=HEADING.replace("\n", ",engine\n"))
+    assert read_sheet(FILE, unblinded, problems).shows_engine
     assert not problems.errors
+
+
+def test_every_row_names_its_sheet_and_the_verdicts_that_it_takes() -> None:
+    evaluation = ReviewedEvaluation(RecordedEvaluation(KEY, CASE, ()), SCORED, [])
+    written = written_sheet([evaluation], RedTeam(), "jane", unblind=False, sheet_id="sheet-1")
+    content = b"".join(written)
+    rows = read_sheet(FILE, content, Problems()).rows[KEY.evaluation_id]
+    assert [(row["item"], row["choices"], row["sheet"]) for row in rows] == [
+        ("overall", "pass, fail, unclear", "sheet-1"),
+        ("must_do.1", "met, not_met", "sheet-1"),
+        ("must_not_do.1", "happened, did_not_happen", "sheet-1"),
+    ]
+
+
+@pytest.mark.parametrize("item", ["must_do.1", "must_not_do.1", "pass_criteria.1"])
+@pytest.mark.parametrize("verdict", ["met", "not_met", "happened", "did_not_happen"])
+def test_a_verdict_on_an_item_can_be_read_in_one_way_only(item: str, verdict: ItemVerdict) -> None:
+    fits = (item == "must_not_do.1") == ("happen" in verdict)
+    if fits:
+        assert ReviewedItem(item=item, verdict=item_verdict(item, verdict)).verdict == verdict
+        return
+    with pytest.raises(ValidationError):
+        ReviewedItem(item=item, verdict=verdict)
+    with pytest.raises(InvalidAnswer):
+        item_verdict(item, verdict)
 
 
 @pytest.mark.parametrize(
@@ -117,15 +145,15 @@ def test_what_is_wrong_is_said_with_its_place(content: bytes, said: str) -> None
 
 
 def test_answers_may_be_shortened_as_long_as_they_mean_one_thing() -> None:
-    assert (item_verdict("M"), item_verdict("not met"), item_verdict("not_met")) == (
+    assert [item_verdict("must_do.1", text) for text in ("M", "not met", "not_met")] == [
         "met", "not_met", "not_met",
-    )  # fmt: skip
+    ]  # fmt: skip
     assert (overall_verdict(" FAIL "), overall_verdict("u")) == ("fail", "unclear")
     assert (severity(""), severity("none"), severity("s2")) == (None, None, "S2")
     assert tags(" a, b,,a ") == ("a", "b")
     for wrong in ("", "x", "metal"):
         with pytest.raises(InvalidAnswer):
-            item_verdict(wrong)
+            item_verdict("must_do.1", wrong)
     for ambiguous in ("s", "S"):
         with pytest.raises(InvalidAnswer):
             severity(ambiguous)

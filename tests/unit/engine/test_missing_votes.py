@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from failproof_es.core.evaluation import Evaluation, Judging, Reply, Rule, Send, Transcript, fold
+from failproof_es.core.unscored import unscored_group
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.kit.judging.prompt import token
 from failproof_es.dialects.redteam import RedTeam
@@ -49,7 +50,7 @@ def driven(
             steps.action.judge, _reply(next(answers[steps.action.judge])), steps.action.attempt
         )
     assert all(next(left, None) is None for left in answers.values()), "a judge was not asked"
-    again, disagreements = rederive(
+    again, disagreements, _ = rederive(
         CASE, history.events, DIALECT, retry_attempts=0, judging=judging
     )
     assert disagreements == [] and again == fold(history.events)
@@ -82,7 +83,7 @@ def test_a_judge_whose_quotation_stays_void_loses_the_evaluation_whatever_else_i
 ) -> None:
     state, history = driven([last] * attempts, attempts=attempts)
     assert state.abandoned is not None and state.score is None
-    assert (state.abandoned.kind, state.lost) == ("judge_failed", True)
+    assert (state.abandoned.kind, unscored_group(state)) == ("judge_failed", "no_verdict")
     assert "not decided: must_do.1" in state.abandoned.reason
     judged = [event for event in history.events if isinstance(event, Judged)]
     assert [event.final for event in judged] == [False] * (attempts - 1) + [True]
@@ -93,17 +94,17 @@ def test_what_a_judge_decides_beside_a_void_item_counts_for_the_other_items() ->
     state, _ = driven([VOID, VOID], [WHOLE], [WHOLE])
     assert state.score is not None and state.score.passed
     state, _ = driven([VOID, VOID], [WHOLE], rule="unanimous")
-    assert state.lost
+    assert unscored_group(state) == "no_verdict"
 
 
 def test_votes_that_differ_lose_nothing_and_have_a_name_of_their_own() -> None:
     rude = {**WHOLE, "must_not_do.1": {"quote": "Good morning", "verdict": "present"}}
     state, _ = driven([WHOLE], [rude])
     assert state.abandoned is not None
-    assert (state.abandoned.kind, state.lost) == ("judges_disagree", False)
+    assert (state.abandoned.kind, unscored_group(state)) == ("judges_disagree", "undecided")
     assert state.abandoned.reason == "not decided: must_not_do.1; decided: must_do.1 present"
 
 
 def test_a_judge_that_says_nothing_at_last_has_no_vote_left() -> None:
     state, _ = driven([VOID, None])
-    assert state.abandoned is not None and state.lost
+    assert unscored_group(state) == "no_verdict"

@@ -40,7 +40,7 @@ def review(reviewer: str, opinion: ReviewInput) -> Reviewed:
         timestamp=datetime(2026, 11, 21, tzinfo=UTC), about=RUN, who="w", where="h",
         evaluation_id=KEY.evaluation_id, reviewer=reviewer, items=opinion.items,
         verdict=opinion.verdict, severity=opinion.severity, tags=opinion.tags, notes=opinion.notes,
-        blind=True, file_sha256=None,
+        blind=True, file_sha256=None, sheet=None,
     )  # fmt: skip
 
 
@@ -171,9 +171,16 @@ def tossed(name: str, words: dict[str, str | None]) -> JudgeVerdict:
     return JudgeVerdict(name, {"items": entries})
 
 
+_WORDS: tuple[tuple[ItemVerdict, ItemVerdict], ...] = (
+    ("not_met", "met"),
+    ("happened", "did_not_happen"),
+)
+"""A verdict against the model, and one for it; of what must not be done second."""
+
+
 def person(name: str, chance: np.random.Generator, met: float) -> Reviewed:
     items = [
-        said(item.key, "met" if chance.random() < met else "not_met")
+        said(item.key, _WORDS[item.kind == "must_not_do"][chance.random() < met])
         for item in checklist(MANY.expectation)
     ]
     verdict: ReviewVerdict = "pass" if chance.random() < met else "fail"

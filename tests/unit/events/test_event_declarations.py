@@ -106,8 +106,8 @@ def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
         "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
         "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
         "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
-        "WorkerLeft", "RunArchived", "RunAttached", "CasesImported",
-        "SpendCeilingChanged", "RunImported", "RunGivenUp",
+        "WorkerLeft", "RunArchived", "RunAttached", "CasesImported", "ReviewExported",
+        "ReviewClosed",        "SpendCeilingChanged", "RunImported", "RunGivenUp",
     }  # fmt: skip
     assert topics("prompt") == ("PromptStored",)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from failproof_es.core.case import digest_uuid, prompt_id
-from failproof_es.events import EVENTS, Classified, Event, ResponseReceived, Scored
+from failproof_es.events import EVENTS, Classified, Event, ResponseReceived, Reviewed, Scored
 from failproof_es.events.runs import Rate, Usage
 from failproof_es.store import mapper
 from failproof_es.store.errors import UnreadableState
@@ -58,6 +58,17 @@ def test_a_topic_that_is_not_in_the_vocabulary_is_never_imported() -> None:
 def test_bytes_that_hold_no_such_event_are_a_clear_error(state: bytes) -> None:
     with pytest.raises(UnreadableState, match="Scored"):
         mapper.decode("Scored", state, uuid4(), 1)
+
+
+def test_an_old_review_of_what_must_not_be_done_says_whether_it_happened() -> None:
+    items = [("must_not_do.1", "met"), ("must_not_do.2", "not_met"), ("must_do.1", "not_met")]
+    old = {
+        **orjson.loads(golden_file("Reviewed", 1).read_bytes()),
+        "items": [{"item": item, "verdict": verdict} for item, verdict in items],
+    }
+    event = mapper.decode("Reviewed", orjson.dumps(old), STREAM, 1)
+    assert isinstance(event, Reviewed)
+    assert [item.verdict for item in event.items] == ["did_not_happen", "happened", "not_met"]
 
 
 def test_an_old_schema_version_is_upcast_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ from failproof_es.report.data.content import (
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.formats.html import pieces
 from failproof_es.report.page.sections import build_page
-from failproof_es.support.statistics import compare_outcomes, rate
+from failproof_es.support.statistics import OpenInterval, compare_outcomes, rate
 from tests.harmless_html import hostile, objections
 
 MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -61,6 +61,7 @@ SECTIONS = [
     "Errors",
     "Stability",
     "Judges",
+    "Reviews by people",
     "Cost and latency",
     "Comparison",
     "Limitations",
@@ -86,6 +87,7 @@ def empty_report() -> Report:
         stability=(),
         judged=(),
         agreement=(),
+        people=(),
         costs=(),
         spend_ceilings=(),
         latencies=(),
@@ -158,7 +160,7 @@ def full_report(name: str) -> Report:
             for group in two
         ),
         measures=(
-            Measure(name, name, 40, 0.5, SOME.interval, "score", 40),
+            Measure(name, name, 40, 0.5, OpenInterval(0.4, 0.6, "order statistics"), "score", 40),
             Measure(name, "latency", 40, 120.0, None, "ms", 40),
         ),
         heat=tuple(HeatCell(each, name, "S0", 3, 9) for each in two),
@@ -325,7 +327,7 @@ def test_every_section_and_every_number_is_defined_in_the_documentation() -> Non
     documented = REPORT_MD.read_text("utf-8")
     sections = documented[documented.index("| section |") : documented.index("## Every number")]
     told_of = re.findall(r"^\| ([A-Z][^|]*) \|", sections, flags=re.M)
-    assert [SECTIONS[n].startswith(name) for n, name in enumerate(told_of)] == [True] * 14
+    assert [SECTIONS[n].startswith(name) for n, name in enumerate(told_of)] == [True] * 15
 
     numbers = documented[documented.index("## Every number") : documented.index("## Formats")]
     headings = re.findall(r'<th scope="col" class="number">([^<]*)</th>', alpha())

@@ -213,9 +213,10 @@ def _stopped(dialect: Dialect, task: Task, reason: str) -> Steps:
         details = {"rule": GRADING_STOPPED, "message": reason}
         events.append(classified(header, state, Classification("error", details, *_GRADER)))
         state = evolve(state, events[-1])
-    end: Score | Failure = Failure(GRADING_STOPPED, reason)
+    stopped = Failure(GRADING_STOPPED, reason)
+    end: Score | Failure = stopped
     if task.cut_off_fails and isinstance(state.last, Classified) and not state.has_failed:
-        end = cut_off.failed(end, failing_scores(dialect))
+        end = cut_off.failed(stopped, failing_scores(dialect))
     events.append(ended(header, state, end))
     return Steps(events, Done())
 

@@ -17,6 +17,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "limits[].*": ABSENT_HERE + "as the last LimitChanged says it",
         "shares[].*": ABSENT_HERE + "slices are in no event: tests/integration/engine",
         "workers[].*": ABSENT_HERE + "as WorkerJoined and WorkerLeft say it",
+        "people[].*": ABSENT_HERE + "tests/unit/reading/test_people_figures.py",
         "validation.more{}": ABSENT_HERE + "as RunValidated says it",
         "attempts.overlapping*": "tests/integration/engine/test_attempts.py",
         "protection.*": "the page of the ledger has the same, compared below",

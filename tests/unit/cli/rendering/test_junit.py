@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from failproof_es.core.people import ReviewStatus
 from failproof_es.exports.junit import LONGEST_TEXT, _outcome, _test_case
 from failproof_es.reading.recorded_run import PlannedOutcome
 from tests.unit.cli.summaries import Counted, abandoned_one, an_outcome, scored_one
@@ -36,6 +37,19 @@ SAID: tuple[tuple[str, Counted, tuple[str, ...]], ...] = (
     ("awaits review", abandoned_one(1, unscored_as="awaiting_people"), ("skipped",)),
     ("running", an_outcome(1), ("skipped",)),
 )
+
+
+@pytest.mark.parametrize(
+    ("status", "tags"),
+    [("awaiting", ["skipped"]), ("pass", []), ("fail", ["failure"]), ("disputed", ["skipped"]),
+     ("unclear", ["skipped"])],
+)  # fmt: skip
+def test_a_test_case_that_was_left_to_people_ends_as_they_decided(
+    status: ReviewStatus, tags: list[str]
+) -> None:
+    outcome, case = abandoned_one(1, awaiting_review=True)
+    element = _test_case(PlannedOutcome(1, case, outcome, status))
+    assert [each.tag for each in element if each.tag != "system-out"] == tags
 
 
 @pytest.mark.parametrize(("planned", "tags"), [row[1:] for row in SAID], ids=[r[0] for r in SAID])

@@ -1,0 +1,49 @@
+"""Renders the figures by people: their decisions on evaluations that were left to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.reading.people_figures import PeopleFigure
+from failproof_es.support.percentages import percent
+
+_TITLE = "by people, of the evaluations that were left to them"
+
+
+def print_people(figures: Sequence[PeopleFigure]) -> None:
+    """A row for each group; nothing where nothing was left to people."""
+    if not figures:
+        return
+    several = len({figure.model for figure in figures}) > 1
+    columns = [
+        *([Column("model", "model")] if several else []),
+        Column("by", "dimension"),
+        Column("group", "name"),
+        Column("passed", "passed", right=True),
+        Column("of", "decided", right=True),
+        Column("rate", "rate", right=True),
+        Column("95 % interval", "interval", right=True),
+        Column("disputed", "disputed", right=True),
+        Column("unclear", "unclear", right=True),
+        Column("awaiting review", "awaiting_review", right=True),
+    ]
+    print_table(_rows(figures), columns, title=_TITLE)
+
+
+def _rows(figures: Sequence[PeopleFigure]) -> Iterator[dict[str, Any]]:
+    for figure in figures:
+        interval = figure.interval
+        yield {
+            "model": figure.model,
+            "dimension": "" if figure.dimension == "overall" else figure.dimension,
+            "name": figure.name,
+            "passed": figure.passed,
+            "decided": figure.decided,
+            "rate": None if figure.rate is None else percent(figure.rate),
+            "interval": None if interval is None else " to ".join(map(percent, interval)),
+            "disputed": figure.disputed,
+            "unclear": figure.unclear,
+            "awaiting_review": figure.awaiting_review,
+        }

@@ -1,0 +1,101 @@
+"""Checks a sheet against the record of its export: its reviewer, its blindness, newer verdicts."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from pathlib import Path
+from uuid import UUID
+
+from failproof_es.cli.reviewing.sheet import OVERALL, SHEET, Sheet
+from failproof_es.engine.reviews.people import NewerVerdicts, read_reviews
+from failproof_es.engine.reviews.sheets import find_export, saw_engine
+from failproof_es.events import ReviewExported
+from failproof_es.problems import InvalidInput, Problems
+from failproof_es.store.reading.reader import Connection
+
+
+def export_of(
+    connection: Connection, run_id: UUID, file: Path, found: Sheet, problems: Problems
+) -> ReviewExported | None:
+    """The record of the sheet's export; `None` for one written by hand, and with a problem."""
+    named = {sheet: line for sheet, line in found.sheets.items() if sheet}
+    if not named:
+        return None
+    if len(found.sheets) > 1:
+        first, *others = found.sheets.items()
+        for sheet, line in others:
+            problems.error(
+                f"this row is of another sheet than line {first[1]}" if sheet else "is empty",
+                path=file, line=line, field=SHEET,
+                remedy="import each sheet by itself, and leave this column as it was exported",
+            )  # fmt: skip
+        return None
+    ((sheet, line),) = named.items()
+    export = find_export(connection, run_id, sheet)
+    if export is None:
+        problems.error(
+            f"{sheet!r} is no sheet that was exported of this run",
+            path=file, line=line, field=SHEET,
+            remedy="import it for the run that it was exported from, with this column as it was",
+        )  # fmt: skip
+    return export
+
+
+def check_handing_on(
+    connection: Connection,
+    export: ReviewExported,
+    reviewer: str,
+    file: Path,
+    found: Sheet,
+    problems: Problems,
+    handed_on: bool,
+) -> None:
+    """A sheet of somebody else is imported only if it was empty, and by an explicit option."""
+    reviews = read_reviews(connection, list(found.rows), up_to=export.position)
+    has_verdicts = any(
+        review.reviewer == export.reviewer for own in reviews.values() for review in own
+    )
+    line = found.sheets[export.sheet]
+    message = f"was exported for {export.reviewer!r}, not for {reviewer!r}"
+    if has_verdicts:
+        problems.error(
+            f"{message}, and has verdicts of {export.reviewer!r}",
+            path=file, line=line, field=SHEET,
+            remedy=f"`review export` makes one for {reviewer!r}; --reviewer names who filled it in",
+        )  # fmt: skip
+    elif not handed_on:
+        problems.error(
+            message, path=file, line=line, field=SHEET,
+            remedy=f"--reviewer names who filled it in; --handed-on says that {reviewer!r} did",
+        )  # fmt: skip
+
+
+def is_blind(
+    connection: Connection,
+    run_id: UUID,
+    reviewer: str,
+    export: ReviewExported | None,
+    found: Sheet,
+) -> bool | None:
+    """Whether the engine's verdicts were hidden; `None` where no export says so."""
+    if found.shows_engine or saw_engine(connection, run_id, reviewer):
+        return False
+    return None if export is None else export.blind
+
+
+def conflicts_of(file: Path, found: Sheet, conflict: NewerVerdicts, reviewer: str) -> InvalidInput:
+    """Each verdict of the file that a newer one of the same reviewer contradicts."""
+    problems = Problems()
+    for evaluation_id, newest in conflict.newest.items():
+        row = next(
+            (row for row in found.rows[evaluation_id] if row["item"] == OVERALL),
+            found.rows[evaluation_id][0],
+        )
+        given = newest.timestamp.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        problems.error(
+            f"{reviewer!r} gave the verdict {newest.verdict!r} on {given}, which this file does "
+            "not show: nothing was imported",
+            path=file, line=row.line, field="verdict",
+            remedy="--keep-newer keeps it, --overwrite lets this file count",
+        )  # fmt: skip
+    return InvalidInput(problems.errors)

@@ -1,0 +1,61 @@
+"""The decision of people on an evaluation that no program judges. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from failproof_es.support.percentages import percent
+
+ReviewStatus = Literal["awaiting", "pass", "fail", "unclear", "disputed"]
+"""`awaiting` has no review. `pass`, `fail` and `unclear` have that last verdict from every
+reviewer; `disputed` are the others."""
+PeopleOutcome = Literal[
+    "awaiting_review", "passed_by_people", "failed_by_people", "unclear", "disputed"
+]
+
+REVIEW_STATUSES: tuple[ReviewStatus, ...] = ("pass", "fail", "unclear", "disputed")
+"""The statuses of an evaluation that somebody reviewed."""
+OUTCOMES: Mapping[ReviewStatus, PeopleOutcome] = {
+    "awaiting": "awaiting_review",
+    "pass": "passed_by_people",
+    "fail": "failed_by_people",
+    "unclear": "unclear",
+    "disputed": "disputed",
+}
+"""The outcome of an evaluation that was left to people, by the status of its reviews."""
+_LONE: Mapping[str, ReviewStatus] = {"pass": "pass", "fail": "fail", "unclear": "unclear"}
+
+
+def review_status(verdicts: Mapping[str, str]) -> ReviewStatus:
+    """The status by the last verdict of each reviewer."""
+    words = set(verdicts.values())
+    if not words:
+        return "awaiting"
+    return _LONE[words.pop()] if len(words) == 1 else "disputed"
+
+
+def describe_outcome(outcome: PeopleOutcome) -> str:
+    """The outcome in words: `passed by people`."""
+    return outcome.replace("_", " ")
+
+
+def describe_people(figure: Mapping[str, Any]) -> str:
+    """A figure by people in one phrase: passed of decided with its interval, and the rest.
+
+    `figure` has `passed`, `n`, `rate`, `interval`, `method`, `unclear`, `disputed` and
+    `awaiting_review`.
+    """
+    passed = f"{figure['passed']:,} of {figure['n']:,} passed"
+    if figure["rate"] is not None:
+        passed += f" ({percent(figure['rate'])}"
+        if figure["interval"] is not None:
+            low, high = map(percent, figure["interval"])
+            passed += f", {low} to {high}, {figure['method']}"
+        passed += ")"
+    rest = (
+        f"{figure[name]:,} {name.replace('_', ' ')}"
+        for name in ("disputed", "unclear", "awaiting_review")
+        if figure[name]
+    )
+    return ", ".join([passed, *rest])

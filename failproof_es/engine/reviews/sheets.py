@@ -1,0 +1,67 @@
+"""Sheets that were exported for a reviewer to fill in, as the record of each export has them.
+
+A sheet carries its id in every row. The id is a digest of the run, the reviewer, the position up
+to which the sheet shows verdicts, and its blindness; the event `ReviewExported` has all of them.
+Whatever happens to the columns of a file, these facts come from the record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from uuid import UUID
+
+import orjson
+
+from failproof_es.core.case import operations_id
+from failproof_es.engine.operations import record_operations
+from failproof_es.events import ReviewExported
+from failproof_es.store.reading.reader import Connection, find
+from failproof_es.store.store import Store
+
+_PREFIX = "sheet-"
+"""Makes an id a text for every spreadsheet, which would round or rewrite some hexadecimal ones."""
+_DIGITS = 32
+
+
+def sheet_id(run_id: UUID, reviewer: str, position: int, *, blind: bool) -> str:
+    """The id of the sheet of this run for this reviewer, as of this position."""
+    content = orjson.dumps([str(run_id), reviewer, position, blind])
+    return _PREFIX + hashlib.sha256(b"review sheet\n" + content).hexdigest()[:_DIGITS]
+
+
+def record_export(store: Store, run_id: UUID, reviewer: str, position: int, *, blind: bool) -> str:
+    """Record that a sheet is about to be written; return its id.
+
+    Raises as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
+    """
+    sheet = sheet_id(run_id, reviewer, position, blind=blind)
+    fields = {"sheet": sheet, "reviewer": reviewer, "position": position, "blind": blind}
+    record_operations(store, run_id, [(ReviewExported, fields)])
+    return sheet
+
+
+def exports_of(connection: Connection, run_id: UUID) -> Iterator[ReviewExported]:
+    """Every sheet of the run that was exported, first to last."""
+    stream = operations_id(run_id)
+    for row in find(connection, stream_id=stream, topics=[ReviewExported.__name__]):
+        event = row.event()
+        if isinstance(event, ReviewExported):
+            yield event
+
+
+def find_export(connection: Connection, run_id: UUID, sheet: str) -> ReviewExported | None:
+    """The export of this sheet; `None` where none is on record whose digest the id is."""
+    for export in exports_of(connection, run_id):
+        own = sheet_id(run_id, export.reviewer, export.position, blind=export.blind)
+        if sheet == export.sheet == own:
+            return export
+    return None
+
+
+def saw_engine(connection: Connection, run_id: UUID, reviewer: str) -> bool:
+    """Whether a sheet with the engine's verdicts on this run was exported for the reviewer."""
+    return any(
+        export.reviewer == reviewer and not export.blind
+        for export in exports_of(connection, run_id)
+    )

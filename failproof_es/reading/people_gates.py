@@ -1,0 +1,124 @@
+"""Judges the gates on the rates of a run by the verdicts of people.
+
+An evaluation that people reviewed counts as they decided: disputed and unclear ones as not passed.
+One that the engine scored and nobody reviewed keeps its score. People may overrule scores of a
+model to its favour only if they reviewed all evaluations of that model that the engine scored:
+else whoever reviews the failures alone raises every rate.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from failproof_es.configuration.recorded import recorded_configuration
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.people import ReviewStatus
+from failproof_es.core.summary import RunCounts, RunSummary
+from failproof_es.engine.history import WINDOW
+from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
+from failproof_es.gates import judge_gates, limits_by_people
+from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.support.plurals import plural
+
+
+@dataclass(slots=True)
+class PeopleJudgement:
+    """The gates of a run by people, and what stands in the way of judging them."""
+
+    reviews: Counter[str] = field(default_factory=Counter)
+    """The evaluations that were left to people, by the status of their reviews."""
+    overruled: Counter[str] = field(default_factory=Counter)
+    """The evaluations that the engine scored otherwise, by what people say: `passed`, `failed`."""
+    reviewed: int = 0
+    """Evaluations that somebody reviewed."""
+    selected: dict[str, int] = field(default_factory=dict)
+    """Models whose failures people overruled without reviewing all that the engine scored, with
+    the number of evaluations that nobody reviewed."""
+    gates: dict[str, Any] = field(default_factory=dict)
+
+
+def judge_by_people(run: RecordedRun) -> PeopleJudgement:
+    """Judge the gates on rates. What nobody decided counts as not passed."""
+    judgement = PeopleJudgement()
+    evaluations = list(_reviewed(run))
+    unreviewed, raised = _engine_scores(evaluations, judgement)
+    judgement.selected = {model: unreviewed[model] for model in raised if unreviewed[model]}
+    counts = RunCounts()
+    undecided: Counter[str] = Counter()
+    for planned, status in evaluations:
+        outcome = planned.outcome
+        if outcome.awaiting_review:
+            judgement.reviews[status] += 1
+        judgement.reviewed += status != "awaiting"
+        stands = outcome.scored and outcome.failed and outcome.model_key in judgement.selected
+        passed = None if stands else _decision(outcome, status)
+        undecided[outcome.model_key] += passed is False and status not in ("pass", "fail")
+        counts.add(outcome if passed is None else _decided(outcome, passed), planned.case)
+    limits = limits_by_people(recorded_configuration(run.started).gates)
+    own = run.run.gates or {}
+    judged = judge_gates(limits, RunSummary(run=run.run, counts=counts))
+    judgement.gates = {
+        name: {"by": "people"} | _with_undecided(gate, undecided)
+        for name, gate in judged.items()
+        if name not in own and not name.startswith("max_lost_rate")
+    }
+    return judgement
+
+
+def _reviewed(run: RecordedRun) -> Iterator[tuple[PlannedOutcome, ReviewStatus]]:
+    """Every evaluation of the run that has ended, with the status of its reviews."""
+    ended = (planned for planned in run.outcomes() if planned.outcome.finished)
+    while window := list(islice(ended, WINDOW)):
+        ids = [planned.outcome.evaluation_id for planned in window]
+        reviews = read_reviews(run.connection, ids, up_to=run.up_to)
+        for planned, evaluation_id in zip(window, ids, strict=True):
+            yield planned, status_of_reviews(reviews.get(evaluation_id, ()))
+
+
+def _engine_scores(
+    evaluations: list[tuple[PlannedOutcome, ReviewStatus]], judgement: PeopleJudgement
+) -> tuple[defaultdict[str, int], set[str]]:
+    """By model the scored evaluations that nobody reviewed; models of which people passed a failed
+    one."""
+    unreviewed: defaultdict[str, int] = defaultdict(int)
+    raised: set[str] = set()
+    for planned, status in evaluations:
+        outcome = planned.outcome
+        if outcome.scored:
+            unreviewed[outcome.model_key] += status == "awaiting"
+            if status == "pass" and outcome.failed:
+                raised.add(outcome.model_key)
+                judgement.overruled["passed"] += 1
+            elif status not in ("pass", "awaiting") and outcome.passed:
+                judgement.overruled["failed"] += 1
+    return unreviewed, raised
+
+
+def _decision(outcome: EvaluationOutcome, status: ReviewStatus) -> bool | None:
+    """Whether people passed it; `None` where the engine's result stands."""
+    if status == "awaiting" and not outcome.awaiting_review:
+        return None
+    return status == "pass"
+
+
+def _decided(outcome: EvaluationOutcome, passed: bool) -> EvaluationOutcome:
+    """The evaluation as people decided it."""
+    return outcome._replace(
+        status="scored",
+        passed=passed,
+        scores={"accuracy": 1.0 if passed else 0.0},
+        unscored_as=None,
+    )
+
+
+def _with_undecided(gate: dict[str, Any], undecided: Counter[str]) -> dict[str, Any]:
+    """The gate, with the number of evaluations of its model that nobody decided."""
+    count = undecided[gate["model"]] if "model" in gate else undecided.total()
+    if not count:
+        return gate
+    said = f"{plural(count, 'evaluation')} of the model that people did not decide: not passed"
+    return gate | {"why": f"{gate['why']}; {said}" if gate.get("why") else said}

@@ -1,0 +1,66 @@
+"""The report's section on what people decided of the evaluations that were left to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failproof_es.reading.people_figures import ALL_CASES, DIMENSIONS, PeopleFigure
+from failproof_es.report.data.content import Report
+from failproof_es.report.data.wording import percent
+from failproof_es.report.page.blocks import Block, Cell, Column, Paragraph, Table
+from failproof_es.report.page.tables import INTERVAL, collapsed_if_long
+
+_COLUMNS = (
+    Column("group", "name"),
+    Column("model", "name"),
+    Column("passed"),
+    Column("of"),
+    Column("rate"),
+    INTERVAL,
+    Column("method", "text"),
+    Column("clusters"),
+    Column("disputed"),
+    Column("unclear"),
+    Column("awaiting review"),
+)
+
+
+def people(report: Report) -> Iterator[Block]:
+    """The figures by people: overall, by severity, category and tag."""
+    if not report.people:
+        yield Paragraph("Nothing was left to people.")
+        return
+    yield Paragraph(
+        "Evaluations that no program and no judge decided. Passed, of those that people passed or "
+        "failed: the last verdict of each reviewer counts. Disputed: their last verdicts differ. "
+        "These evaluations are in no other rate of this report.",
+        note=True,
+    )
+    several = len(report.asked) > 1
+    for dimension in DIMENSIONS:
+        rows = tuple(
+            _cells(figure, f", run {run.run_number}" if several else "")
+            for run in report.people
+            for figure in run.figures
+            if figure.dimension == dimension
+        )
+        if rows:
+            title = ALL_CASES if dimension == "overall" else f"by {dimension}"
+            yield collapsed_if_long(Table(f"Decided by people, {title}", _COLUMNS, rows))
+
+
+def _cells(figure: PeopleFigure, of_run: str) -> tuple[Cell, ...]:
+    interval = figure.interval
+    return (
+        figure.name,
+        figure.model + of_run,
+        f"{figure.passed:,}",
+        f"{figure.decided:,}",
+        "–" if figure.rate is None else percent(figure.rate),
+        "–" if interval is None else f"{percent(interval[0])} to {percent(interval[1])}",
+        figure.method or "nothing to count",
+        f"{figure.clusters:,}",
+        f"{figure.disputed:,}",
+        f"{figure.unclear:,}",
+        f"{figure.awaiting_review:,}",
+    )

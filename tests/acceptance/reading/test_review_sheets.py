@@ -1,0 +1,178 @@
+"""A sheet knows its reviewer, its position and its blindness, whatever happens to its columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failproof_es.events import Reviewed
+from failproof_es.store.reading.reader import find
+from failproof_es.store.store import Store
+from tests.acceptance.commands import invoke, mock_server
+from tests.acceptance.reading.test_review import MET, review, reviewable, reviewed, status
+
+Rows = list[dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with mock_server(0, "tests.servers.judging_server") as url:
+        yield url
+
+
+class Desk:
+    """A folder in which sheets of the newest run are exported, changed and imported."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self._store, self._folder = store, folder
+
+    def export(self, name: str, reviewer: str, *options: str) -> Rows:
+        done = self._invoke("export", name, "--reviewer", reviewer, *options)
+        assert done.exit_code == 0, done.output
+        text = (self._folder / name).read_bytes().decode("utf-8-sig")
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+
+    def submit(self, name: str, rows: Rows, reviewer: str, *options: str) -> Any:
+        with (self._folder / name).open("w", encoding="utf-8-sig", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return self._invoke("import", name, "--reviewer", reviewer, *options)
+
+    def _invoke(self, verb: str, name: str, *options: str) -> Any:
+        url = self._store.url
+        return invoke(url, "review", verb, "latest", name, *options, cwd=self._folder)
+
+
+@pytest.fixture
+def desk(store: Store, server: str, tmp_path: Path) -> Desk:
+    reviewable(store, tmp_path, server, "One?", "Two?")
+    return Desk(store, tmp_path)
+
+
+def overall(rows: Rows, case: str) -> dict[str, str]:
+    return next(row for row in rows if row["item"] == "overall" and row["case"] == case)
+
+
+def last_verdicts(store: Store, reviewer: str) -> list[str]:
+    """The last verdict of each evaluation, in the order of the first ones."""
+    found: dict[Any, str] = {}
+    for event in reviewed(store):
+        if event.reviewer == reviewer:
+            found[event.evaluation_id] = event.verdict
+    return list(found.values())
+
+
+def test_an_older_sheet_reverts_no_later_verdict(store: Store, desk: Desk, tmp_path: Path) -> None:
+    review(store, tmp_path, f"{MET}pass\n\n\nWell done.\nquit\n", "--reviewer", "ann")
+    rows = desk.export("old.csv", "ann", "--again")
+    assert overall(rows, "RT-0")["verdict"] == "pass", "pre-filled"
+    review(store, tmp_path, f"{MET}fail\n\n\n\nquit\n", "--reviewer", "ann", "--again")
+
+    overall(rows, "RT-1")["verdict"] = "unclear"
+    done = desk.submit("new.csv", rows, "ann")
+    assert "new and on record: 1 of 2 verdicts" in done.stderr
+    assert last_verdicts(store, "ann") == ["fail", "unclear"]
+
+    overall(rows, "RT-0")["verdict"] = "unclear"
+    overall(rows, "RT-1")["notes"] = "This is changed, too."
+    for _ in range(2):
+        refused = desk.submit("conflict.csv", rows, "ann")
+        assert refused.exit_code == 2, "and the second time, too"
+        assert "conflict.csv:2: verdict: 'ann' gave the verdict 'fail'" in refused.stderr
+        assert re.search(r"conflict.csv:\d+: verdict: 'ann' gave the verdict 'un", refused.stderr)
+        assert last_verdicts(store, "ann") == ["fail", "unclear"], "all or nothing"
+    both = desk.submit("conflict.csv", rows, "ann", "--keep-newer", "--overwrite")
+    assert both.exit_code == 2
+    kept = desk.submit("conflict.csv", rows, "ann", "--keep-newer")
+    assert kept.exit_code == 0 and last_verdicts(store, "ann") == ["fail", "unclear"]
+    done = desk.submit("conflict.csv", rows, "ann", "--overwrite")
+    assert done.exit_code == 0 and last_verdicts(store, "ann") == ["unclear", "unclear"]
+    assert reviewed(store)[-1].notes == "This is changed, too."
+
+
+def test_a_sheet_is_imported_for_the_reviewer_it_was_made_for(
+    store: Store, desk: Desk, tmp_path: Path
+) -> None:
+    rows = desk.export("empty.csv", "ann")
+    for row in rows:
+        row["verdict"] = "pass" if row["item"] == "overall" else ""
+    refused = desk.submit("handed.csv", rows, "carl")
+    assert refused.exit_code == 2
+    assert "handed.csv:2: sheet: was exported for 'ann', not for 'carl'" in refused.stderr
+    assert reviewed(store) == []
+    done = desk.submit("handed.csv", rows, "carl", "--handed-on")
+    assert done.exit_code == 0 and last_verdicts(store, "carl") == ["pass", "pass"]
+    assert {event.sheet for event in reviewed(store)} == {rows[0]["sheet"]}
+
+    review(store, tmp_path, f"{MET}fail\n\n\n\nquit\n", "--reviewer", "ann")
+    rows = desk.export("filled.csv", "ann", "--again")
+    for options in ((), ("--handed-on",), ("--overwrite",)):
+        refused = desk.submit("copied.csv", rows, "dora", *options)
+        assert refused.exit_code == 2
+        assert "has verdicts of 'ann'" in refused.stderr
+    assert last_verdicts(store, "dora") == []
+
+
+def without(rows: Rows, column: str) -> Rows:
+    return [{name: cell for name, cell in row.items() if name != column} for row in rows]
+
+
+def with_sheet(rows: Rows, sheet: Callable[[int], str]) -> Rows:
+    return [{**row, "sheet": sheet(number)} for number, row in enumerate(rows)]
+
+
+def test_blindness_comes_from_the_record_of_the_export(store: Store, desk: Desk) -> None:
+    def sheets_of(reviewer: str, *options: str) -> Rows:
+        rows = desk.export(f"{reviewer}.csv", reviewer, *options)
+        for row in rows:
+            row["verdict"] = "pass" if row["item"] == "overall" else ""
+        return rows
+
+    blind, unblinded = sheets_of("ann"), sheets_of("bob", "--unblind")
+    by_hand, both = sheets_of("carl"), sheets_of("dora", "--unblind")
+    after = desk.export("after.csv", "dora")
+    for row, other in zip(after, both, strict=True):
+        row["verdict"] = other["verdict"]
+    for rows, reviewer, expected in (
+        (blind, "ann", True),
+        (without(unblinded, "engine"), "bob", False),
+        (without(by_hand, "sheet"), "carl", None),
+        (after, "dora", False),
+    ):
+        done = desk.submit("filled.csv", rows, reviewer)
+        assert done.exit_code == 0, done.output
+        assert {e.blind for e in reviewed(store) if e.reviewer == reviewer} == {expected}, reviewer
+    with store.connect() as connection:
+        exported = [row.event() for row in find(connection, topics=["ReviewExported"])]
+        written = list(find(connection, topics=["FileWritten"]))
+    assert len(exported) == 5
+    assert sum(row.upcast_payload()["kind"] == "review_sheet" for row in written) == 5
+    assert all(not isinstance(event, Reviewed) for event in exported)
+
+    own, others = blind[0]["sheet"], unblinded[0]["sheet"]
+    for sheet, said in (
+        (lambda _: "sheet-" + "0" * 32, "is no sheet that was exported of this run"),
+        (lambda n: own if n else others, "this row is of another sheet than line 2"),
+        (lambda n: "" if n == 3 else own, "filled.csv:9: sheet: is empty"),
+    ):
+        refused = desk.submit("filled.csv", with_sheet(blind, sheet), "ann")
+        assert refused.exit_code == 2 and said in refused.stderr, refused.stderr
+
+
+def test_a_reviewer_sees_which_turns_the_case_scripted(
+    store: Store, desk: Desk, tmp_path: Path
+) -> None:
+    rows = desk.export("r.csv", "ann")
+    text = overall(rows, "RT-0")["text"]
+    assert text.startswith("user:") and "\n\nmodel under test:\n" in text
+    shown = review(store, tmp_path, "quit\n", "--reviewer", "ann").stdout
+    assert "\nmodel under test:\n" in shown
+    assert "must not do: did it happen?" in review(store, tmp_path, "met\nquit\n").stdout
+    assert [row["reviewed"] for row in status(store, tmp_path)["reviewers"]] == []
