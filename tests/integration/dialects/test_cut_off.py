@@ -95,7 +95,6 @@ def test_a_configuration_says_whether_what_was_cut_off_fails(
         assert bool(differing) is (policy is not fails)
     assert again.classification is not None and again.classification.primary == cut_off.CLASS
     assert json.dumps(dialect.result(case, again), default=str)
-    assert not again.lost
     if not fails:
         assert again.abandoned is not None and again.abandoned.kind == cut_off.CLASS
         return

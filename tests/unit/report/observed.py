@@ -42,6 +42,7 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "model_answered": None,
         "errors": (),
         "retries": 0,
+        "graded_by": {},
     }
     fields |= more
     asked = f"{fields['suite']} {fields['case']}"

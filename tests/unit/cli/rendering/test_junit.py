@@ -47,7 +47,7 @@ SAID: tuple[tuple[str, Counted, tuple[str, ...]], ...] = (
 def test_a_test_case_that_was_left_to_people_ends_as_they_decided(
     status: ReviewStatus, tags: list[str]
 ) -> None:
-    outcome, case = abandoned_one(1, awaiting_review=True)
+    outcome, case = abandoned_one(1, unscored_as="awaiting_people")
     element = _test_case(PlannedOutcome(1, case, outcome, status))
     assert [each.tag for each in element if each.tag != "system-out"] == tags
 
