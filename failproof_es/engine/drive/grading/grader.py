@@ -35,7 +35,6 @@ from failproof_es.core.evaluation import (
     Failure,
     Judging,
     Reply,
-    Score,
     Send,
     Transcript,
     WaitBudget,
@@ -213,9 +212,9 @@ def _stopped(dialect: Dialect, task: Task, reason: str) -> Steps:
         details = {"rule": GRADING_STOPPED, "message": reason}
         events.append(classified(header, state, Classification("error", details, *_GRADER)))
         state = evolve(state, events[-1])
-    end: Score | Failure = Failure(GRADING_STOPPED, reason)
-    if task.cut_off_fails and isinstance(state.last, Classified) and not state.has_failed:
-        end = cut_off.failed(end, failing_scores(dialect))
+    stopped = Failure(GRADING_STOPPED, reason)
+    fails = task.cut_off_fails and isinstance(state.last, Classified) and not state.has_failed
+    end = cut_off.failed(stopped, failing_scores(dialect)) if fails else stopped
     events.append(ended(header, state, end))
     return Steps(events, Done())
 
