@@ -3,7 +3,8 @@
 `python -m tests.servers.judging_server --latency-ms 30` prints its URL on its first line. A model
 whose name begins with `judge` reads the checklist and the transcript out of the question it
 is asked and finds every item in order, with a quotation; `judge-silent` says nothing that
-could be read, `judge-slow` says nothing at all. Every other model repeats what the last turn
+could be read, `judge-slow` says nothing at all, and `judge-inventing` makes up the quotation for
+`must_do.1` unless the model repeated `Question 1`. Every other model repeats what the last turn
 said, and answers `[broken]` with HTTP 400. GET /asked counts requests by the digest of their
 body.
 """
@@ -83,6 +84,8 @@ def _message(body: dict[str, Any]) -> dict[str, Any]:
     last = body["messages"][-1]["content"]
     if body["model"] == "judge-silent":
         return {"role": "assistant", "content": "I would rather not say."}
+    if body["model"] == "judge-inventing" and "You said: Question 1\n" not in last:
+        return {"role": "assistant", "content": judged(last).replace("You said:", "You sang:", 1)}
     if body["model"].startswith("judge"):
         return {"role": "assistant", "content": judged(last)}
     if "[forbidden]" in last:

@@ -23,7 +23,7 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.core.transcript import WITHHELD
-from failproof_es.dialects.benchmark.bands import PASSES_FROM
+from failproof_es.dialects.benchmark.bands import PASSES_FROM, band_of
 from failproof_es.dialects.benchmark.prompts import judge_prompt
 from failproof_es.dialects.kit import cut_off, unusable
 
@@ -94,7 +94,7 @@ def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Fail
     asked, unanimous = len(judgement.verdicts), judgement.rule == "unanimous"
     needed = asked if unanimous else asked // 2 + 1
     scores = [float(verdict["score"]) for verdict in verdicts]
-    said = ", ".join(f"{score:g}" for score in scores)
+    said = ", ".join(f"{score:g} ({band_of(score)})" for score in scores)
     if unanimous and len({score >= PASSES_FROM for score in scores}) > 1:
         return Failure(JUDGES_DISAGREE, f"the judges do not agree whether it passes: {said}")
     if len(scores) < needed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -19,13 +20,18 @@ _OPPOSITES = (
     ({_CONSTANTS.CATEGORY_DIGIT, _CONSTANTS.CATEGORY_NOT_DIGIT}),
 )
 Element = tuple[Any, Any]
+_MOST_CHARACTERS = 200
+"""An expression that asks nothing is shorter."""
 
 
+@lru_cache(maxsize=512)
 def is_found_in_any_text(pattern: str) -> bool:
     """Whether the expression is found in every text that is not blank, because it asks nothing.
 
     False where that is not plain: whoever writes `(?s)^(?!.*word).+` expects something.
     """
+    if len(pattern) > _MOST_CHARACTERS or not ("." in pattern or "[" in pattern):
+        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -269,6 +269,25 @@ def test_a_judge_that_says_nothing_leaves_the_cases_unscored(
     assert count(store, of_type("Judged")) == 2 * CASES, "each is asked a second time"
 
 
+def test_quotations_that_stay_void_are_lost_votes_and_meet_no_gate(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    write_run(tmp_path, server, judges=("judge-inventing",))
+    cases = [orjson.dumps(written_case(number)) for number in (1, 2, 4, 7, 8, 11, 13, 14, 16, 17)]
+    (tmp_path / "suite.jsonl").write_bytes(b"\n".join(cases))
+    gates = ("--set", "gates.min_accuracy=0.9")
+    done = invoke(store.url, "start", "run.yaml", "--quiet", "--json", *gates, cwd=tmp_path)
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert (summary["counts"]["scored"], summary["counts"]["abandoned"]) == (1, 9)
+    assert summary["gates"]["max_lost_rate"]["met"] is False and done.exit_code == 3
+    results = printed(store, tmp_path)
+    assert [each["outcome"] for each in results] == ["passed", *["unscored"] * 9]
+    assert {each["error"] for each in results[1:]} == {"judge_failed"}
+    assert all("not decided: must_do.1; decided: " in each["reason"] for each in results[1:])
+    assert count(store, of_type("Judged")) == 1 + 2 * 9, "each is asked a second time"
+    assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0
+
+
 def test_wrong_options_and_a_wrong_case_are_named_before_anything_is_sent(
     store: Store, server: str, tmp_path: Path
 ) -> None:

@@ -7,10 +7,12 @@ must not depend on the truth either.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import pytest
 
@@ -25,10 +27,12 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.dialects import dialect_named
 from failproof_es.dialects.benchmark.dialect import Benchmark
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.summary import Summary
+from failproof_es.problems import Problems
 from tests.unit.dialects.benchmark.test_benchmark_grading import CASE as TASK
 from tests.unit.dialects.redteam.test_red_team_checks import case
 from tests.unit.dialects.redteam.test_red_team_grading import FAILED, LOST, PASSED
@@ -105,6 +109,7 @@ def chance_of_score(
 
 
 @pytest.mark.parametrize(("items", "rule", "judges"), PANELS)
+@pytest.mark.thinned(fast=8, whole=len(PANELS))
 def test_red_team_cases_are_scored_as_often_when_they_pass_as_when_they_fail(
     items: dict[str, list[str]], rule: Rule, judges: int
 ) -> None:
@@ -194,6 +199,49 @@ def test_cases_count_for_any_of_k_and_all_of_k_by_what_is_missing_alone(repetiti
         counted = (told["pass_at_k"]["cases"], told["all_of_k"]["cases"])
         by_missing.setdefault(tuple(each is LOST for each in outcomes), set()).add(counted)
     assert all(len(counted) == 1 for counted in by_missing.values())
+
+
+CUT: dict[str, tuple[dict[str, Any], str, str]] = {
+    "failproof": (
+        {"case_id": "a", "suite_id": "s", "prompt": "Hello", "expected_response": "yes"},
+        "I say yes, and more",
+        "I say no!, and more",
+    ),
+    "checks": (
+        {
+            "id": "a",
+            "messages": [{"role": "user", "content": "Say 42"}],
+            "checks": [{"kind": "contains", "values": ["42"]}],
+        },
+        "It is 42, you know.",
+        "It is 41, you know.",
+    ),
+    "promptguard": (
+        {"prompt_id": "a", "content": "Hello", "category": "c", "expected_label": "reciprocal"},
+        'So: {"T": 0.8, "I": 0.1, "F": 0.1, "reasoning": "plain"} That is all.',
+        'So: {"T": 0.1, "I": 0.1, "F": 0.8, "reasoning": "plain"} That is all.',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_wherever_a_reply_is_cut_off_a_right_one_is_scored_as_a_wrong_one_is(
+    name: str, tmp_path: Path
+) -> None:
+    document, right, wrong = CUT[name]
+    (tmp_path / "cases.jsonl").write_text(json.dumps(document))
+    dialect = dialect_named(name)
+    (asked,) = dialect.load([tmp_path / "cases.jsonl"], Problems())
+
+    def end(text: str, finish_reason: str) -> Score | Failure:
+        said = dialect.classify(asked, Transcript((Reply(0, text, finish_reason),)))
+        return dialect.score(asked, said, None)
+
+    whole = [end(text, "stop") for text in (right, wrong)]
+    assert [isinstance(each, Score) and each.passed for each in whole] == [True, False]
+    for length in range(len(right) + 1):
+        ends = [end(text[:length], "length") for text in (right, wrong)]
+        assert len({isinstance(each, Score) for each in ends}) == 1, right[:length]
 
 
 def test_one_vote_against_and_one_missing_says_what_is_decided_and_what_is_not() -> None:

@@ -35,7 +35,6 @@ from failproof_es.core.evaluation import (
     Failure,
     Judging,
     Reply,
-    Score,
     Send,
     Transcript,
     WaitBudget,
@@ -214,9 +213,8 @@ def _stopped(dialect: Dialect, task: Task, reason: str) -> Steps:
         events.append(classified(header, state, Classification("error", details, *_GRADER)))
         state = evolve(state, events[-1])
     stopped = Failure(GRADING_STOPPED, reason)
-    end: Score | Failure = stopped
-    if task.cut_off_fails and isinstance(state.last, Classified) and not state.has_failed:
-        end = cut_off.failed(stopped, failing_scores(dialect))
+    fails = task.cut_off_fails and isinstance(state.last, Classified) and not state.has_failed
+    end = cut_off.failed(stopped, failing_scores(dialect)) if fails else stopped
     events.append(ended(header, state, end))
     return Steps(events, Done())
 
