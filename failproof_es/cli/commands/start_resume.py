@@ -249,7 +249,7 @@ def resume(
 
     --again errors leaves out what waits for people. --again failed asks those again whose score
     does not pass. They get another try that the others do not get, so the pass rate of the new
-    run is too high, and its report says so.
+    run is too high: its report says so, and no gate judges its rates.
 
     --max-spend goes on with a run that its spend ceiling paused. It is recorded who set it.
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.core.people import describe_people
+from failproof_es.core.tally import RateBounds
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.redteam.result import Outcome, outcome_of, passed_item, quotations
@@ -101,6 +103,7 @@ class Summary:
             "evaluations": planned,
             **self.total.as_json(),
             "unscored": dict(sorted(self.unscored.items())),
+            "rate_bounds": self._bounds(),
             **{
                 f"by_{name}": {key: tally.as_json() for key, tally in sorted(tallies.items())}
                 for name, tallies in self.by.items()
@@ -119,6 +122,12 @@ class Summary:
             ),
             "by_people": None,
         }
+
+    def _bounds(self) -> list[float] | None:
+        """The rate had everything unscored failed, and had it passed; `None` without any."""
+        passed, scored = Fraction(self.total.passed), self.total.scored
+        bounds = RateBounds(passed, scored, self.unscored.total()).bounds
+        return None if bounds is None else list(bounds)
 
     def _add_judges(self, case: Case, evaluation: Evaluation) -> None:
         for verdict in evaluation.verdicts:
@@ -195,6 +204,8 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
     yield f"{document['model']}: {_k_of_n(document)} passed"
     for why, count in document["unscored"].items():
         yield f"  not scored: {count} {why}"
+    if (bounds := document["rate_bounds"]) is not None:
+        yield f"  if everything unscored had failed or passed: {bounds[0]:.1%} to {bounds[1]:.1%}"
     for name in ("severity", "category", "tag"):
         yield f"  by {name}:"
         for key, tally in document[f"by_{name}"].items():

@@ -46,14 +46,14 @@ def test_long_answers_of_braces_lose_no_neighbour(
         assert events[-1].payload()["passed"] is prompt.startswith("ok")
 
 
-def test_a_grading_that_is_stopped_is_lost_and_its_neighbours_are_not(
+def test_a_grading_that_is_stopped_has_no_score_and_its_neighbours_have_theirs(
     store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(grading, "LIMITS", Limits(0.5, 60.0, 2**32))
     write_run(tmp_path, mock_url, "{" * 60, ENDLESS, hostile=2, others=6)
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
-    assert "2 of 8 evaluations lost" in done.output
-    assert done.exit_code == 3, "more than a tenth is lost"
+    assert "2 of 8 evaluations have no score: its grading was stopped" in done.output
+    assert done.exit_code == 3, "more than a tenth has no score"
     for prompt, events in by_prompt(store).items():
         if prompt.startswith("ok"):
             assert events[-1].topic == "Scored"

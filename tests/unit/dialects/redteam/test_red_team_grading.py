@@ -248,6 +248,8 @@ def test_a_judges_failure_is_counted_apart_and_never_as_a_failure_of_the_model()
     summary = summary_of(1, ("a", PASSED), ("b", LOST), ("c", Evaluation(repetition=1)))
     assert (summary["scored"], summary["passed"], summary["rate"]) == (1, 1, 1.0)
     assert summary["unscored"] == {"judge_failed": 1, "not finished": 1}
+    passed, whole = summary["passed"], summary["scored"] + 2
+    assert summary["rate_bounds"] == [passed / whole, (passed + 2) / whole]
     assert summary["failures"] == []
 
 
