@@ -53,7 +53,7 @@ class Failure:
     message: str
 
 
-WITHHELD = "withheld"
+WITHHELD: Literal["withheld"] = "withheld"
 """The class of a reply that a filter of the provider blocked."""
 _UNUSABLE: dict[Meaning, Failure] = {
     WITHHELD: Failure("content_filter", "the provider withheld a reply: nothing to be graded"),

@@ -100,7 +100,8 @@ def _first(document: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if not isinstance(candidates, list) or not all(isinstance(each, dict) for each in candidates):
         raise _malformed("`candidates` is not a list of candidates")
-    return next((each for each in candidates if each.get("index") == 0), candidates[0])
+    first: dict[str, Any] = candidates[0]
+    return next((each for each in candidates if each.get("index") == 0), first)
 
 
 def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
