@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -24,6 +23,7 @@ from failproof_es.models.replies.half_characters import (
     read_piece,
     read_whole,
 )
+from failproof_es.models.replies.stated_waits import LIMIT_HEADERS, stated_wait
 from failproof_es.web.bounded_json import JsonTooComplex
 
 _KEPT_HEADERS = frozenset(
@@ -32,7 +32,6 @@ _KEPT_HEADERS = frozenset(
         "x-request-id", "request-id", "x-should-retry",
     }
 )  # fmt: skip
-_KEPT_PREFIXES = ("x-ratelimit-",)
 
 _STATUS: Mapping[int, tuple[str, Disposition]] = {
     401: ("authentication", "halting"),
@@ -45,6 +44,8 @@ _STATUS: Mapping[int, tuple[str, Disposition]] = {
     529: ("overloaded", "deferred"),
 }
 _UNAVAILABLE = 503
+_AT_LIMIT = frozenset({"rate_limited", "overloaded"})
+"""The kinds of error that say that a limit is reached."""
 _STATUS_OF_WORD: Mapping[str, int] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -65,9 +66,6 @@ _STATUS_OF_WORD: Mapping[str, int] = {
 """The status that means the same as the `code` or the `type` of an error object."""
 _PAYMENT = 402
 _ERROR_STATUS = re.compile(r"[45][0-9]{2}")
-_SECONDS = re.compile(r"[0-9]+(\.[0-9]+)?")
-_FURTHEST_S = 366 * 86_400.0
-"""The longest wait that is believed, one year; a longer one is read as this."""
 _LONGEST_NAME = 1000
 _MOST_TOKENS = 10**9
 """The largest token count that is believed. Sums of such counts stay exact in JSON."""
@@ -86,41 +84,12 @@ _OVERLOAD_WORDS = (
 
 def kept_headers(headers: Mapping[str, str], own: Collection[str] = ()) -> dict[str, str]:
     """The allow-listed headers, by lower-case name. `own` are a provider's, by their beginnings."""
-    kept, beginnings = {}, (*_KEPT_PREFIXES, *own)
+    kept, beginnings = {}, (*LIMIT_HEADERS, *own)
     for name, value in headers.items():
         lower = name.lower()
         if lower in _KEPT_HEADERS or lower.startswith(beginnings):
             kept[lower] = value
     return kept
-
-
-def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3), a year at most.
-
-    A date is one of the server's clock: it is taken against the reply's own `Date`, and
-    against `now` only where there is none. `Retry-After-Ms`, which some vendors send beside it,
-    is the more exact one.
-    """
-    exact = headers.get("retry-after-ms", "").strip()
-    if _SECONDS.fullmatch(exact):
-        return min(float(exact) / 1000, _FURTHEST_S)
-    value = headers.get("retry-after", "").strip()
-    if _SECONDS.fullmatch(value):
-        return min(float(value), _FURTHEST_S)
-    moment = _http_date(value)
-    if moment is None:
-        return None
-    said_at = _http_date(headers.get("date", "")) or now
-    return min(max(0.0, (moment - said_at).total_seconds()), _FURTHEST_S)
-
-
-def _http_date(value: str) -> datetime | None:
-    """A date in any of the three forms of RFC 9110 § 5.6.7."""
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 class InvalidReply(Exception):
@@ -131,14 +100,14 @@ class InvalidReply(Exception):
         kind: str,
         message: str,
         disposition: Disposition,
-        retry_after_s: float | None = None,
+        error: Any = None,
     ) -> None:
-        """`retry_after_s` is what the body says; a header of the reply goes before it."""
+        """`error` is the error object that the reply holds, if it does."""
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.disposition: Disposition = disposition
-        self.retry_after_s = retry_after_s
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +123,16 @@ class HttpReply:
 
     def error(self, flaw: InvalidReply) -> ModelError:
         """The flaw as the error of this attempt, with everything that came."""
-        wait_s = retry_after_s(self.headers, self.received_at)
-        wait_s = flaw.retry_after_s if wait_s is None else wait_s
+        wait = stated_wait(
+            self.headers, flaw.error, self.received_at, at_limit=flaw.kind in _AT_LIMIT
+        )
+        wait_s = None if wait is None else wait.seconds
+        words = "" if wait is None or not wait.words else f" ({wait.words})"
         disposition = flaw.disposition
         if self.status == _UNAVAILABLE and wait_s is not None:
             disposition = "deferred"  # not tried, and it says when it will be
         return ModelError(
-            flaw.kind, flaw.message, disposition, status=self.status, headers=self.headers,
+            flaw.kind, flaw.message + words, disposition, status=self.status, headers=self.headers,
             body=self.body, retry_after_s=wait_s, latency_ms=self.latency_ms,
         )  # fmt: skip
 
@@ -202,10 +174,10 @@ def invalid_reply_of_error(error: Any) -> InvalidReply:
     if (status := _status_of(error)) is not None:
         kind, disposition = _status_verdict(status)
         told_apart = kind not in ("bad_request", "server_error")
-        return InvalidReply(kind if told_apart else "provider_error", said, disposition)
+        return InvalidReply(kind if told_apart else "provider_error", said, disposition, error)
     details = _json_bytes(error)[:MOST_OF_AN_ERROR].decode(errors="replace").lower()
     passing = any(word in details for word in _OVERLOAD_WORDS)
-    return InvalidReply("provider_error", said, "transient" if passing else "final")
+    return InvalidReply("provider_error", said, "transient" if passing else "final", error)
 
 
 def json_text(value: Any) -> str:
@@ -229,11 +201,14 @@ def _invalid_status(reply: HttpReply) -> InvalidReply:
         document = document_of(reply.body)
     except InvalidReply:
         document = None
+    if isinstance(document, list) and document:
+        document = document[0]  # of Google, where a stream was asked for
     said = _error_message(document)
-    error = error_in(document) if isinstance(document, dict) else None
+    error = (error_in(document) or document) if isinstance(document, dict) else None
     paid = _status_of(error) != _PAYMENT
     kind, disposition = _status_verdict(reply.status if paid else _PAYMENT)
-    return InvalidReply(kind, f"HTTP {reply.status}" + (f": {said}" if said else ""), disposition)
+    message = f"HTTP {reply.status}" + (f": {said}" if said else "")
+    return InvalidReply(kind, message, disposition, error)
 
 
 def _status_of(error: Any) -> int | None:

@@ -268,8 +268,10 @@ class ConcurrencyLimiter:
         if past_s >= self.max_wait_s:
             return f"{self.server} has turned every request away for {past_s:.0f} s, {allowed}"
         more_s = (self._limit.held_until or now) - now
+        until = clock.utc_now() + timedelta(seconds=more_s)
         since = f"has turned every request away for {past_s:.0f} s and " if past_s >= 1 else ""
-        return f"{self.server} {since}asks to wait {more_s:.0f} s, {allowed}"
+        end = f"until {until:%Y-%m-%dT%H:%M:%SZ}"
+        return f"{self.server} {since}asks to wait {more_s:.0f} s, {allowed}, {end}"
 
     @staticmethod
     async def _woken(queue: deque[asyncio.Future[None]]) -> None:

@@ -29,7 +29,7 @@ class AnthropicProvider(HttpProvider):
 
     recorded_headers = (
         *("anthropic-fast-", "anthropic-organization-id", "anthropic-priority-"),
-        *("anthropic-ratelimit-", "anthropic-workspace-id"),
+        "anthropic-workspace-id",
     )
 
     def prepare(

@@ -7,7 +7,6 @@ never half an answer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +33,6 @@ from failproof_es.models.replies.event_stream import EventStream
 
 _ACCOUNT_DISABLED = "PUP_LIMITED_DISABLED"
 _REFUSED_KEY = ("UNAUTHENTICATED", "PERMISSION_DENIED")
-_DELAY = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 _MOST_PARTS = 100 * MOST_TOOL_CALLS
 
 
@@ -102,10 +100,8 @@ def _first(document: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if not isinstance(candidates, list) or not all(isinstance(each, dict) for each in candidates):
         raise _malformed("`candidates` is not a list of candidates")
-    first: dict[str, Any] = next(
-        (each for each in candidates if each.get("index") == 0), candidates[0]
-    )
-    return first
+    first: dict[str, Any] = candidates[0]
+    return next((each for each in candidates if each.get("index") == 0), first)
 
 
 def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
@@ -145,11 +141,9 @@ def _usage(usage: Any) -> Usage:
 
 
 def as_google_means(error: ModelError) -> ModelError:
-    """The error of a status, told by Google's own word for it, and with the wait that it asks."""
+    """The error of a status, told by Google's own word for it."""
     if (said := _error(error.body or b"")) is not None:
         error.kind, error.disposition = _meaning(said) or (error.kind, error.disposition)
-        if error.retry_after_s is None:
-            error.retry_after_s = _delay_s(said)
     return error
 
 
@@ -165,7 +159,6 @@ def _flaw_of(error: Any) -> InvalidReply:
     flaw = invalid_reply_of_error(error)
     if isinstance(error, dict):
         flaw.kind, flaw.disposition = _meaning(error) or (flaw.kind, flaw.disposition)
-        flaw.retry_after_s = _delay_s(error)
     return flaw
 
 
@@ -195,15 +188,6 @@ def _details(error: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for each in details if isinstance(details, list) else ():
         if isinstance(each, dict):
             yield each
-
-
-def _delay_s(error: dict[str, Any]) -> float | None:
-    """`google.rpc.RetryInfo`: there is no header for it."""
-    for each in _details(error):
-        delay = each.get("retryDelay")
-        if isinstance(delay, str) and (found := _DELAY.fullmatch(delay)):
-            return min(float(found[1]), 366 * 86_400.0)
-    return None
 
 
 # -- streams ---------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ class MistralProvider(OpenAIProvider):
     streaming: ClassVar[Mapping[str, Any]] = MappingProxyType({"stream": True})
     recorded_headers = (
         *OpenAIProvider.recorded_headers,
-        *("mistral-correlation-id", "ratelimit", "x-kong-request-id"),
+        *("mistral-correlation-id", "x-kong-request-id"),
     )
 
     @staticmethod

@@ -33,7 +33,6 @@ class OpenAIProvider(HttpProvider):
     """What asks for a stream, and for its counts of tokens."""
     recorded_headers: tuple[str, ...] = (
         *("openai-model", "openai-organization", "openai-processing-ms", "openai-version"),
-        "anthropic-ratelimit-",  # a server in between speaks for others
     )
 
     def prepare(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +33,15 @@ NOW_AND_THEN = {"parallel_workers": 4, "retry_attempts": 1, "retry_delay_ms": 20
 class Refusing(MockServer):
     """Answers only what it does not want to refuse, and keeps the time of each request."""
 
-    def __init__(self, headers: dict[str, str] | None = None, latency_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        headers: dict[str, str] | None = None,
+        latency_s: float = 0.0,
+        error: dict[str, Any] | None = None,
+    ) -> None:
         super().__init__(latency_s)
         self.headers = headers or {}
+        self.error = {"message": "slow down", **(error or {})}
         self.arrivals: list[float] = []
 
     def refuses(self, prompt: str) -> bool:
@@ -44,7 +52,7 @@ class Refusing(MockServer):
         self.arrivals.append(time.monotonic())
         if self.refuses(prompt):
             self.asked[prompt] += 1
-            body = b'{"error": {"message": "slow down"}}'
+            body = orjson.dumps({"error": self.error})
             return web.Response(status=429, body=body, headers=self.headers)
         return await super()._complete(request)
 
@@ -240,6 +248,69 @@ def test_a_retry_after_longer_than_the_run_waits_pauses_it_at_once_and_is_kept(
         assert outcome.counts.finished == 0 and len(server.arrivals) == 1
         (held,) = recorded(store, "LimitChanged")
         assert 900 < held["retry_after_s"] <= 366 * 86_400
+
+    with_server(server, work)
+
+
+def limits_that_end_in(seconds: float) -> list[tuple[dict[str, str], dict[str, Any]]]:
+    """What servers write of a limit that is whole again then, in headers or in a body."""
+    minutes, rest = divmod(seconds, 60)
+    moment = datetime.now(UTC) + timedelta(seconds=seconds)
+    epoch_ms = f"{moment.timestamp() * 1000:.0f}"
+    requests = {"x-ratelimit-reset-requests": f"{minutes:.0f}m{rest:g}s"}
+    return [
+        (requests | {"x-ratelimit-reset-tokens": "5ms"}, {}),
+        ({"anthropic-ratelimit-requests-reset": moment.isoformat()}, {}),
+        ({"X-RateLimit-Reset": epoch_ms, "X-RateLimit-Remaining": "0"}, {}),
+        ({}, {"metadata": {"headers": {"X-RateLimit-Reset": epoch_ms}}}),
+        ({}, {"details": [{"retryDelay": f"{seconds:g}s"}]}),
+    ]
+
+
+WORDS = (
+    "x-ratelimit-reset-requests",
+    "anthropic-ratelimit-requests-reset",
+    *["x-ratelimit-reset"] * 2,
+    "retryDelay",
+)
+
+
+@pytest.mark.parametrize("form", range(5))
+@pytest.mark.thinned(fast=2, whole=5)
+def test_a_limit_in_the_words_of_a_provider_is_waited_for_as_stated(
+    store: Store, tmp_path: Path, form: int
+) -> None:
+    server = First()
+
+    async def work(url: str) -> None:
+        headers, error = limits_that_end_in(3.0)[form]
+        server.headers, server.error = headers, server.error | error
+        began = time.monotonic()
+        outcome = await driven(store, tmp_path, url, 2, parallel_workers=1)
+        assert (outcome.status, outcome.counts.scored) == ("completed", 2)
+        assert len(server.arrivals) == 3, "one was refused, and none was asked in vain"
+        assert server.arrivals[1] - began >= 1.9, "a date of HTTP has no fractions"
+        (failed,) = recorded(store, "ErrorRecorded")
+        assert 0 < failed["retry_after_s"] <= 4.0
+        assert f"slow down ({WORDS[form]}: " in failed["message"]
+
+    with_server(server, work)
+
+
+@pytest.mark.parametrize("form", range(5))
+@pytest.mark.thinned(fast=2, whole=5)
+def test_a_limit_that_ends_too_late_pauses_at_once_and_says_why_and_until_when(
+    store: Store, tmp_path: Path, form: int
+) -> None:
+    headers, error = limits_that_end_in(1_800.0)[form]
+    server = First(headers, error=error)
+
+    async def work(url: str) -> None:
+        outcome = await driven(store, tmp_path, url, 3, parallel_workers=1)
+        assert outcome.status == "paused" and outcome.reason is not None
+        assert len(server.arrivals) == 1
+        until = r", until 20\d\d-\d\d-\d\dT[\d:]{8}Z: "
+        assert re.search(rf"{until}.*slow down \({WORDS[form]}: ", outcome.reason), outcome.reason
 
     with_server(server, work)
 

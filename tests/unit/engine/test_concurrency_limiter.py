@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -332,6 +333,7 @@ def test_a_hold_that_would_last_longer_than_the_run_waits_is_said_at_once() -> N
     async def work(gate: ConcurrencyLimiter) -> None:
         gate.on_error(await entered(gate), "server_error", PATIENCE_S + 10)
         assert gate.wait_exceeded is not None and "asks to wait 910 s" in gate.wait_exceeded
+        assert re.search(r", until 20\d\d-\d\d-\d\dT[\d:]{8}Z$", gate.wait_exceeded)
 
     at_a_gate(work)
 

@@ -1,0 +1,240 @@
+"""How long a server wants to be left alone, in the words of every provider. Pure.
+
+A server says so outright (`Retry-After`, `Retry-After-Ms`, Google's `retryDelay`), or it says when
+each of its limits is whole again: `x-ratelimit-reset-requests: 6m0s`, `X-RateLimit-Reset` as a
+moment or as seconds, `anthropic-ratelimit-tokens-reset` as a date. Some gateways pass on such
+headers in the body of an error. Of the limits those count that are exhausted; of several the one
+that takes longest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+LONGEST_S = 366 * 86_400.0
+"""The longest wait that is believed, one year."""
+LIMIT_HEADERS = ("x-ratelimit", "x-rate-limit-", "ratelimit", "anthropic-ratelimit-")
+"""How the headers begin that tell of limits."""
+
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_LONGEST_VALUE = 100
+_UNITS = {
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3,
+    "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0,
+}  # fmt: skip
+_NUMBER, _UNIT = r"[0-9]{1,15}(?:\.[0-9]{1,15})?", "|".join(_UNITS)
+_PART = re.compile(rf"({_NUMBER}) ?({_UNIT})")
+_DURATION = re.compile(rf"(?:{_NUMBER} ?(?:{_UNIT}) ?)+")
+_EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
+"""From which number on one counts from 1970, and the unit in which it does."""
+_RESET = re.compile(r"(?:\b|(?<=-))reset\b")
+_DELAYS = {
+    "retrydelay": 1.0,
+    "retry_after": 1.0,
+    "retryafter": 1.0,
+    "retry_after_seconds": 1.0,
+    "retry_after_ms": 1e-3,
+    "retryafterms": 1e-3,
+}
+"""Fields of an error that say outright how long to wait, and their unit where they are numbers."""
+_MOST_DETAILS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class StatedWait:
+    """A wait, and the words that state it."""
+
+    seconds: float
+    words: str = ""
+    """`name: value` of the field; empty for `Retry-After`."""
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
+    """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3), a year at most.
+
+    A date is one of the server's clock: it is taken against the reply's own `Date`, and
+    against `now` only where there is none. `Retry-After-Ms`, which some vendors send beside it,
+    is the more exact one.
+    """
+    exact = headers.get("retry-after-ms", "").strip()
+    if _SECONDS.fullmatch(exact):
+        return min(float(exact) / 1000, LONGEST_S)
+    value = headers.get("retry-after", "").strip()
+    if _SECONDS.fullmatch(value):
+        return min(float(value), LONGEST_S)
+    moment = _http_date(value)
+    if moment is None:
+        return None
+    return min(max(0.0, (moment - _server_time(headers, now)).total_seconds()), LONGEST_S)
+
+
+def stated_wait(
+    headers: Mapping[str, str], error: Any, now: datetime, *, at_limit: bool
+) -> StatedWait | None:
+    """The wait that a reply with these headers and this error object states.
+
+    `at_limit`: the reply says that a limit is reached. Else headers of limits only inform.
+    `Retry-After` goes before everything, unless it says that there is nothing to wait for.
+    """
+    seconds = retry_after_s(headers, now)
+    if seconds:
+        return StatedWait(seconds)
+    at = _server_time(headers, now)
+    waits = list(_delays(error))
+    if at_limit:
+        words = _words_of(error)
+        for limits in (headers, *_passed_on(error)):
+            waits += _resets(limits, at, words)
+    if waits:
+        return max(waits, key=lambda wait: wait.seconds)
+    return None if seconds is None else StatedWait(seconds)
+
+
+def duration_s(value: str) -> float | None:
+    """Seconds of a duration as Go and protobuf write it: `6m0s`, `500ms`, `1h2m3.5s`."""
+    text = value.strip()
+    if len(text) > _LONGEST_VALUE or _DURATION.fullmatch(text) is None:
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+
+
+def reset_s(value: str, now: datetime) -> float | None:
+    """Seconds until a limit is whole again; `None` for what says nothing that can be believed.
+
+    A duration, a date (RFC 3339 or of HTTP), or a number: seconds, or a moment since 1970 in
+    seconds, milliseconds, microseconds or nanoseconds. What is over takes no time.
+    """
+    text = value.strip()
+    if len(text) > _LONGEST_VALUE:
+        return None
+    seconds = duration_s(text)
+    if seconds is None and _SECONDS.fullmatch(text):
+        seconds = float(text)
+        for least, unit in _EPOCHS:
+            if seconds >= least:
+                seconds = seconds * unit - now.timestamp()
+                break
+    if seconds is None and (moment := _moment(text)) is not None:
+        seconds = (moment - now).total_seconds()
+    if seconds is None or seconds > LONGEST_S:
+        return None
+    return max(0.0, seconds)
+
+
+# -- limits ----------------------------------------------------------------------------------
+
+
+def _resets(limits: Mapping[str, str], now: datetime, words: str) -> Iterator[StatedWait]:
+    """The resets of the limits that are exhausted.
+
+    A limit without a word of what remains is taken for exhausted. Where something remains of each,
+    those count that the error names.
+    """
+    resets: dict[str, StatedWait] = {}
+    remaining: dict[str, float | None] = {}
+    for name, value in limits.items():
+        if not name.startswith(LIMIT_HEADERS) or _RESET.search(name) is None:
+            continue
+        if (seconds := reset_s(value, now)) is None:
+            continue
+        limit = _RESET.sub("remaining", name)
+        resets[limit] = StatedWait(seconds, f"{name}: {value.strip()}")
+        remaining[limit] = _number(limits.get(limit))
+    exhausted = [limit for limit in resets if not remaining[limit]]
+    yield from (resets[limit] for limit in exhausted or _named_in(words, resets))
+
+
+def _named_in(words: str, limits: Iterable[str]) -> list[str]:
+    """The limits of which the error speaks: `tokens` of a header that ends in it."""
+    kinds = {limit: limit.rpartition("remaining")[2].strip("-") or limit for limit in limits}
+    return [limit for limit, kind in kinds.items() if kind.partition("-")[0] in words.split()]
+
+
+def _number(value: str | None) -> float | None:
+    text = (value or "").strip()
+    return float(text) if len(text) <= _LONGEST_VALUE and _SECONDS.fullmatch(text) else None
+
+
+# -- errors ----------------------------------------------------------------------------------
+
+
+def _objects(error: Any) -> Iterator[dict[str, Any]]:
+    """An error object, what it says about itself, and its details."""
+    if not isinstance(error, dict):
+        return
+    yield error
+    if isinstance(metadata := error.get("metadata"), dict):
+        yield metadata
+    details = error.get("details")
+    if isinstance(details, list):
+        yield from (detail for detail in details[:_MOST_DETAILS] if isinstance(detail, dict))
+
+
+def _delays(error: Any) -> Iterator[StatedWait]:
+    """The delays that an error asks for outright."""
+    for described in _objects(error):
+        for name, value in described.items():
+            unit = _DELAYS.get(name.lower())
+            if unit is not None and (seconds := _delay_s(value, unit)) is not None:
+                yield StatedWait(min(seconds, LONGEST_S), f"{name}: {value}")
+
+
+def _delay_s(value: Any, unit: float) -> float | None:
+    if isinstance(value, str):
+        text = value.strip()
+        if _SECONDS.fullmatch(text) and len(text) <= _LONGEST_VALUE:
+            return float(text) * unit
+        return duration_s(text)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) * unit if is_number and 0 <= value <= LONGEST_S / unit else None
+
+
+def _passed_on(error: Any) -> Iterator[dict[str, str]]:
+    """Headers of another server in the body of an error, by lower-case name."""
+    for described in _objects(error):
+        headers = described.get("headers")
+        if isinstance(headers, dict):
+            yield {
+                name.lower(): str(value)
+                for name, value in headers.items()
+                if isinstance(value, str | int | float)
+            }
+
+
+def _words_of(error: Any) -> str:
+    """The words by which an error calls the limit that was reached."""
+    said = (error.get("type"), error.get("code")) if isinstance(error, dict) else ()
+    return " ".join(word.lower() for word in said if isinstance(word, str))
+
+
+# -- moments ---------------------------------------------------------------------------------
+
+
+def _server_time(headers: Mapping[str, str], now: datetime) -> datetime:
+    """The time by the clock of the server that wrote these headers, as far as it is known."""
+    return _http_date(headers.get("date", "")) or now
+
+
+def _moment(value: str) -> datetime | None:
+    """A date of RFC 3339 or of HTTP."""
+    try:
+        moment = datetime.fromisoformat(value) if value[:4].isdigit() else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        return _http_date(value)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _http_date(value: str) -> datetime | None:
+    """A date in any of the three forms of RFC 9110 § 5.6.7."""
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
