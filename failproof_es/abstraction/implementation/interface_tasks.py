@@ -206,11 +206,12 @@ def _plain_verdict(said: str) -> tuple[float, str]:
         raise ValueError("the judge's reply does not hold one JSON object with a score")
     score, reason = objects[0].get("score"), objects[0].get("reason")
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
-    if not is_number or not math.isfinite(score) or not 0.0 <= score <= 1.0:
+    number = float(score or 0) if is_number else math.nan
+    if not 0.0 <= number <= 1.0:
         raise ValueError(f"the judge's score is not from 0 to 1: {score!r}")
     if not isinstance(reason, str) or not reason.strip():
         raise ValueError("the judge's reply has no reason")
-    return float(score), reason
+    return number, reason
 
 
 def _case_of(task: BenchmarkTask) -> Case:

@@ -22,6 +22,7 @@ from failproof_es.abstraction.implementation import llm_manager
 from failproof_es.abstraction.implementation.benchmark import Benchmark
 from failproof_es.abstraction.implementation.dispatcher import Dispatcher
 from failproof_es.abstraction.llm_manager_api import LLMManagerApi
+from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.opened import open_benchmark
 from failproof_es.abstraction.prompt_api import PromptApi
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
@@ -449,10 +450,12 @@ def test_the_shipped_benchmark_works_over_the_interfaces_methods_alone(
         over = threading.Event()
         heard: list[Any] = []
         benchmark.subscribe(BenchmarkEvent.STREAMING_RESULT, heard.append)
-        benchmark.subscribe(
-            BenchmarkEvent.PROGRESS_CHANGED,
-            lambda notice: notice.progress.percent_complete == 100.0 and over.set(),
-        )
+
+        def progressed(notice: Notice) -> None:
+            if notice.progress is not None and notice.progress.percent_complete == 100.0:
+                over.set()
+
+        benchmark.subscribe(BenchmarkEvent.PROGRESS_CHANGED, progressed)
         benchmark.select_models(["alpha", "beta"])
         benchmark.select_judge_model("judge")
         run_id = benchmark.start_benchmark()
@@ -540,7 +543,7 @@ def test_several_threads_open_each_model_once_and_close_it(
     configured: Configured, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Any] = []
-    create = llm_manager.create_provider
+    create = vars(llm_manager)["create_provider"]
 
     def counted(*arguments: Any, **named: Any) -> Any:
         provider = create(*arguments, **named)
@@ -550,7 +553,7 @@ def test_several_threads_open_each_model_once_and_close_it(
             opened.remove(provider)
             await closed()
 
-        provider.close = close
+        monkeypatch.setattr(provider, "close", close)
         opened.append(provider)
         return provider
 
