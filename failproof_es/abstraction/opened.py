@@ -108,7 +108,7 @@ def _put_together(
         closing.callback(models.close)
         tasks = TaskManager(store, loop, for_tasks)
         closing.callback(tasks.close)
-        data = DataManager(store, loaded, models, loop, tasks.beside, permissions)
+        data = DataManager(store, loaded, models, loop, tasks.beside, permissions, tasks.end_run)
         options = read_options(prompts.options)
         skipping = prompts.on_invalid == "skip"
         loader = DataSetLoader(skip_invalid=skipping, folder=loaded.folder, options=options)
@@ -121,6 +121,7 @@ def _put_together(
             report=partial(write_report, store, folder=reports),
             dispatcher=for_runs,
             flow=flow,
+            prompts=Prompts(options),
         )
         yield BenchmarkParts(benchmark, data, loader, models, Prompts(options), tasks)
 

@@ -179,7 +179,8 @@ def next_action(
         return Abandon(unusable.failure)
     if state.verdicts and len(state.verdicts) >= len(judging.judges):
         return _conclude(state.classification, Judgement(judging.rule, state.verdicts))
-    if state.imported is not None:  # no judge is asked about what nobody asked here
+    if state.imported is not None and state.imported.given_by is None:
+        # no judge is asked about what nobody asked here
         return ScoreReply(state.classification, None)
     transcript = Transcript(state.replies)
     judge = judging.judges[len(state.verdicts)] if judging.judges else None

@@ -73,7 +73,8 @@ class ImportedError(Record):
 class AnswerImported(EvaluationEvent):
     """What another tool recorded of an answer, in place of a request and a response of ours.
 
-    `source_place` says where it stands in the source, `sample_sha256` is over what stands there.
+    `source_place` says where it stands in the source, `sample_sha256` is over what stands there;
+    it is empty where a program handed the answer over, which `source_place` then names.
     The replies, tokens, time and cost are as the source gives them. `source_scores` are verdicts
     of the source under its own names, `source_passed` what they come to there; nothing of ours
     is computed from either.
@@ -95,3 +96,8 @@ class AnswerImported(EvaluationEvent):
     source_passed: bool | None = None
     source_cost_usd: str | None = None
     error: ImportedError | None = None
+
+    @property
+    def given_by(self) -> str | None:
+        """The program that handed it over in a run of ours; `None` of what was imported."""
+        return None if self.sample_sha256 else self.source_place

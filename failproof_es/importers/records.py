@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -31,6 +32,27 @@ MATCHES: Mapping[str, tuple[CheckKind, bool] | None] = {
 """How an answer is compared with what is expected; `judge`: by judges or people."""
 MAX_TEXT = 1_000_000
 """A text of a case, in characters."""
+_WORDS_FOR_NOTHING = frozenset(
+    {
+        *("NaN", "nan", "-NaN", "-nan", "NAN", "None", "none", "NONE", "null", "NULL", "Null"),
+        *(
+            "NA",
+            "N/A",
+            "n/a",
+            "<NA>",
+            "NaT",
+            "#N/A",
+            "#NA",
+            "#VALUE!",
+            "#REF!",
+            "#DIV/0!",
+            "#NULL!",
+        ),
+        *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "undefined", "inf", "-inf"),
+    }
+)
+"""What pandas, spreadsheets and databases write into a cell that holds nothing."""
+_WHOLE_WITH_POINT = re.compile(r"[+-]?\d+\.0+")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST_TAG = 100
 _CHOOSE = "Choose one option. End with a line that says `ANSWER:` and the option's letter alone."
@@ -117,6 +139,7 @@ def case_of(
             raise Unusable(
                 f"`{name}` has no counterpart: a case asks a model and runs nothing", field=name
             )
+    _note_doubtful(record, mapping, place, findings)
     turns = _turns(record, mapping, place, findings)
     expected = _texts(_value(record, mapping, "expected"), "expected")
     if "expected" in mapping.columns and not any(expected):
@@ -139,6 +162,34 @@ def case_of(
         tags=_tags(record, mapping, place, findings),
         suite=suite or None,
     )
+
+
+def _note_doubtful(
+    record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
+) -> None:
+    """Point out values that are likely another thing than the source's author meant."""
+    for role, column in mapping.columns.items():
+        value = _given(record, mapping, role)
+        for each in value if isinstance(value, list | tuple) else (value,):
+            if (doubt := _doubt(role, each)) is not None:
+                findings.note(place._replace(field=column), doubt)
+
+
+def _doubt(role: str, value: Any) -> str | None:
+    """What is doubtful about a value; `None` where nothing is."""
+    if _is_nan(value):
+        return f"the {role} is no number (NaN): it is read as missing"
+    word = value.strip() if isinstance(value, str) else ""
+    if word in _WORDS_FOR_NOTHING:
+        return f"the {role} is {word}, which programs write for a missing value: it is read as text"
+    is_whole = isinstance(value, float) and value.is_integer()
+    if role == "expected" and (is_whole or _WHOLE_WITH_POINT.fullmatch(word)):
+        return "the expected answer is a whole number with a point: without it no answer meets it"
+    return None
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...], tuple[str, ...]]:
@@ -239,6 +290,12 @@ def _tags(
 
 
 def _value(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
+    """What a record holds of a role; NaN, which data frames write for nothing, is nothing."""
+    value = _given(record, mapping, role)
+    return None if _is_nan(value) else value
+
+
+def _given(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
     path = mapping.columns.get(role)
     if path is None:
         return None

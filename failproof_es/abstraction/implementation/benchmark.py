@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from failproof_es.abstraction.data_manager_api import DataManagerApi
 from failproof_es.abstraction.dataset_loader_api import DataSetLoaderApi
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.interface_tasks import InterfaceTasks
+from failproof_es.abstraction.implementation.prompts import Prompts
 from failproof_es.abstraction.implementation.subscriptions import CallbackDispatcher, Subscriptions
 from failproof_es.abstraction.llm_manager_api import LLMManagerApi
 from failproof_es.abstraction.notices import Notice
+from failproof_es.abstraction.prompt_api import PromptApi
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.types import (
     BenchmarkConfig,
@@ -32,7 +36,7 @@ _FINAL = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
 
 
 class Records(DataManagerApi, Protocol):
-    """What the flow needs of a data manager beside the specification's interface."""
+    """What the flow uses of a data manager beside the specification's interface, if it is there."""
 
     def judge_with(self, judge_model_name: str) -> None:
         """Have runs that are created from now on judged by that model."""
@@ -45,7 +49,8 @@ class Records(DataManagerApi, Protocol):
 
 
 class JudgingTasks(TaskManagerApi, Protocol):
-    """What the flow needs of a task manager beside the specification's interface."""
+    """What the flow needs of a task manager beside the specification's interface. Where a task
+    manager lacks it, `InterfaceTasks` makes it of the interfaces."""
 
     def subscribe(
         self,
@@ -64,6 +69,15 @@ class JudgingTasks(TaskManagerApi, Protocol):
         on_end: Callable[[str | None], None],
     ) -> None:
         """Judge what is answered; see `task_manager.TaskManager.judge`."""
+
+
+def _can_judge(tasks: TaskManagerApi | JudgingTasks) -> bool:
+    """Whether it is a `JudgingTasks`."""
+    try:
+        parameters = inspect.signature(tasks.subscribe).parameters
+    except (TypeError, ValueError):
+        return False
+    return callable(getattr(tasks, "judge", None)) and "calls" in parameters
 
 
 @dataclass(slots=True)
@@ -100,19 +114,26 @@ class Benchmark:
     def __init__(
         self,
         models: LLMManagerApi,
-        data: Records,
+        data: DataManagerApi | Records,
         loader: DataSetLoaderApi,
-        tasks: JudgingTasks,
+        tasks: TaskManagerApi | JudgingTasks,
         *,
         dataset_path: str,
         report: Callable[[int], str],
         dispatcher: CallbackDispatcher,
         flow: CallbackDispatcher,
+        prompts: PromptApi | None = None,
     ) -> None:
+        """`prompts` are asked for where `tasks` is a `TaskManagerApi` and no more: judging is then
+        done by these interfaces. Those of the dialect are used unless given."""
         self._models = models
         self._data = data
         self._loader = loader
-        self._tasks = tasks
+        self._tasks = (
+            cast("JudgingTasks", tasks)
+            if _can_judge(tasks)
+            else InterfaceTasks(tasks, data, models, prompts or Prompts(), flow, self._chosen_judge)
+        )
         self._dataset_path = dataset_path
         self._report = report
         self._flow = flow
@@ -156,7 +177,8 @@ class Benchmark:
         with self._lock:
             self._require_idle()
             judge = self._require_chosen()
-            self._data.judge_with(judge)
+            if (judge_with := getattr(self._data, "judge_with", None)) is not None:
+                judge_with(judge)
             run_id = self._data.create_run(self._chosen)
             tasks = self._loader.load_tasks(self._dataset_path)
             self._data.save_tasks(run_id, tasks)
@@ -167,10 +189,17 @@ class Benchmark:
         """Resume a run in the background.
 
         What is answered on record is not asked again, what is judged is not judged again.
-        Raises `InvalidInput` when it has ended, or another run is going.
+        Raises `InvalidInput` when it has ended, another run is going, or the data manager does
+        not say what runs were set out with.
         """
         with self._lock:
             self._require_idle()
+            if not hasattr(self._data, "configuration_of") or not hasattr(self._data, "tasks_of"):
+                raise InvalidInput.because(
+                    f"run {run_id} cannot be resumed: the data manager has no `configuration_of` "
+                    "and no `tasks_of`",
+                    remedy="begin another run",
+                )
             names = self._data.configuration_of(run_id).model_names
             self._go(run_id, names, self._data.tasks_of(run_id))
 
@@ -244,6 +273,11 @@ class Benchmark:
             raise InvalidInput(problems)
         return self._judge
 
+    def _chosen_judge(self) -> str:
+        if self._judge is None:
+            raise InvalidInput.because("no judge is chosen", remedy="call `select_judge_model`")
+        return self._judge
+
     def _require_idle(self) -> None:
         if not self._run_status.ended:
             raise InvalidInput.because(
@@ -289,7 +323,8 @@ class Benchmark:
             status = notice.result.status if notice.result else TaskStatus.NEW
             if notice.event is BenchmarkEvent.ERROR and status is not TaskStatus.FAILED:
                 run_status.trouble = notice.error or "a task was given up"
-            run_status.answered += bool(notice.result and notice.result.llm_response)
+            is_complete = notice.event is BenchmarkEvent.COMPLETED
+            run_status.answered += is_complete or bool(notice.result and notice.result.llm_response)
             if status in _FINAL:
                 self._count(notice.result)
             if run_status.settled == run_status.total:

@@ -2,8 +2,9 @@
 
 A run exists with its whole plan or not at all, so `create_run` plans the configured dataset
 at once and `save_tasks` compares the tasks with the plan. The engine records each answer when it
-arrives: `save_result` confirms it. `update_result` appends a judgement to an answer that waits
-for one. Whatever contradicts the record is refused.
+arrives, and `save_result` confirms it; of an answer that somebody else got it puts on record that
+`api` brought it. `update_result` appends a judgement to an answer that waits for one. With the last
+result of a run that nobody drives the run is ended. Whatever contradicts the record is refused.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine import create
 from failproof_es.engine.drive.judging import judging_of
+from failproof_es.engine.reviews.given_answer import GivenAnswer, record_given_answer
 from failproof_es.engine.reviews.program_verdict import record_external_verdict
 from failproof_es.models import provider_type
 from failproof_es.models.trust.permissions import OWN, Permissions
@@ -39,7 +41,7 @@ Beside = Callable[[int, UUID], AbstractContextManager[HeldLease | None]]
 """See `task_manager.TaskManager.beside`."""
 
 OUTSIDE = "api"
-"""Who judged, where `update_result` brought the judgement."""
+"""Who answered or judged, where `save_result` or `update_result` brought it."""
 
 _ANSWER_FIELDS = ("llm_response", "time_taken_ms", "tokens_generated")
 _JUDGEMENT_FIELDS = ("status", "evaluation_score", "evaluation_reason", "error_message")
@@ -56,7 +58,10 @@ class DataManager:
         loop: EngineLoop,
         beside: Beside = lambda run_id, evaluation_id: nullcontext(),
         permissions: Permissions = OWN,
+        end: Callable[[int], None] = lambda run_id: None,
     ) -> None:
+        """`end` ends a run of which every result is final, unless it is being driven."""
+        self._end = end
         self._permissions = permissions
         self._store = store
         self._loaded = loaded
@@ -108,13 +113,20 @@ class DataManager:
             raise InvalidInput(problems)
 
     def save_result(self, result: Result) -> None:
-        """See to it that this answer is on record. Raises `InvalidInput` when it is not."""
+        """See to it that this answer is on record, and its judgement, if it brings one.
+
+        An answer that is not is appended as one that `api` brought: the record has no request of
+        it. Raises `InvalidInput` for what contradicts the record, or has no answer; `RunBusy` while
+        another program drives the run, or this one asks its judges.
+        """
         recorded = self._recorded(result)
         if recorded.status is TaskStatus.NEW:
-            raise InvalidInput.because(
-                f"{_said(result)}: no answer is on record, and only the engine puts one there",
-                remedy="submit the task: the request and the answer are then recorded whole",
-            )
+            self._record_answer(result)
+            if result.status is TaskStatus.JUDGEMENT_COMPLETED:
+                self.update_result(result)
+            else:
+                self._end_if_final(result)
+            return
         self._require_same(result, recorded, _ANSWER_FIELDS)
 
     def load_results(self, run_id: int, status: TaskStatus) -> list[Result]:
@@ -152,6 +164,7 @@ class DataManager:
                     configuration=started.configuration,
                 )
             )  # fmt: skip
+        self._end_if_final(result)
 
     def tasks_of(self, run_id: int) -> list[BenchmarkTask]:
         """The tasks of a run, in order. Raises `InvalidInput`."""
@@ -188,6 +201,38 @@ class DataManager:
                 "judging": judging,
             }
         )
+
+    def _record_answer(self, result: Result) -> None:
+        """Append an answer that no request of ours got. Raises `InvalidInput`."""
+        failed = result.status is TaskStatus.FAILED
+        if result.status is TaskStatus.NEW:
+            raise InvalidInput.because(
+                f"{_said(result)}: its status is NEW, and no answer is on record",
+                remedy="save it as PENDING_JUDGEMENT with its llm_response, or as FAILED",
+            )
+        benchmark = RecordedBenchmark.read(self._store, self._run_id(result))
+        started = benchmark.run.started
+        key = benchmark.key(result.task_id, result.model_name)
+        answer = GivenAnswer(
+            OUTSIDE,
+            result.llm_response,
+            float(result.time_taken_ms),
+            result.tokens_generated,
+            (result.error_message or "failed without a word") if failed else None,
+        )
+        with self._beside(benchmark.number, key.evaluation_id) as lease:
+            self._loop.run(
+                record_given_answer(
+                    self._store, key, DIALECT, answer,
+                    judging=judging_of(started), configuration=started.configuration, lease=lease,
+                )
+            )  # fmt: skip
+
+    def _end_if_final(self, result: Result) -> None:
+        """End the run with its last result, where nobody drives it."""
+        run_id = self._run_id(result)
+        if RecordedBenchmark.read(self._store, run_id).is_final():
+            self._end(run_id)
 
     def _run_id(self, result: Result) -> int:
         if result.run_id is None:

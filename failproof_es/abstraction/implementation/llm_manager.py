@@ -53,6 +53,8 @@ class LLMManager:
         self._loop = loop
         self._listing = _Listing()
         self._open: dict[str, Provider] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+        """One for each provider, so that several callers at once open it once."""
 
     @property
     def unreachable(self) -> dict[str, str]:
@@ -136,19 +138,23 @@ class LLMManager:
 
     async def _prepare(self, model: Model) -> Provider:
         key = model.model_dump_json()
-        if key not in self._open:
-            provider = create_provider(model, timeout_ms=self._timeout_ms, connections=1)
-            try:
-                await self._check(provider)
-                await provider.open()
-            except InvalidInput as error:
-                await provider.close()
-                raise _redactor(model).cleaned(error) from None
-            except BaseException:
-                await provider.close()
-                raise
-            self._open[key] = provider
-        return self._open[key]
+        async with self._opening.setdefault(key, asyncio.Lock()):
+            if key not in self._open:
+                self._open[key] = await self._opened(model)
+            return self._open[key]
+
+    async def _opened(self, model: Model) -> Provider:
+        provider = create_provider(model, timeout_ms=self._timeout_ms, connections=1)
+        try:
+            await self._check(provider)
+            await provider.open()
+        except InvalidInput as error:
+            await provider.close()
+            raise _redactor(model).cleaned(error) from None
+        except BaseException:
+            await provider.close()
+            raise
+        return provider
 
     async def _check(self, provider: Provider) -> None:
         """Raises `InvalidInput` for a model that cannot be asked, as before a run."""

@@ -21,6 +21,7 @@ from failproof_es.engine.history import (
     read_run,
 )
 from failproof_es.engine.planning.prompt_collections import read_cases
+from failproof_es.engine.related_runs.carried_over import FINAL
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.archives import require_attached
@@ -121,6 +122,16 @@ class RecordedBenchmark:
                 yield result_of(
                     recorded.case, recorded.state(), recorded.key, result_id, self.number
                 )
+
+    def is_final(self) -> bool:
+        """Whether every planned result has its end. Counts events; reads none."""
+        with self.store.connect() as connection:
+            row = connection.execute(
+                "SELECT count(*) FROM failproof.stored_events "
+                "WHERE run_id = %s AND topic = ANY (%s)",
+                (self.run_id, list(FINAL)),
+            ).fetchone()
+        return row is not None and row[0] >= self.run.started.planned_evaluations
 
     def result_id(self, key: EvaluationKey, task_id: str) -> int:
         """The place of an evaluation in the plan, from 1: its result's id within the run."""

@@ -164,6 +164,15 @@ class TaskManager:
             with run.beside(evaluation_id) as lease:
                 yield lease
 
+    def end_run(self, run_id: int) -> None:
+        """End a run of which every result is final; waits for it. Nothing where it is driven here:
+        whoever drives it ends it."""
+        with self._lock:
+            if run_id in self._runs or RecordedBenchmark.read(self._store, run_id).run.ended:
+                return
+            run = self._driven(run_id)
+        run.end(judged_outside=True)
+
     def close(self) -> None:
         """Stop every run that is driven; what is in flight ends. They can be resumed.
 
@@ -255,11 +264,12 @@ class _DrivenRun:
             yield self.drive.lease()
             self._judged_outside.add(evaluation_id)
 
-    def end(self) -> None:
+    def end(self, *, judged_outside: bool = False) -> None:
         """Let what is in flight end; where nothing is left to be done, that is put on record."""
         final = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
         with self._beside:
-            if self._judged_outside and all(r.status in final for r in self.recorded.results()):
+            outside = judged_outside or self._judged_outside
+            if outside and all(r.status in final for r in self.recorded.results()):
                 self._judging = True
                 self.drive.finish()
             else:

@@ -341,8 +341,10 @@ class Validation:
         if answer.model_key not in self._models:
             key = answer.model_key
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
-        if not self.imported:
+        if self.imported == (answer.given_by is not None):
             said = "the answer is imported, and its run says that it asked itself"
+            if self.imported:
+                said = "a program handed the answer over in a run that says that it is imported"
             self._find("not_asked", said, recorded)
 
     def _look_at_end(self, key: str, finish_reason: str | None) -> None:

@@ -85,7 +85,7 @@ def test_an_answer_on_record_is_saved_and_one_that_is_not_is_refused(
         assert max_position(connection) == before
     parts.data.judge_with("judge")
     fresh = parts.data.create_run(["beta"])
-    with pytest.raises(InvalidInput, match="no answer is on record"):
+    with pytest.raises(InvalidInput, match="its status is NEW, and no answer is on record"):
         parts.data.save_result(Result(run_id=fresh, model_name="beta", task_id="task-1"))
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,14 +18,19 @@ from failproof_es.abstraction.benchmark_api import BenchmarkApi
 from failproof_es.abstraction.data_manager_api import DataManagerApi
 from failproof_es.abstraction.dataset_loader_api import DataSetLoaderApi
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation import llm_manager
 from failproof_es.abstraction.implementation.benchmark import Benchmark
+from failproof_es.abstraction.implementation.dispatcher import Dispatcher
 from failproof_es.abstraction.llm_manager_api import LLMManagerApi
+from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.opened import open_benchmark
 from failproof_es.abstraction.prompt_api import PromptApi
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.testing import InlineDispatcher, StubTaskManager
 from failproof_es.abstraction.types import BenchmarkTask, Result
 from failproof_es.engine import replay
+from failproof_es.engine.history import read_run
+from failproof_es.events import AnswerImported
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
@@ -348,3 +354,222 @@ def test_the_shipped_stub_works_under_the_shipped_benchmark(
     assert heard[-1].event is BenchmarkEvent.COMPLETED
     assert sum(n.event is BenchmarkEvent.STREAMING_RESULT for n in heard) == 5
     assert server.order() == []
+
+
+class OwnTasks:
+    """A `TaskManagerApi` of three methods, as § 1.3 describes one: a thread for each submission."""
+
+    def __init__(self, models: LLMManagerApi, data: DataManagerApi, prompts: PromptApi) -> None:
+        self.models, self.data, self.prompts = models, data, prompts
+        self.subscribed: dict[int, tuple[int, BenchmarkEvent, Callable[[Any], None]]] = {}
+        self.submissions = 0
+        self.threads: list[threading.Thread] = []
+        self.listening = threading.Event()
+        self.saving = threading.Lock()
+
+    def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
+        self.submissions += 1
+        work = (self.submissions, run_id, task, model_name)
+        self.threads.append(threading.Thread(target=self.answer, args=work, daemon=True))
+        self.threads[-1].start()
+        return self.submissions
+
+    def subscribe(
+        self, submission_id: int, event: BenchmarkEvent, callback: Callable[[Any], None]
+    ) -> int:
+        self.subscribed[len(self.subscribed) + 1] = (submission_id, event, callback)
+        return len(self.subscribed)
+
+    def unsubscribe(self, token: int) -> None:
+        del self.subscribed[token]
+
+    def answer(self, submission: int, run_id: int, task: BenchmarkTask, model_name: str) -> None:
+        assert self.listening.wait(IN_TIME_S)
+        try:
+            prompt = self.prompts.build_generation_prompt(task)
+            self.models.prepare_model(model_name)
+            pieces: list[str] = []
+            self.models.stream_generate(model_name, prompt, pieces.append)
+            if model_name == "beta" and task.task_id == "task-2":
+                raise RuntimeError("the task manager is out of order")
+            result = Result(
+                run_id=run_id, model_name=model_name, task_id=task.task_id,
+                llm_response="".join(pieces), time_taken_ms=12, tokens_generated=5,
+                status=TaskStatus.PENDING_JUDGEMENT,
+            )  # fmt: skip
+            with self.saving:
+                self.data.save_result(result)
+        except Exception as error:
+            failed = Result(run_id=run_id, model_name=model_name, task_id=task.task_id,
+                            status=TaskStatus.FAILED, error_message=str(error))  # fmt: skip
+            with self.saving:
+                self.data.save_result(failed)
+            self.emit(submission, BenchmarkEvent.ERROR, str(error))
+        else:
+            self.emit(submission, BenchmarkEvent.STREAMING_RESULT, result.llm_response)
+            self.emit(submission, BenchmarkEvent.COMPLETED, None)
+            self.emit(submission, BenchmarkEvent.COMPLETED, result)
+
+    def emit(self, submission: int, event: BenchmarkEvent, payload: Any) -> None:
+        for wanted, kind, callback in list(self.subscribed.values()):
+            if (wanted, kind) == (submission, event):
+                callback(payload)
+
+
+class FiveMethods:
+    """A `DataManagerApi` and nothing more, over another one."""
+
+    def __init__(self, data: DataManagerApi) -> None:
+        self.create_run = data.create_run
+        self.save_tasks = data.save_tasks
+        self.save_result = data.save_result
+        self.load_results = data.load_results
+        self.update_result = data.update_result
+
+
+@pytest.mark.parametrize("own_prompts", [False, True])
+def test_the_shipped_benchmark_works_over_the_interfaces_methods_alone(
+    configured: Configured, store: Store, server: Server, own_prompts: bool
+) -> None:
+    class OwnPrompts:
+        def __init__(self, prompts: PromptApi) -> None:
+            self.build_generation_prompt = prompts.build_generation_prompt
+            self.build_judge_prompt = prompts.build_judge_prompt
+
+    loaded = configured()
+    with open_benchmark(loaded.path, store.url, follow=False) as parts:
+        data = FiveMethods(parts.data)
+        tasks = OwnTasks(parts.models, data, parts.prompts)
+        flow = Dispatcher()
+        benchmark = Benchmark(
+            parts.models, data, parts.loader, tasks,
+            dataset_path=str(loaded.configuration.prompts.path),
+            report=lambda run_id: f"{run_id}.html", dispatcher=InlineDispatcher(), flow=flow,
+            prompts=OwnPrompts(parts.prompts) if own_prompts else None,
+        )  # fmt: skip
+        over = threading.Event()
+        heard: list[Any] = []
+        benchmark.subscribe(BenchmarkEvent.STREAMING_RESULT, heard.append)
+
+        def progressed(notice: Notice) -> None:
+            if notice.progress is not None and notice.progress.percent_complete == 100.0:
+                over.set()
+
+        benchmark.subscribe(BenchmarkEvent.PROGRESS_CHANGED, progressed)
+        benchmark.select_models(["alpha", "beta"])
+        benchmark.select_judge_model("judge")
+        run_id = benchmark.start_benchmark()
+        tasks.listening.set()
+        assert over.wait(IN_TIME_S)
+        assert benchmark.get_progress() == {
+            "total_tasks": 6, "completed_tasks": 6, "percent_complete": 100, "answered_tasks": 5,
+            "judged_tasks": 5, "failed_tasks": 1,
+        }  # fmt: skip
+        assert benchmark.generate_report(run_id) == f"{run_id}.html"
+        assert len(heard) == 5 and all(notice.text for notice in heard)
+        with pytest.raises(InvalidInput, match="cannot be resumed"):
+            benchmark.resume_benchmark(run_id)
+        judged = data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)
+        assert [each.evaluation_score for each in judged] == [0.8] * 5
+        assert all(each.time_taken_ms == 12 and each.tokens_generated == 5 for each in judged)
+        (failed,) = data.load_results(run_id, TaskStatus.FAILED)
+        assert "the task manager is out of order" in str(failed.error_message)
+        flow.close()
+    assert server.order().count("judge") == 5
+    _is_on_record_as_brought(store, run_id)
+
+
+def _is_on_record_as_brought(store: Store, run_id: int) -> None:
+    """The run has ended, is valid and replayed, and says of each answer who brought it."""
+    with store.connect() as connection:
+        run = resolve_run(connection, str(run_id))
+        rows = list(find(connection, run_id=run))
+    topics = [row.topic for row in rows]
+    assert topics.count("AnswerImported") == 6 and "RequestSent" not in topics
+    given = [row.event() for row in rows if row.topic == "AnswerImported"]
+    assert {event.given_by for event in given if isinstance(event, AnswerImported)} == {"api"}
+    judges = [row.payload()["judge"] for row in rows if row.topic == "Judged"]
+    assert judges == ["api"] * 5
+    (validated,) = [row.payload() for row in rows if row.topic == "RunValidated"]
+    assert validated["passed"], validated["findings"]
+    assert "RunCompleted" in topics and "RunSealed" in topics
+    report = replay(store, run)
+    assert (report.agree, report.differences) == (6, [])
+
+
+def test_the_engines_judges_judge_an_answer_that_somebody_brought(
+    configured: Configured, store: Store, server: Server
+) -> None:
+    with open_benchmark(configured(QUESTIONS[0]).path, store.url, follow=False) as parts:
+        parts.data.judge_with("judge")
+        run_id = parts.data.create_run(["alpha"])
+        brought = Result(run_id=run_id, model_name="alpha", task_id="task-1", llm_response="Blue.",
+                         status=TaskStatus.PENDING_JUDGEMENT)  # fmt: skip
+        parts.data.save_result(brought)
+        parts.data.save_result(brought)
+        with pytest.raises(InvalidInput, match="the record says otherwise of llm_response"):
+            parts.data.save_result(replace(brought, llm_response="Green."))
+        over = threading.Event()
+        finals: list[Result] = []
+        [task] = parts.data.tasks_of(run_id)
+        parts.tasks.submit_task(run_id, task, "alpha")
+        parts.tasks.judge(run_id, finals.append, lambda error: over.set())
+        assert over.wait(IN_TIME_S)
+    assert [(each.llm_response, each.evaluation_score) for each in finals] == [("Blue.", 0.8)]
+    assert server.order() == ["judge"]
+    with store.connect() as connection:
+        run = resolve_run(connection, str(run_id))
+        (validated,) = find(connection, run_id=run, topics=["RunValidated"])
+    assert validated.payload()["passed"]
+    assert replay(store, run).agree == 1
+
+
+def test_an_answer_that_brings_its_judgement_is_saved_with_it(
+    configured: Configured, store: Store
+) -> None:
+    with open_benchmark(configured(QUESTIONS[0]).path, store.url, follow=False) as parts:
+        run_id = parts.data.create_run(["alpha"])
+        judged = Result(run_id=run_id, model_name="alpha", task_id="task-1", llm_response="Blue.",
+                        status=TaskStatus.JUDGEMENT_COMPLETED, evaluation_score=0.9,
+                        evaluation_reason="Blue it is.")  # fmt: skip
+        parts.data.save_result(judged)
+        [found] = parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)
+        assert (found.llm_response, found.evaluation_score) == ("Blue.", 0.9)
+    with store.connect() as connection:
+        assert read_run(connection, resolve_run(connection, str(run_id))).status == "completed"
+
+
+def test_several_threads_open_each_model_once_and_close_it(
+    configured: Configured, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Any] = []
+    create = vars(llm_manager)["create_provider"]
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        provider = create(*arguments, **named)
+        closed = provider.close
+
+        async def close() -> None:
+            opened.remove(provider)
+            await closed()
+
+        monkeypatch.setattr(provider, "close", close)
+        opened.append(provider)
+        return provider
+
+    monkeypatch.setattr(llm_manager, "create_provider", counted)
+    with open_benchmark(configured().path, store.url, follow=False) as parts:
+        models: LLMManagerApi = parts.models
+        pieces: list[str] = []
+        work: list[Callable[[], object]] = [
+            lambda: models.prepare_model("alpha"),
+            lambda: models.generate("alpha", "Hello"),
+            lambda: models.stream_generate("alpha", "Hello", pieces.append),
+        ] * 4
+        threads = [threading.Thread(target=each) for each in work]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(IN_TIME_S)
+        assert len(opened) == 1, "alpha streams as it is configured: all three ask by one provider"
+    assert opened == []

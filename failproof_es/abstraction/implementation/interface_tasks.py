@@ -1,0 +1,228 @@
+"""What the flow needs of a task manager, made of the interfaces of specification 003 alone.
+
+Anybody's `TaskManagerApi` is listened to by its three methods, whatever its callbacks are given.
+Judging is § 1.4 to the letter: `load_results`, `build_judge_prompt`, `generate`, `update_result`.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from failproof_es.abstraction.data_manager_api import DataManagerApi
+from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
+from failproof_es.abstraction.implementation.dispatcher import logger
+from failproof_es.abstraction.implementation.prompts import Prompts
+from failproof_es.abstraction.implementation.subscriptions import CallbackDispatcher
+from failproof_es.abstraction.llm_manager_api import LLMManagerApi
+from failproof_es.abstraction.notices import FINAL, Notice
+from failproof_es.abstraction.prompt_api import PromptApi
+from failproof_es.abstraction.task_manager_api import TaskManagerApi
+from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.dialects.benchmark import Benchmark as Dialect
+from failproof_es.dialects.kit.json_in_prose import ReplyUnreadable, outermost_objects
+
+_ENDS = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Submitted:
+    run_id: int
+    task: BenchmarkTask
+    model_name: str
+
+
+class InterfaceTasks:
+    """A `TaskManagerApi` and the judging of its answers. `judge_name` gives the chosen judge."""
+
+    def __init__(
+        self,
+        tasks: TaskManagerApi,
+        data: DataManagerApi,
+        models: LLMManagerApi,
+        prompts: PromptApi,
+        flow: CallbackDispatcher,
+        judge_name: Callable[[], str],
+    ) -> None:
+        self._tasks = tasks
+        self._data = data
+        self._models = models
+        self._prompts = prompts
+        self._flow = flow
+        self._judge_name = judge_name
+        self._lock = threading.Lock()
+        self._submitted: dict[int, _Submitted] = {}
+        self._ended: set[int] = set()
+        self._final: set[tuple[int, str, str]] = set()
+        """Run, model and task of each result that is known to be final."""
+
+    def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
+        """See `TaskManagerApi`."""
+        submission_id = self._tasks.submit_task(run_id, task, model_name)
+        self._submitted[submission_id] = _Submitted(run_id, task, model_name)
+        return submission_id
+
+    def subscribe(
+        self,
+        submission_id: int,
+        event: BenchmarkEvent,
+        callback: Callable[[Any], None],
+        *,
+        calls: CallbackDispatcher | None = None,
+    ) -> int:
+        """See `TaskManagerApi`. The callback gets a `Notice`, whatever the task manager gives.
+
+        Of the last words on a submission it gets the first one only.
+        """
+        by = calls or self._flow
+
+        def told(payload: Any = None) -> None:
+            if event in FINAL:
+                with self._lock:
+                    if submission_id in self._ended:
+                        return
+                    self._ended.add(submission_id)
+            notice = self._notice(submission_id, event, payload)
+            by.put(lambda: callback(notice))
+
+        return self._tasks.subscribe(submission_id, event, told)
+
+    def unsubscribe(self, token: int) -> None:
+        """See `TaskManagerApi`."""
+        self._tasks.unsubscribe(token)
+
+    def judge(
+        self,
+        run_id: int,
+        on_judged: Callable[[Result], None],
+        on_end: Callable[[str | None], None],
+    ) -> None:
+        """Judge every answer of the run that waits for it, one after the other, in the flow."""
+        self._flow.put(lambda: self._judge_all(run_id, on_judged, on_end))
+
+    # -- telling ---------------------------------------------------------------------------
+
+    def _notice(self, submission_id: int, event: BenchmarkEvent, payload: Any) -> Notice:
+        submitted = self._submitted[submission_id]
+        given = payload if isinstance(payload, Notice) else None
+        result = payload if isinstance(payload, Result) else given.result if given else None
+        error = None
+        if event is BenchmarkEvent.ERROR:
+            error = _error_of(payload, given, result)
+            result = replace(
+                result or self._result(submitted), status=TaskStatus.FAILED, error_message=error
+            )
+            self._final.add((submitted.run_id, submitted.model_name, submitted.task.task_id))
+        progress = payload if isinstance(payload, BenchmarkProgress) else None
+        return Notice(
+            event,
+            submitted.run_id,
+            submission_id,
+            submitted.task.task_id,
+            submitted.model_name,
+            attempt=given.attempt if given else 1,
+            text=given.text if given else payload if isinstance(payload, str) else "",
+            progress=progress or (given.progress if given else None),
+            result=result,
+            error=error,
+        )
+
+    def _result(self, submitted: _Submitted) -> Result:
+        return Result(
+            run_id=submitted.run_id,
+            model_name=submitted.model_name,
+            task_id=submitted.task.task_id,
+        )
+
+    # -- judging ---------------------------------------------------------------------------
+
+    def _judge_all(
+        self,
+        run_id: int,
+        on_judged: Callable[[Result], None],
+        on_end: Callable[[str | None], None],
+    ) -> None:
+        tasks = {each.task.task_id: each.task for each in self._submitted.values()}
+        try:
+            for result in self._data.load_results(run_id, TaskStatus.PENDING_JUDGEMENT):
+                judged = self._judged(result, tasks[result.task_id])
+                self._data.update_result(judged)
+                self._final.add((run_id, judged.model_name, judged.task_id))
+                on_judged(judged)
+            for status in _ENDS:  # what was final without a judge
+                for result in self._data.load_results(run_id, status):
+                    if (run_id, result.model_name, result.task_id) not in self._final:
+                        on_judged(result)
+        except Exception as error:  # whoever waits for the end must hear of it
+            logger.exception("run %s could not be judged", run_id)
+            on_end(f"{type(error).__name__}: {error}")
+        else:
+            on_end(None)
+
+    def _judged(self, result: Result, task: BenchmarkTask) -> Result:
+        """The result with its judgement, or with why there is none."""
+        try:
+            prompt = self._prompts.build_judge_prompt(task, result.llm_response)
+            said = self._models.generate(self._judge_name(), prompt)
+            verdict = self._verdict(said, task, result.llm_response)
+        except Exception as error:  # of anybody's models and prompts
+            return replace(result, status=TaskStatus.FAILED, error_message=str(error))
+        score, reason = verdict
+        return replace(
+            result,
+            status=TaskStatus.JUDGEMENT_COMPLETED,
+            evaluation_score=score,
+            evaluation_reason=reason,
+        )
+
+    def _verdict(self, said: str, task: BenchmarkTask, answer: str) -> tuple[float, str]:
+        """Score and reason. Raises `ValueError` where the reply holds none."""
+        if not isinstance(self._prompts, Prompts):
+            return _plain_verdict(said)
+        transcript = Transcript((Reply(0, answer, "stop"),))
+        reading = Dialect().read_judgement(_case_of(task), transcript, Reply(0, said, "stop"))
+        if reading.verdict is None:
+            raise ValueError(reading.problem)
+        return float(reading.verdict["score"]), str(reading.verdict["reason"])
+
+
+def _error_of(payload: Any, given: Notice | None, result: Result | None) -> str:
+    told = (given.error if given else None) or (result.error_message if result else None)
+    return told or (str(payload) if payload not in (None, given, result) else "the task failed")
+
+
+def _plain_verdict(said: str) -> tuple[float, str]:
+    """Of a reply to anybody's prompt: the one object with a score from 0 to 1 and a reason."""
+    try:
+        objects = [dict(pairs) for pairs in outermost_objects(said, ("score",))]
+    except ReplyUnreadable as error:
+        raise ValueError(f"{error.reason}: {error.message}") from None
+    if not objects or any(each != objects[0] for each in objects):
+        raise ValueError("the judge's reply does not hold one JSON object with a score")
+    score, reason = objects[0].get("score"), objects[0].get("reason")
+    is_number = isinstance(score, int | float) and not isinstance(score, bool)
+    number = float(score or 0) if is_number else math.nan
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"the judge's score is not from 0 to 1: {score!r}")
+    if not isinstance(reason, str) or not reason.strip():
+        raise ValueError("the judge's reply has no reason")
+    return number, reason
+
+
+def _case_of(task: BenchmarkTask) -> Case:
+    return Case(
+        dialect="benchmark",
+        case_id=task.task_id,
+        suite_id="",
+        turns=(Turn(role="user", content=task.question),),
+        expectation={
+            "question": task.question,
+            **asdict(task.expected_answer),
+            "incorrect_direction": task.incorrect_direction,
+        },
+    )
