@@ -192,7 +192,7 @@ def _losses(limits: Gates, model: str, tally: ModelTally) -> Named:
     if not tally.finished or (not lost and limits.max_lost_rate is None):
         return
     share = lost / tally.finished
-    nothing = lost > 0 and not tally.scored and not tally.everything.awaiting and limit < 1
+    nothing = lost > 0 and not tally.scored and limit < 1 and limits.by != "people"
     gate: Gate = {"limit": limit, "measured": share, "of": tally.finished}
     gate["met"] = share <= limit and not nothing
     if lost:
