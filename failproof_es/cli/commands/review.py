@@ -298,7 +298,7 @@ def close(run: str, incomplete: bool) -> None:
         }
         with _keeping_up(store):
             record_operations(store, run_id, [(ReviewClosed, fields)])
-        gates = (recorded.run.gates or {}) | judgement.gates
+        gates = {**(recorded.run.gates or {}), **judgement.gates}
     for gate_name, gate in gates.items():
         click.echo(gate_line(gate_name, gate))
     say(f"reviews of run {recorded.started.run_number} closed as of position {recorded.up_to}")
