@@ -20,6 +20,7 @@ from eventsourcing.persistence import Mapper, StoredEvent
 from pydantic import ValidationError
 
 from failproof_es.events import EVENTS, ONLY_JUDGE, Event, PromptStored, Record
+from failproof_es.events.side_streams import FORBIDDEN
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import UnreadableState
 
@@ -81,7 +82,7 @@ def _happened(payload: dict[str, Any]) -> dict[str, Any]:
     """Until then an item of must_not_do was met where it did not happen."""
     items = [
         {**item, "verdict": _WORDS[item["verdict"]]}
-        if item["item"].partition(".")[0] == "must_not_do"
+        if item["item"].partition(".")[0] == FORBIDDEN
         else item
         for item in payload["items"]
     ]

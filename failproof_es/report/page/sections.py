@@ -71,10 +71,12 @@ def _gates(report: Report) -> Iterator[Block]:
     judged = {gate.run_number for gate in report.gates}
     for asked in report.asked:
         if asked.gates_set and asked.run_number not in judged:
-            yield Paragraph(
-                f"Gates of run {asked.run_number}: judged when it has completed, and by people "
-                "when its reviews are closed (`failproof-es review close`)."
+            when = (
+                f"people decide them: `failproof-es review close {asked.run_number}` judges them"
+                if asked.status == "completed"
+                else "judged when it has completed"
             )
+            yield Paragraph(f"Gates of run {asked.run_number}: {when}.")
     if not any(asked.gates_set for asked in report.asked):
         yield Paragraph("No gates were set, so no pass or fail was decided.")
     if report.gates:

@@ -22,7 +22,15 @@ from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import unscored_group
-from failproof_es.gates import AccuracyBounds, AskedAgain, Change, describe_gate, judge_gates
+from failproof_es.gates import (
+    AccuracyBounds,
+    AskedAgain,
+    Change,
+    describe_gate,
+    judge_gates,
+    limits_at_the_end,
+    limits_by_people,
+)
 from tests.unit.histories import KEY, History
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 
@@ -493,7 +501,25 @@ def test_a_suite_of_which_most_has_no_score_is_not_met_though_the_rest_of_the_ru
 def test_what_awaits_a_review_is_not_counted() -> None:
     assert judge_gates(Gates(), tally(*[unscored()] * 12)) == {}
     mixed = tally(*[unscored()] * 11, lost())
-    assert judge_gates(Gates(), mixed)["max_unscored_rate"]["met"] is True, "people score the rest"
+    assert judge_gates(Gates(), mixed)["max_unscored_rate"]["met"] is False, "nothing is scored"
+    by_people = Gates(by="people")
+    assert judge_gates(by_people, mixed)["max_unscored_rate"]["met"] is True, (
+        "people score the rest"
+    )
+
+
+def test_gates_on_rates_are_judged_when_a_run_ends_or_by_people() -> None:
+    limits = {
+        "min_accuracy": 0.5, "min_accuracy_by_suite": {"s": 0.5}, "no_failures_at": ["S1"],
+        "min_csr": 0.5, "max_unscored_rate": 0.5, "max_cost_usd": 1.0,
+    }  # fmt: skip
+    every = Gates.model_validate(limits | {"by": "people"})
+    finished = tally((a_case(), scored(1.0)))
+    at_the_end = set(judge_gates(limits_at_the_end(every), finished))
+    by_people = set(judge_gates(limits_by_people(every), finished))
+    assert at_the_end == {"max_unscored_rate", "max_cost_usd"}
+    assert by_people == {"min_accuracy", "min_accuracy_by_suite.s", "no_failures_at", "min_csr"}
+    assert limits_at_the_end(Gates(min_accuracy=0.5)).min_accuracy == 0.5
 
 
 def test_judges_of_which_not_one_answered_lose_the_evaluation() -> None:

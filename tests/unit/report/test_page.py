@@ -308,7 +308,7 @@ def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
 
 
 def test_gates_of_a_run_that_has_not_ended_are_not_said_to_be_missing() -> None:
-    going = replace(asked("going"), run_number=2, gates_set=True)
+    going = replace(asked("going"), run_number=2, gates_set=True, status="running")
     both = replace(full_report("alpha"), asked=(*full_report("alpha").asked, going))
     for report in (replace(empty_report(), asked=(going,)), both):
         said = text_of(html_of(replace(report, groups=(), heat=(), comparisons=(), costs=())))
@@ -321,6 +321,12 @@ def test_what_is_not_known_is_said_to_be_unknown() -> None:
     assert "max_cost_usd 1 nothing not met" in said
     assert "free 1 unknown unknown unknown unknown" in said
     assert "seal none: the run has not ended" in said
+
+
+def test_gates_that_people_decide_wait_for_the_closing_of_the_reviews() -> None:
+    ended = replace(asked("ended"), run_number=2, gates_set=True, status="completed")
+    said = text_of(html_of(replace(empty_report(), asked=(ended,))))
+    assert "people decide them: failproof-es review close 2 judges them" in said.replace("`", "")
 
 
 def test_every_section_and_every_number_is_defined_in_the_documentation() -> None:
