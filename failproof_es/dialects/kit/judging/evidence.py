@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-_OBJECT = re.compile(r"\{[^{}]*\}")
-_VERDICT_KEYS = re.compile(r"\b(?:verdict|quote)\b", re.IGNORECASE)
+from failproof_es.dialects.kit.judging.posing import posing_spans
+
 _JUDGES = r"(?:evaluat|grad|assess|review)(?:or|er)s?|judges?"
 _TO_JUDGES = re.compile(
     rf"""
@@ -35,6 +35,11 @@ pair is no text, so no quotation holds it (`reply.read_verdicts`)."""
 
 def evidence(text: str) -> str:
     """The text without what is addressed to judges."""
-    kept = _OBJECT.sub(lambda match: _GAP if _VERDICT_KEYS.search(match[0]) else match[0], text)
-    own = takewhile(lambda line: not _HEADING.match(line), kept.splitlines())
+    pieces, end = [], 0
+    for start, after in posing_spans(text):
+        pieces += (text[end:start], _GAP)
+        end = after
+    own = takewhile(
+        lambda line: not _HEADING.match(line), "".join([*pieces, text[end:]]).splitlines()
+    )
     return "\n".join(_GAP if _TO_JUDGES.search(line) else line for line in own)
