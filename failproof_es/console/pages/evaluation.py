@@ -187,7 +187,8 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
     """The conversation; where its dialect cannot say it, the case's turns and the replies."""
     try:
         state = recorded.state()
-        return conversation(dialect_named(recorded.case.dialect), recorded.case, state), None
+        turns = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
+        return [part for turn in turns for part in turn.parts], None
     except InvalidInput as error:
         why = error.problems[0].message
     except UNREADABLE as error:
@@ -204,6 +205,10 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
     ], shortened(why, LINE)
 
 
+_SENT = ("system", "user")
+"""Roles of turns that no model said."""
+
+
 def _turns(
     evaluation: UUID, spoken: Sequence[ConversationTurn], quotes: Sequence[tuple[str, str]]
 ) -> tuple[tuple[TurnShown, ...], tuple[Quotation, ...]]:
@@ -213,7 +218,7 @@ def _turns(
     for number, each in enumerate(spoken, 1):
         whole = to("evaluations", evaluation, "texts", f"turn-{number}")
         shown = text_shown(each.text, whole)
-        if each.role == "assistant":
+        if each.role not in _SENT:
             shown, told = with_quotations(each.text, quotes, whole)
             for one in told:
                 if one.found != "not found" or (one.judge, one.quote) not in found:

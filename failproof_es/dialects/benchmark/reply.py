@@ -71,8 +71,9 @@ def _verdict(reply: Reply, graded: str, mark: str) -> dict[str, Any]:
     if reply.refusal or reply.finish_reason == "content_filter":
         raise Unusable("refused: the judge's provider withheld the reply")
     document, around = own_object(reply.text, mark, SCORE)
-    verdict = {SCORE: _score(document), REASON: _text(document, REASON)}
-    refuse_further_keys(Pairs([*around, *document]), _KEYS, verdict[SCORE] >= PASSES_FROM)
+    score = _score(document)
+    verdict = {SCORE: score, REASON: _text(document, REASON)}
+    refuse_further_keys(Pairs([*around, *document]), _KEYS, score >= PASSES_FROM)
     if reply.cut_off:
         raise Unusable("truncated: the reply was cut off, and more could have followed")
     quote = _text(document, QUOTE)

@@ -9,7 +9,7 @@ linear in the length of the text.
 
 from __future__ import annotations
 
-import json.decoder
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -179,7 +179,7 @@ def _separate(top: _Open, sign: str) -> bool:
 def _take_scalar(top: _Open, token: re.Match[str]) -> bool:
     if (string := token["string"]) is not None:
         try:
-            value: Any = json.decoder.scanstring(string, 1, False)[0]
+            value: Any = json.loads(string, strict=False)  # a line break in it says what it says
         except ValueError:  # an escape that is none
             return False
         if top.expects in _KEYS:

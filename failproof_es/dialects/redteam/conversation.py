@@ -90,7 +90,16 @@ def _goes_on(joined: _Joined, replies: Sequence[Reply]) -> bool:
 
 
 def said(reply: Reply) -> str:
-    """What the model said, in words: its text, else its refusal, and each call that it made."""
-    calls = [f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls]
-    text = reply.text if reply.text.strip() else reply.refusal or reply.text
-    return "\n".join([*([text] if text or not calls else []), *calls])
+    """What the model said and each call that it made, as it is sent in the next request."""
+    text = words(reply)
+    return "\n".join([*([text] if text or not reply.tool_calls else []), *calls(reply)])
+
+
+def words(reply: Reply) -> str:
+    """What the model said in words: its text, else its refusal."""
+    return reply.text if reply.text.strip() else reply.refusal or reply.text
+
+
+def calls(reply: Reply) -> tuple[str, ...]:
+    """Each tool call that the model made."""
+    return tuple(f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls)

@@ -36,7 +36,7 @@ from failproof_es.dialects.kit.judging.reply import NAME as READER
 from failproof_es.dialects.kit.judging.reply import VERSION as READER_VERSION
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.dialects.redteam.classifier import classify
-from failproof_es.dialects.redteam.conversation import spoken
+from failproof_es.dialects.redteam.conversation import calls, spoken, words
 
 NAME = "redteam.checklist"
 VERSION = "1"
@@ -86,7 +86,7 @@ def score(
 def passages(case: Case, transcript: Transcript) -> list[Passage]:
     """The conversation as a judge is shown it, the system message and its sources included."""
     return [
-        Passage(UNDER_TEST, each.turn.content, judged=True)
+        Passage(UNDER_TEST, words(each.reply), judged=True, calls=calls(each.reply))
         if each.reply
         else Passage(_SPEAKERS[each.turn.role], each.turn.content)
         for each in spoken(case.turns, transcript.replies)

@@ -60,11 +60,12 @@ def _fold(told: FailureWithTranscript) -> Collapsible:
             ),
             *(
                 Quotation(
-                    spoken.role if spoken.reply is None else failed.series,
-                    spoken.text,
-                    reply=spoken.reply is not None,
+                    part.role if part.reply is None else failed.series,
+                    part.text,
+                    reply=part.reply is not None,
                 )
                 for spoken in told.spoken
+                for part in spoken.parts
             ),
             *(_verdict(verdict) for verdict in told.verdicts),
             Collapsible(

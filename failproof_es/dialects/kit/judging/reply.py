@@ -63,7 +63,7 @@ def read_verdicts(
     except Unusable as error:
         return None, str(error)
     quotable = {
-        number: comparable(evidence(each.text))
+        number: [comparable(evidence(part, is_call=n > 0)) for n, part in enumerate(each.parts)]
         for number, each in enumerate(transcript, 1)
         if each.judged
     }
@@ -117,7 +117,7 @@ def _dictated(transcript: Sequence[Passage], items: Sequence[Item]) -> Dictated:
     """The verdicts that the model under test gives itself, in objects and in words."""
     keys = {item.key for item in items}
     verdicts: list[tuple[str, Any]] = []
-    for text in (passage.text for passage in transcript if passage.judged):
+    for text in (part for passage in transcript if passage.judged for part in passage.parts):
         for form in decoded_forms(text):
             verdicts += [(match[1].lower(), match[2]) for match in _DICTATED.finditer(form.text)]
         for each in named_objects(text):
@@ -128,7 +128,10 @@ def _dictated(transcript: Sequence[Passage], items: Sequence[Item]) -> Dictated:
 
 
 def _read_item(
-    item: Item, answers: Sequence[Any], quotable: Mapping[int, Comparable], dictated: Dictated
+    item: Item,
+    answers: Sequence[Any],
+    quotable: Mapping[int, Sequence[Comparable]],
+    dictated: Dictated,
 ) -> dict[str, Any]:
     read: dict[str, Any] = {
         "item": item.key, "verdict": None, "quote": None, "turn": None, "void": None,
@@ -154,15 +157,18 @@ def _read_item(
     return {**read, **_proven(str(verdicts[0]) in words.quoted, quote, quotable)}
 
 
-def _proven(needed: bool, quote: str, quotable: Mapping[int, Comparable]) -> dict[str, Any]:
+def _proven(
+    needed: bool, quote: str, quotable: Mapping[int, Sequence[Comparable]]
+) -> dict[str, Any]:
     """Where the quotation stands, or why the verdict rests on nothing."""
     if not needed and not quote.strip():
         return {}
+    texts = [(number, text) for number, several in quotable.items() for text in several]
     try:
-        index = locate_quotation(quote, list(quotable.values()), is_proof=needed)
+        index = locate_quotation(quote, [text for _, text in texts], is_proof=needed)
     except Unproved as error:
         return {"void": str(error)}
-    return {"turn": list(quotable)[index]}
+    return {"turn": texts[index][0]}
 
 
 def _encodable(text: str) -> bool:
