@@ -29,7 +29,7 @@ from typing import Any
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Reply, Transcript
 from failproof_es.dialects.command.extraction import extractor
-from failproof_es.dialects.command.extraction.extractor import Extraction, Removed
+from failproof_es.dialects.command.extraction.extractor import Extraction, Mode, Removed
 from failproof_es.dialects.command.models import (
     BackendError,
     Category,
@@ -39,7 +39,7 @@ from failproof_es.dialects.command.models import (
     SafetyMismatch,
 )
 from failproof_es.dialects.command.reply_safety import safe_reply
-from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.kit import cut_off, refusal
 from failproof_es.shell_analysis import (
     Equivalence,
     PosixVerdict,
@@ -52,7 +52,7 @@ from failproof_es.shell_analysis import (
 )
 
 NAME = "command.classifier"
-VERSION = "2"
+VERSION = "3"
 
 _COMMAND_CHARACTERS = 4_096
 _SHOWN_CHARACTERS = 200
@@ -100,7 +100,7 @@ def classify(case: Case, transcript: Transcript) -> Classification:
         details = {"rule": "failure", "kind": transcript.failure.kind}
         return _classified("error", category, error, details, VERSION)
     reply = transcript.replies[-1] if transcript.replies else Reply(0, "", None)
-    found = extractor.extract(reply.text, case.expectation["extraction"])
+    found = _extracted(reply, case.expectation["extraction"])
     seen = {"finish_reason": reply.finish_reason, **_as_details(found)}
     if reply.cut_off and _ends_with(reply, found):
         error = BackendError(message=cut_off.MESSAGE)
@@ -117,6 +117,15 @@ def classify(case: Case, transcript: Transcript) -> Classification:
         {"rule": str(category), **seen, **verdicts.as_details()},
         f"{VERSION} {verdicts.version}",
     )
+
+
+def _extracted(reply: Reply, mode: Mode) -> Extraction:
+    """The command; none in a reply that declines and gives no block of code."""
+    found = extractor.extract(reply.text, mode)
+    is_block = any(each.kind == "fence" for each in found.removed)
+    if mode == "strict" or is_block or refusal.find_refusal(reply.text) is None:
+        return found
+    return Extraction("", (*found.removed, Removed("denied", found.command)), found.beside)
 
 
 def _classified(
