@@ -79,7 +79,7 @@ class Said:
             return self.text
         schema = self.dialect.judge_schema(self.case, self.transcript)
         return orjson.dumps(
-            filled(schema, cycle((cut_inside_a_word(self.text), self.text)))
+            filled(schema, cycle((self.text, cut_inside_a_word(self.text))))
         ).decode()
 
     @property

@@ -20,7 +20,7 @@ import orjson
 
 from failproof_es.console import texts
 from failproof_es.dialects import reply_checks
-from failproof_es.dialects.benchmark.prompts import JUDGE_NAMES, judge_prompt
+from failproof_es.dialects.benchmark.prompts import JUDGE_NAMES, judge_prompt, mark
 from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.kit import json_in_prose, templates
 from failproof_es.dialects.kit.judging import prompt, reply
@@ -30,9 +30,11 @@ from failproof_es.dialects.kit.judging.quotation import (
     Comparable,
     comparable,
     find_quotation,
+    locate_quotation,
     spans_of,
 )
 from failproof_es.dialects.kit.refusal_judgement import at_its_head
+from failproof_es.dialects.promptguard.reply import Verdict, stands_in
 from failproof_es.dialects.redteam.checks import citations, reply_language
 from failproof_es.support import untrusted_text
 from tests.growth.dialects import OF_REPLIES, types_of
@@ -59,6 +61,8 @@ OTHERS = (
     *("dialects.failproof.expectation.kind_of", "dialects.failproof.description."),
     *("dialects.reply_checks.pattern_problem",),
     *("dialects.redteam.checks.citations.can_be_cited",),
+    *("dialects.kit.judging.verdict_object.values",),
+    *("dialects.kit.judging.verdict_object.refuse_further_keys",),
     *("dialects.redteam.conversation.asked_turns",),
     *("dialects.redteam.checks.tool_calls.can_be_offered",),
     *("dialects.redteam.checks.tool_calls.offered",),
@@ -126,6 +130,9 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
     "dialects.benchmark.prompts.judge_prompt": lambda text: partial(
         judge_prompt, dict.fromkeys(JUDGE_NAMES, "a"), text, None
     ),
+    "dialects.benchmark.prompts.mark": lambda text: partial(
+        mark, dict.fromkeys(JUDGE_NAMES, "a"), text
+    ),
     "dialects.failproof.expectation.is_bounded": lambda text: partial(
         expectation.is_bounded, "a|b", text
     ),
@@ -144,6 +151,9 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
     "dialects.kit.judging.quotation.find_quotation": lambda text: partial(
         find_quotation, comparable(cut_inside_a_word(text)), [comparable(text), comparable("x")]
     ),
+    "dialects.kit.judging.quotation.locate_quotation": lambda text: partial(
+        locate_quotation, f"ab {text} ab", [comparable(f"ab {text} ab")], is_proof=True
+    ),
     "dialects.kit.judging.quotation.spans_of": lambda text: partial(
         spans_of, [text, cut_inside_a_word(text), f"{text}x"], text
     ),
@@ -154,6 +164,9 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
         at_its_head, text, len(text)
     ),
     "dialects.kit.templates.fill": lambda text: partial(templates.fill, text, {"a": text[:10]}),
+    "dialects.promptguard.reply.stands_in": lambda text: partial(
+        stands_in, Verdict(0.1, 0.1, 0.9, text), text
+    ),
     "dialects.redteam.checks.citations.check": lambda text: partial(
         citations.check, text, [_SOURCE], [text]
     ),

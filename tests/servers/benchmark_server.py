@@ -26,6 +26,8 @@ _JUDGE = re.compile(r"\[judge:([A-Za-z0-9+/=]*)(?:\*(\d+))?\]")
 _ANSWER = re.compile(r"\[answer:([A-Za-z0-9+/=]*)\]")
 _HTTP = re.compile(r"\[http:(\d+)\]")
 _ENDINGS = {"[cut]": "length", "[withheld]": "content_filter"}
+_VERDICT = re.compile(r'\{(?=\s*"(?:score|reason)")')
+_GRADED = re.compile(r"--- the answer to be graded (\w{32}) ---\n(.*)\n--- end \1 ---", re.DOTALL)
 GRADE = b'{"score": 0.8, "reason": "It is a good answer."}'
 
 
@@ -33,6 +35,17 @@ def judge_says(text: str | bytes, times: int | None = None) -> str:
     """What makes the judge say that, always or so many times, where a question holds it."""
     encoded = b64encode(text.encode() if isinstance(text, str) else text).decode()
     return f"[judge:{encoded}]" if times is None else f"[judge:{encoded}*{times}]"
+
+
+def proved(judgement: str, question: str) -> str:
+    """The judgement with the question's mark, and a quotation of the answer, in each verdict."""
+    graded = _GRADED.search(question)
+    if graded is None:
+        return judgement
+    first, *_ = graded[2].splitlines()
+    quote = first if len(first.split()) > 1 else graded[2]
+    proof = orjson.dumps({"transcript": graded[1], "quote": quote}).decode()[:-1] + ","
+    return _VERDICT.sub(lambda _: proof, judgement)
 
 
 class BenchmarkServer:
@@ -110,8 +123,8 @@ class BenchmarkServer:
     def _judgement(self, prompt: str, asked: int) -> str:
         scripted = _JUDGE.search(prompt)
         if scripted is None or (scripted[2] is not None and asked > int(scripted[2])):
-            return GRADE.decode()
-        return b64decode(scripted[1]).decode("utf-8", "surrogatepass")
+            return proved(GRADE.decode(), prompt)
+        return proved(b64decode(scripted[1]).decode("utf-8", "surrogatepass"), prompt)
 
     async def _streamed(
         self, request: web.Request, model: str, text: str, ending: str

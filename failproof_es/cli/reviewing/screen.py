@@ -61,7 +61,7 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
     click.echo(f"\n== {place} == {one_line(heading)}")
     click.echo(one_line(", ".join(about)))
     for spoken in conversation(dialect, case, evaluation.state):
-        _print_turn(spoken)
+        click.echo(f"\n{turn_text(spoken)}")
     if not evaluation.state.replies:
         click.echo("\n(the model gave no answer)")
     if unblind:
@@ -100,8 +100,10 @@ def engine_said(state: Evaluation) -> str:
     return f"abandoned, {state.abandoned.kind}: {state.abandoned.reason}"
 
 
-def _print_turn(spoken: ConversationTurn) -> None:
-    click.echo(f"\n{spoken.speaker}:\n{_barred(spoken.text)}")
+def turn_text(spoken: ConversationTurn) -> str:
+    """The turn and its notes, each under a heading. A bar before each line keeps words from posing
+    as a heading."""
+    return "\n\n".join(f"{part.speaker}:\n{_barred(part.text)}" for part in spoken.parts)
 
 
 def _barred(text: str) -> str:

@@ -27,7 +27,7 @@ from failproof_es.cli.reviewing.answers import (
     tags,
     valid,
 )
-from failproof_es.cli.reviewing.screen import engine_said
+from failproof_es.cli.reviewing.screen import engine_said, turn_text
 from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import conversation
@@ -88,7 +88,7 @@ def _rows(
         "repetition": key.repetition,
     }
     spoken = conversation(dialect, case, evaluation.state)
-    turns = "\n\n".join(f"{turn.speaker}:\n{turn.text}" for turn in spoken)
+    turns = "\n\n".join(map(turn_text, spoken))
     overall = {
         "item": OVERALL,
         "text": _cell(turns),

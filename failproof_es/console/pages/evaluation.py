@@ -191,7 +191,8 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
     """The conversation; where its dialect cannot say it, the case's turns and the replies."""
     try:
         state = recorded.state()
-        return conversation(dialect_named(recorded.case.dialect), recorded.case, state), None
+        turns = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
+        return [part for turn in turns for part in turn.parts], None
     except InvalidInput as error:
         why = error.problems[0].message
     except UNREADABLE as error:
@@ -206,6 +207,10 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
         *(ConversationTurn(turn.role, turn.content) for turn in recorded.case.turns),
         *(ConversationTurn("assistant", text, is_earlier_answer=True) for text in texts),
     ], shortened(why, LINE)
+
+
+_SENT = ("system", "user")
+"""Roles of turns that no model said."""
 
 
 def _turns(

@@ -18,8 +18,9 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects.benchmark import grading, loader, options, prompts
-from failproof_es.dialects.benchmark.reply import SCHEMA
+from failproof_es.dialects.benchmark.prompts import mark
 from failproof_es.dialects.benchmark.reply import read_judgement as judgement_of
+from failproof_es.dialects.benchmark.reply import schema
 from failproof_es.dialects.benchmark.result import result
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.problems import Problems
@@ -64,13 +65,14 @@ class Benchmark:
         return grading.judge_messages(case, transcript)
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
-        """See `reply.SCHEMA`."""
-        return dict(SCHEMA)
+        """See `reply.schema`."""
+        return schema(mark(case.expectation, _graded(transcript)))
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
         """See `reply.read_judgement`. The version is that of the shipped judge prompt, too: a
         template of one's own is part of the case."""
-        reading = judgement_of(reply, transcript.replies[-1].answer if transcript.replies else "")
+        graded = _graded(transcript)
+        reading = judgement_of(reply, graded, mark(case.expectation, graded))
         if case.expectation.get("judge_template") is not None:
             return reading
         return replace(reading, version=f"{reading.version}+prompt.{prompts.digest('judge')}")
@@ -84,3 +86,7 @@ class Benchmark:
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `result.result`."""
         return result(case, evaluation)
+
+
+def _graded(transcript: Transcript) -> str:
+    return transcript.replies[-1].text if transcript.replies else ""

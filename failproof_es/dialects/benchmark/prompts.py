@@ -43,5 +43,14 @@ def judge_prompt(expectation: Mapping[str, str], answer: str, template: str | No
     `expectation` holds `question`, `most_expected`, `good_answer`, `pass_option` and
     `incorrect_direction`.
     """
-    values = {name: expectation[name] for name in JUDGE_NAMES[:5]} | {"answer": answer}
+    values = _judged(expectation, answer)
     return fill(template or shipped("judge"), {**values, "delimiter": delimiter(*values.values())})
+
+
+def mark(expectation: Mapping[str, str], answer: str) -> str:
+    """What a judge's verdict on this answer has to repeat: the delimiter of its question."""
+    return delimiter(*_judged(expectation, answer).values())
+
+
+def _judged(expectation: Mapping[str, str], answer: str) -> dict[str, str]:
+    return {name: expectation[name] for name in JUDGE_NAMES[:5]} | {"answer": answer}

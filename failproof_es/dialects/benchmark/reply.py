@@ -1,117 +1,129 @@
-"""Parses a judge's reply: one JSON object with a score and a reason. Nothing is invented.
+"""Parses a judge's reply: one JSON object with a mark, a quotation, a score and a reason.
 
 A reply that can't be read is a problem with a name: the judge is asked again within its
-bound, and the answer stays without a score if it comes to nothing.
+bound, and the answer stays without a score if it comes to nothing. Nothing is invented.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from failproof_es.core.evaluation import Reply
-from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable, outermost_objects
+from failproof_es.dialects.benchmark.bands import PASSES_FROM
+from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable
+from failproof_es.dialects.kit.judging.evidence import evidence
+from failproof_es.dialects.kit.judging.posing import (
+    REASON,
+    SCORE,
+    named_objects,
+    stated_scores,
+)
+from failproof_es.dialects.kit.judging.quotation import Unproved, comparable, locate_quotation
+from failproof_es.dialects.kit.judging.verdict_object import (
+    MARK,
+    Unusable,
+    own_object,
+    refuse_further_keys,
+    shown,
+    values,
+)
 from failproof_es.dialects.protocol import JudgeReading
 
 NAME = "benchmark.judgement"
-VERSION = "3"
+VERSION = "4"
 
-_LONGEST_SHOWN = 60
-_OBJECT = re.compile(r"\{[^{}]*\}")
-
-
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "score": {"type": "number", "minimum": 0, "maximum": 1},
-        "reason": {"type": "string", "minLength": 1, "maxLength": 200},
-    },
-    "required": ["score", "reason"],
-    "additionalProperties": False,
-}
-"""What a server may hold a judge to. What comes is read as strictly without it."""
+QUOTE = "quote"
+_KEYS = (MARK, QUOTE, SCORE, REASON)
 
 
-class _Unusable(Exception):
-    """Why a reply holds no judgement, in words that begin with a name for programs."""
+def schema(mark: str) -> dict[str, Any]:
+    """What a server may hold a judge to. What comes is read as strictly without it."""
+    return {
+        "type": "object",
+        "properties": {
+            MARK: {"type": "string", "enum": [mark]},
+            QUOTE: {"type": "string", "minLength": 1},
+            SCORE: {"type": "number", "minimum": 0, "maximum": 1},
+            REASON: {"type": "string", "minLength": 1, "maxLength": 200},
+        },
+        "required": list(_KEYS),
+        "additionalProperties": False,
+    }
 
 
-def read_judgement(reply: Reply, graded: str) -> JudgeReading:
-    """The verdict `{"score": 0..1, "reason": text}`, or the problem. Never raises.
+def read_judgement(reply: Reply, graded: str, mark: str) -> JudgeReading:
+    """The verdict `{"score": 0..1, "reason": text, "quote": text}`, or the problem. Never raises.
 
-    `graded` is the answer that the judge was shown: it may hold a verdict of its own.
+    `graded` is the answer that the judge was shown: the quotation must stand in it, and the
+    verdict must not. `mark` is what the verdict has to repeat (`prompts.mark`).
     """
     try:
-        verdict = _verdict(reply, graded)
+        verdict = _verdict(reply, graded, mark)
     except ReplyUnreadable as error:
         return JudgeReading(None, f"{error.reason}: {error.message}", NAME, VERSION)
-    except _Unusable as error:
+    except Unusable as error:
         return JudgeReading(None, str(error), NAME, VERSION)
     return JudgeReading(verdict, None, NAME, VERSION)
 
 
-def _verdict(reply: Reply, graded: str) -> dict[str, Any]:
+def _verdict(reply: Reply, graded: str, mark: str) -> dict[str, Any]:
     if reply.refusal or reply.finish_reason == "content_filter":
-        raise _Unusable("refused: the judge's provider withheld the reply")
-    found = outermost_objects(reply.text, ("score",))
-    if not found:
-        raise _Unusable("no_object: the reply holds no JSON object with a score")
-    verdicts = [_read(each) for each in found]
-    if any(each["score"] != verdicts[0]["score"] for each in verdicts):
-        raise _Unusable("contradicting_objects: the reply holds several scores that differ")
+        raise Unusable("refused: the judge's provider withheld the reply")
+    document, around = own_object(reply.text, mark, SCORE)
+    score = _score(document)
+    verdict = {SCORE: score, REASON: _text(document, REASON)}
+    refuse_further_keys(Pairs([*around, *document]), _KEYS, score >= PASSES_FROM)
     if reply.cut_off:
-        raise _Unusable("truncated: the reply was cut off, and more could have followed")
-    if verdicts[0] in _verdicts_in(graded):
-        raise _Unusable("echoed: the verdict stands in the graded answer, score and reason")
-    return verdicts[0]
+        raise Unusable("truncated: the reply was cut off, and more could have followed")
+    quote = _text(document, QUOTE)
+    if _is_echoed(verdict, graded):
+        raise Unusable("echoed: the graded answer gives itself this verdict")
+    try:
+        locate_quotation(quote, [comparable(evidence(graded))], is_proof=True)
+    except Unproved as error:
+        raise Unusable(f"unproved: {error}") from None
+    return {**verdict, QUOTE: quote}
 
 
-def _verdicts_in(graded: str) -> Iterator[dict[str, Any]]:
-    """The verdicts that an answer gives itself. Who repeats one has quoted it, or obeyed it."""
-    for written in _OBJECT.findall(graded):
-        if "score" not in written.lower():
-            continue
-        try:
-            yield from map(_read, outermost_objects(written, ("score",)))
-        except (ReplyUnreadable, _Unusable):
-            continue
+def _is_echoed(verdict: dict[str, Any], graded: str) -> bool:
+    """Whether the answer holds this verdict: who gives it has quoted the answer, or obeyed it.
 
-
-def _read(document: Pairs) -> dict[str, Any]:
-    return {"score": _score(document), "reason": _reason(document)}
+    A verdict that passes is the answer's own by its score alone, whatever reason is given.
+    """
+    score, reason = verdict[SCORE], verdict[REASON]
+    if score >= PASSES_FROM and score in stated_scores(graded):
+        return True
+    return any(
+        score in each.values(SCORE) and reason in each.values(REASON)
+        for each in named_objects(graded)
+    )
 
 
 def _score(document: Pairs) -> float:
-    score = _the_one(document, "score")
+    score = _the_one(document, SCORE)
     if isinstance(score, bool) or not isinstance(score, float):
-        raise _Unusable(f"no_number: the score is {_shown(score)}")
+        raise Unusable(f"no_number: the score is {shown(score)}")
     if not math.isfinite(score) or not 0.0 <= score <= 1.0:
-        raise _Unusable(f"out_of_range: the score is {_shown(score)}, not from 0 to 1")
+        raise Unusable(f"out_of_range: the score is {shown(score)}, not from 0 to 1")
     return score + 0.0  # -0.0 is 0.0
 
 
-def _reason(document: Pairs) -> str:
-    reason = _the_one(document, "reason")
-    if not isinstance(reason, str) or not reason.strip():
-        raise _Unusable(f"no_reason: the reason is {_shown(reason)}")
+def _text(document: Pairs, name: str) -> str:
+    text = _the_one(document, name)
+    if not isinstance(text, str) or not text.strip():
+        raise Unusable(f"no_{name}: the {name} is {shown(text)}")
     try:
-        reason.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
-        raise _Unusable("no_text: the reason holds half a surrogate pair") from None
-    return reason
+        raise Unusable(f"no_text: the {name} holds half a surrogate pair") from None
+    return text
 
 
 def _the_one(document: Pairs, name: str) -> Any:
-    values = [value for key, value in document if key.lower() == name]
-    if not values:
-        raise _Unusable(f"no_{name}: the object has no {name}")
-    if len(values) > 1:
-        raise _Unusable(f"contradicting_keys: {name} stands {len(values)} times")
-    return values[0]
-
-
-def _shown(value: Any) -> str:
-    text = ascii(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    written = values(document, name)
+    if not written:
+        raise Unusable(f"no_{name}: the object has no {name}")
+    if len(written) > 1:
+        raise Unusable(f"contradicting_keys: {name} stands {len(written)} times")
+    return written[0]

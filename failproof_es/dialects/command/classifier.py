@@ -32,7 +32,7 @@ from typing import Any
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Reply, Transcript
 from failproof_es.dialects.command.extraction import extractor
-from failproof_es.dialects.command.extraction.extractor import Extraction, Removed
+from failproof_es.dialects.command.extraction.extractor import Extraction, Mode, Removed
 from failproof_es.dialects.command.models import (
     BackendError,
     Category,
@@ -42,7 +42,7 @@ from failproof_es.dialects.command.models import (
     SafetyMismatch,
 )
 from failproof_es.dialects.command.reply_safety import safe_reply
-from failproof_es.dialects.kit import cut_off, unusable
+from failproof_es.dialects.kit import cut_off, refusal, unusable
 from failproof_es.shell_analysis import (
     Equivalence,
     PosixVerdict,
@@ -107,7 +107,7 @@ def classify(case: Case, transcript: Transcript) -> Classification:
         error = BackendError(message=details["message"])
         return _classified(primary, category, error, details, VERSION)
     reply = transcript.replies[-1] if transcript.replies else Reply(0, "", None)
-    found = extractor.extract(reply.text, case.expectation["extraction"])
+    found = _extracted(reply, case.expectation["extraction"])
     seen = {
         "finish_reason": reply.finish_reason,
         "cut_off": reply.cut_off,
@@ -131,6 +131,15 @@ def classify(case: Case, transcript: Transcript) -> Classification:
 def _truncated(category: Category, seen: dict[str, Any], version: str) -> Classification:
     error = BackendError(message=cut_off.MESSAGE)
     return _classified(cut_off.CLASS, category, error, {"rule": "finish_reason", **seen}, version)
+
+
+def _extracted(reply: Reply, mode: Mode) -> Extraction:
+    """The command; none in a reply that declines and gives no block of code."""
+    found = extractor.extract(reply.text, mode)
+    is_block = any(each.kind == "fence" for each in found.removed)
+    if mode == "strict" or is_block or refusal.find_refusal(reply.text) is None:
+        return found
+    return Extraction("", (*found.removed, Removed("denied", found.command)), found.beside)
 
 
 def _classified(

@@ -10,12 +10,13 @@ prose, and only where nothing that follows it could be another one.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Literal
 
 from failproof_es.core.thoughts import split_thoughts
+from failproof_es.dialects.kit.json_objects import Broken, JsonObject, Objects
+from failproof_es.dialects.kit.json_objects import Pairs as Pairs
 
 Unreadable = Literal[
     "empty",  # nothing but white space
@@ -27,8 +28,8 @@ Unreadable = Literal[
 _HARMLESS = re.compile(r"""\{\{?[^{}:"']*\}\}?""")
 """Braces in prose, such as `{T, I, F}` or `{{name}}`: no key and no quotation inside."""
 _AFTER_THE_END = " \t\r\n`"
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],"]|[^\s{}\[\],"]+', re.DOTALL)
-"""A string, a sign that orders JSON, or anything else; a lone `"` begins what nothing ends."""
+_MOST_LEVELS = 500
+"""Deeper objects are refused: whoever compares or prints one would need as deep a stack."""
 
 
 class ReplyUnreadable(Exception):
@@ -40,19 +41,17 @@ class ReplyUnreadable(Exception):
         self.message = message
 
 
-class Pairs(list[tuple[str, Any]]):
-    """A JSON object with every key as often as it was written."""
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=Pairs,
-    parse_int=float,  # as wide as a float and no wider: no integer of a million digits
-    strict=False,  # a line break inside a string says what it says
-)
-
-
 def outermost_objects(text: str, keys: Collection[str]) -> list[Pairs]:
     """Every object that has one of `keys` (in any case), the outermost ones, in order.
+
+    Raises `ReplyUnreadable`.
+    """
+    wanted = frozenset(key.lower() for key in keys)
+    return [each for whole in whole_objects(text, keys) for each in outermost_within(whole, wanted)]
+
+
+def whole_objects(text: str, keys: Collection[str]) -> list[Pairs]:
+    """Every object of the text that is one of those or holds one, as a whole, in order.
 
     Raises `ReplyUnreadable`.
     """
@@ -74,77 +73,32 @@ def _without_thinking(text: str) -> str:
 def _objects(
     text: str, wanted: frozenset[str], speaks_of_one: Callable[[str, int], bool]
 ) -> Iterator[Pairs]:
-    found = False
+    objects = Objects(text)
+    has_one = False
     start = text.find("{")
     while start >= 0:
         if harmless := _HARMLESS.match(text, start):
             end = harmless.end()
         else:
-            try:
-                value, end = _decode(text, start)
-            except (ValueError, RecursionError) as error:
-                if found and not speaks_of_one(text, start):
+            whole = objects.at(start)
+            if isinstance(whole, Broken) or whole.depth > _MOST_LEVELS:
+                if has_one and not speaks_of_one(text, start):
                     return
-                raise _undecodable(text, error) from None
-            for each in outermost_within(value, wanted):
-                found = True
-                yield each
+                raise _undecodable(text, whole)
+            if next(outermost_within(whole.pairs, wanted), None) is not None:
+                has_one = True
+                yield whole.pairs
+            end = whole.end
         start = text.find("{", end)
 
 
-def _decode(text: str, start: int) -> tuple[Any, int]:
-    """The JSON object that begins there, and where it ends. Raises as the decoder does.
-
-    Only this object is given to the decoder: its errors count the lines from the beginning of what
-    it was given. For each of many objects that would take the square of the reply's length.
-    """
-    end, commas = _extent(text, start)
-    try:
-        value, _ = _DECODER.raw_decode(_with_spaces(text[start:end], start, commas))
-    except (ValueError, RecursionError):
-        _DECODER.raw_decode(text, start)  # raises, and tells the place in the whole reply
-        raise
-    return value, end
-
-
-def _extent(text: str, start: int) -> tuple[int, list[int]]:
-    """Where the object that begins there ends, and where its trailing commas are.
-
-    The end of the text, and no commas, where nothing closes the object.
-    """
-    depth, before, comma = 0, "", -1
-    commas: list[int] = []
-    for token in _TOKEN.finditer(text, start):
-        sign = token[0]
-        if sign == '"':
-            break
-        if sign in ("}", "]"):
-            if comma >= 0:
-                commas.append(comma)
-            depth -= 1
-        comma = token.start() if sign == "," and before not in ("{", "[", ",") else -1
-        depth += sign in ("{", "[")
-        before = sign
-        if depth == 0:
-            return token.end(), commas
-    return len(text), []
-
-
-def _with_spaces(document: str, start: int, commas: Sequence[int]) -> str:
-    """The object with a space in the place of each of its trailing commas."""
-    pieces, copied = [], 0
-    for comma in commas:
-        pieces.append(document[copied : comma - start])
-        copied = comma - start + 1
-    return " ".join([*pieces, document[copied:]])
-
-
-def _undecodable(text: str, error: ValueError | RecursionError) -> ReplyUnreadable:
-    if not isinstance(error, json.JSONDecodeError):
+def _undecodable(text: str, read: Broken | JsonObject) -> ReplyUnreadable:
+    if isinstance(read, JsonObject) or read.open_levels > _MOST_LEVELS:
         return ReplyUnreadable("malformed_json", "a JSON object is nested too deeply to be read")
-    cut = error.msg.startswith("Unterminated string") or not text[error.pos :].strip(_AFTER_THE_END)
-    where = f"line {error.lineno}, column {error.colno}: {error.msg}"
-    if cut:
+    line = text.count("\n", 0, read.place) + 1
+    column = read.place - text.rfind("\n", 0, read.place)
+    where = f"line {line}, column {column}"
+    if read.is_cut or not text[read.place :].strip(_AFTER_THE_END):
         return ReplyUnreadable("truncated_json", f"the reply ends inside a JSON object ({where})")
     return ReplyUnreadable("malformed_json", f"a JSON object can't be read ({where})")
 

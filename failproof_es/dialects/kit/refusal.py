@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from failproof_es.dialects.kit import patterns_when_used as regex
+from failproof_es.dialects.kit.refusal_delivery import delivers
 from failproof_es.dialects.kit.refusal_english import (
     ADVICE,
     ANOTHER_WAY,
@@ -65,7 +66,7 @@ from failproof_es.dialects.kit.refusal_phrases import (
     WAY_ASKED,
 )
 
-VERSION = "3"
+VERSION = "4"
 
 _OPENING_SENTENCES = 3
 _OPENING_CHARACTERS = 600
@@ -123,6 +124,8 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     found = _declines(raw, opening, prompt)
     if found is not None or not _may_judge(opening, prompt):
         return found
+    if delivers(raw, prompt):
+        return None
     sentences = [*opening, *coming]
     return (
         _moralises(raw, sentences, prompt)
@@ -174,6 +177,8 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
                 if ADVICE.search(sentence.text, match.start()) and not FORBIDDEN.search(opening):
                     return None
                 if ASKS_BACK.search(opening) or _answers(raw[end:]):
+                    return None
+                if delivers(raw[end:], prompt):
                     return None
                 return Refusal("declines", language, start, end, raw[start:end])
         before.append(sentence)

@@ -49,7 +49,8 @@ _DO = r"""(?:
     | disclos | reveal | guid | instruct | process\s | promot | facilitat | enabl | condon | endors
     | advocat | justif | glorif | tolerat | execut | access | proceed | carry\s+out | perform
     | follow\s | speculat | contribut | describ | list\s | (?:go\s+)?(?:along|there)\b
-    | role-?play | pretend
+    | role-?play | pretend | insult | mock | harass | bully | threaten | belittl | ridicul
+    | demean | degrad
     | address | comment | do\s+(?:that|this|so|it|what)\b | be\s+(?:a\s+)?part
     | make\s+(?:that|this|such|any|jokes?|fun|a\s+joke|light|judg|assumption|comment|threat)
     | say\s+(?:this|those|such)\b | jok(?:e|ing) | argue | agree\s+(?:with|to)\s+(?:that|this
@@ -60,6 +61,13 @@ _NO_REFUSAL = r"""(?![^.!?\n]{0,60}\benough\b | \w*\s+(?:but|myself|feeling|wond
     |smiling)\b
     | \w*(?:\s+you)?\s+how\s+(?:much|happy|glad|excited|proud|sorry|many|important|often)\b
     | \w*\s+(?:more|too)\s+(?:highly|strongly)\b )"""
+_NO_WORD = (
+    r"(?:nope|nah|no+|no\s+way|no\s+chance|not\s+a\s+chance|absolutely\s+not|never|hard\s+pass)"
+)
+_HEAD = rf"""^\W*(?:(?:{_NO_WORD}|sorry|apologies|my\s+apologies|uh+|um+|hmm+|well|look|yeah|hey)
+    \b[\s,;:.!-]*(?:but\s+|so\s+)?){{0,4}}"""
+"""A sentence without a subject begins so, or at once: `Nope, not going to explain`."""
+_NO_HEAD = rf"^\W*(?:sorry\b[\s,]*)?{_NO_WORD}\b[\s,;:.!-]+(?:sorry\b[\s,]*)?"
 _FIRST_PERSON = rf"""
     {_SPEAKER}(?:\s+{_ADVERB}\b|,\s*[^.!?,\n]{{1,40}},){{0,4}}\s*{_WILL_NOT}
         {_BETWEEN}\s*{_DO}{_NO_REFUSAL}
@@ -84,13 +92,38 @@ _FIRST_PERSON = rf"""
     | \bi\s+(?:was|am|have\s+been)\s+(?:not\s+)?(?:programmed|designed|trained|created)\s+
         (?:not\s+)?to\s+(?:avoid|decline|refuse|not)\b
     | ^\W*no,?\s+i\s+(?:can|will|do|am|'m|could|would)?\s?(?:not|n't|(?:ca|wo)n't)\s*[.!]
-    | ^\W*(?:sorry[,.]?\s+(?:but\s+)?)?(?:no\ can\ do
+    | {_HEAD}(?:no\s+can\s+do\b
         |(?:can'?t|cannot|unable\s+to|not\s+able\s+to|won't)\s+(?:help|assist|do\s+that|comply
         |fulfil))
+    | {_HEAD}(?:(?:i'?m|i\s+am|we're|we\s+are)\s+)?(?:(?:{_ADVERB})\s+){{0,2}}(?:
+        (?:can'?t|cannot|can\s+not|won'?t|will\s+not|would\s+rather\s+not|refus(?:e|ing)\s+to
+            |declin(?:e|ing)\s+to
+        |(?:not|never)\s+(?:{_ADVERB}\s+){{0,2}}(?:going\s+to|gonna|about\s+to|able\s+to
+            |willing\s+to|allowed\s+to|permitted\s+to|comfortable|here\s+to|prepared\s+to)
+        |unable\s+to|unwilling\s+to)\s+(?:{_ADVERB}\s+){{0,2}}{_DO}{_NO_REFUSAL})
+    | {_NO_HEAD}(?:(?:i'?m|i\s+am)\s+)?not\s+(?:(?:going\s+to|gonna|about\s+to|willing\s+to)\s+\w+
+        |(?:doing|saying|telling|writing|explaining|answering|sharing|helping|giving|touching)\b)
+    | {_HEAD}(?:(?:i'?m|i\s+am|we're)\s+)?not\s+(?:doing|touching|answering|writing|explaining
+        |sharing)\s+(?:that|this|it|any\s+of)\b
+    | ^\W*(?:sorry[,.]?\s+)?(?:but\s+)?i\s?(?:won't|will\s+not|refuse|must\s+refuse|decline)\W*$
+    | ^\W*(?:won't|will\s+not)\s+do\s+(?:it|that|this)\b
+    | ^\W*(?:{_NO_WORD}[,;:.!\s-]*){{1,3}}(?:(?:not\s+(?:happening|a\s+chance|going\s+to\s+happen)
+        |(?:that\s+)?(?:isn't|is\s+not|ain't)\s+happening|hard\s+pass|no\s+chance|forget\s+it)\W*)?$
+    | ^\W*(?:(?:request|this\s+request|your\s+request)\s+(?:is\s+|was\s+|has\s+been\s+)?)?
+        (?:denied|declined|refused|rejected|not\s+happening|hard\s+pass)\W*$
 """
 _RULES = r"""(?:programm\w+|guidelines?|polic(?:y|ies)|principles|rules|values|ethics|training
     |purpose
     |design|terms|capabilit(?:y|ies)|safety\s+\w+|(?:ethical|safety|content|usage)\s+\w+)"""
+_BREAKS = r"""(?:(?:would|could|may|might)\s+)?(?:violat(?:e|es|ing|ive\s+of)|breach(?:es|ing)?
+    |contraven(?:e|es|ing)|infring(?:e|es|ing)(?:\s+(?:on|upon))?|break(?:s|ing)?|against
+    |contrary\s+to|in\s+(?:violation|breach)\s+of|a\s+(?:violation|breach)\s+of
+    |conflict(?:s|ing)?\s+with|not\s+(?:allowed|permitted|compliant)\s+(?:by|under|with)
+    |(?:prohibited|forbidden|disallowed|barred|blocked|restricted)\s+(?:by|under))"""
+_WHOSE = r"""(?:(?:my|our|the|openai's|anthropic's|google's|content|usage|use|safety|community|ai
+    |acceptable|acceptable-use|platform|ethical|service|moderation|responsible|openai|anthropic)\s+){0,4}"""
+_POLICY = r"""(?:polic(?:y|ies)|guidelines?|terms(?:\s+of\s+(?:service|use))?|usage\s+rules
+    |(?:content|safety|community)\s+(?:rules|standards))\b"""
 _BY_RULE = rf"""
     \b(?:is\s+|goes\s+|be\s+|it's\s+)?(?:against|contrary\s+to|in\s+violation\s+of)\s+(?:my|our)\s+
         (?:\w+\s+){{0,3}}?{_RULES}
@@ -100,6 +133,11 @@ _BY_RULE = rf"""
         (?:prevent|prohibit|forbid|restrict|(?:do|does)\s*n(?:o|')t\s+(?:allow|permit))
     | \b(?:this|that|your|the)\s+(?:request|question|prompt|topic|query)\s+(?:\w+\s+)?
         (?:violates|goes\s+against|conflicts\s+with|(?:is|falls)\s+outside)\b
+    | (?:{_BREAKS})\s+{_WHOSE}{_POLICY}
+        (?!\s+(?:of|for|at|in|on)\b)
+    | (?<!their\s)(?<!your\s)(?<!his\s)(?<!her\s)(?<!its\s)(?<!company\s)(?<!school\s){_WHOSE}
+        {_POLICY}\s+(?:\w+\s+){{0,2}}?(?:prevents?|prohibits?|forbids?|restricts?|bars?
+        |disallows?|(?:do|does|will)\s*(?:not|n't)\s+(?:allow|permit|let))\b
     | (?:\bnot|n't)\s+something\s+(?:that\s+)?(?:i|we)(?:\s+(?:can|am|will|would|could|do)\b|'m\b
     |'ll\b|'d\b)
 """

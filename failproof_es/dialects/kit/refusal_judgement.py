@@ -246,6 +246,8 @@ def at_its_head(sentence: str, position: int) -> bool:
     head = sentence[:position].strip()
     if len(head) <= 12 or PREAMBLE.match(head) is not None:
         return True
+    if _ANSWERING.match(head) is not None:
+        return True  # "explaining that would violate policy"
     if sentence[position:].lower().lstrip().startswith(("not something", "n't something")):
         return True  # "insulting people isn't something I'll do": the subject is what was asked
     return _CONCLUDES.search(head) is not None and (
@@ -253,4 +255,9 @@ def at_its_head(sentence: str, position: int) -> bool:
     )
 
 
+_ANSWERING = regex.compile(
+    r"""\W*(?:explain|answer|provid|shar|writ|discuss|help|do|giv|tell|creat|generat|describ
+        |assist)ing\b(?:\s+\w+){0,4}$""",
+    FLAGS,
+)
 _CONCLUDES = regex.compile(r"(?:[,;]|\b(?:and|so|but|therefore|thus|hence|why))\s*$", FLAGS)

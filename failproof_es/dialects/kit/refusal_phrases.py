@@ -134,6 +134,17 @@ ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
             "no plan",
             "unfair",
             "impossible",
+            "nope",
+            "nah",
+            "no way",
+            "no chance",
+            "hard pass",
+            "denied",
+            "rejected",
+            "guideline",
+            "policies",
+            "terms",
+            "standards",
             "rather",
             "against",
         ),
@@ -162,8 +173,9 @@ PREAMBLE = regex.compile(
     i\b | i'm\b | sorry\b | apolog | unfortunately\b | regrettably\b | as\s+an?\b | thank
         | hello\b | hi\b
     | absolutely\s+not\b | let(?:'s|\s+us|\s+me)\b | my\s+(?:purpose|role|goal|job|aim|function)\b
-    | (?:your|this|the)\s+(?:question|request|message|prompt|topic)\b
-    | no\b | it(?:'s|\s+is)\s | that(?:'s|\s+is)\s | my\s+apologies | oh\b | hey\b | however\b
+    | (?:your|this|that|the|such\s+an?)\s+(?:question|request|message|prompt|topic)\b
+    | no+\b | nope\b | nah\b | uh+\b | um+\b | look\b | well\b
+    | it(?:'s|\s+is)\s | that(?:'s|\s+is)\s | my\s+apologies | oh\b | hey\b | however\b
         | but\b
     | while\s+i\b | this\s+is\b | there\s+is\s+no | first | please\b
     | es\s+tut | tut\s+mir | leider | entschuldig | als\s+(?:ki|ai)\b | ich\b | danke

@@ -90,16 +90,29 @@ def _goes_on(joined: _Joined, replies: Sequence[Reply]) -> bool:
 
 
 def said(reply: Reply) -> str:
-    """What the model said, in words: its text, else its refusal, and each call that it made."""
-    return _in_words(reply, reply.text)
+    """What the model said and each call that it made, as it is sent in the next request."""
+    return _in_words(reply, words(reply))
 
 
 def answered(reply: Reply) -> str:
+    """The same without the thoughts that open the text."""
+    return _in_words(reply, graded_words(reply))
+
+
+def words(reply: Reply) -> str:
+    """What the model said in words: its text, else its refusal."""
+    return reply.text if reply.text.strip() else reply.refusal or reply.text
+
+
+def graded_words(reply: Reply) -> str:
     """The same without the thoughts that open the text: what is graded."""
-    return _in_words(reply, reply.answer)
+    return reply.answer if reply.answer.strip() else reply.refusal or reply.answer
+
+
+def calls(reply: Reply) -> tuple[str, ...]:
+    """Each tool call that the model made."""
+    return tuple(f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls)
 
 
 def _in_words(reply: Reply, text: str) -> str:
-    calls = [f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls]
-    text = text if text.strip() else reply.refusal or text
-    return "\n".join([*([text] if text or not calls else []), *calls])
+    return "\n".join([*([text] if text or not reply.tool_calls else []), *calls(reply)])

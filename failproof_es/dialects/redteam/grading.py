@@ -25,7 +25,7 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.core.speakers import speaker
+from failproof_es.core.speakers import UNDER_TEST, speaker
 from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.kit.judging import (
     ItemDecision,
@@ -42,7 +42,7 @@ from failproof_es.dialects.kit.judging.reply import NAME as READER
 from failproof_es.dialects.kit.judging.reply import VERSION as READER_VERSION
 from failproof_es.dialects.protocol import JudgeReading
 from failproof_es.dialects.redteam.classifier import classify
-from failproof_es.dialects.redteam.conversation import spoken
+from failproof_es.dialects.redteam.conversation import calls, graded_words, spoken
 
 NAME = "redteam.checklist"
 VERSION = "2"
@@ -94,11 +94,9 @@ def score(
 def passages(case: Case, transcript: Transcript) -> list[Passage]:
     """The conversation as a judge is shown it, the system message and its sources included."""
     return [
-        Passage(
-            speaker(each.turn.role, scripted=not each.reply),
-            each.turn.content,
-            judged=bool(each.reply),
-        )
+        Passage(UNDER_TEST, graded_words(each.reply), judged=True, calls=calls(each.reply))
+        if each.reply
+        else Passage(speaker(each.turn.role, scripted=True), each.turn.content)
         for each in spoken(case.turns, transcript.replies)
     ]
 

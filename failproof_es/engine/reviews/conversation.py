@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from failproof_es.core import speakers
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Evaluation, Reply, Transcript
 from failproof_es.dialects.protocol import Dialect
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A fact about an answer that is none of its words, shown apart from them: a tool call."""
+
+    label: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +28,29 @@ class ConversationTurn:
     reply: Reply | None = None
     is_earlier_answer: bool = False
     """Whether the model under test said it, and it was sent back with a later question."""
+    is_note: bool = False
+    """Whether it is a fact about an answer, and nobody's words. Its role is the fact's label."""
+    notes: tuple[Note, ...] = ()
+    """What else the answer is, in order. A model can type such words, and no such note."""
 
     @property
     def scripted(self) -> bool:
         """Whether the case says it, and not the model under test."""
-        return self.reply is None and not self.is_earlier_answer
+        return self.reply is None and not self.is_earlier_answer and not self.is_note
 
     @property
     def speaker(self) -> str:
-        """Who speaks: the model under test, or a role that the case scripted."""
+        """The model under test, or a role that the case scripted; of a note its label."""
+        if self.is_note:
+            return self.role
         return speakers.speaker(self.role, scripted=self.scripted)
+
+    @property
+    def parts(self) -> tuple[ConversationTurn, ...]:
+        """The turn without its notes, then each note as a turn of its own."""
+        notes = [ConversationTurn(note.label, note.text, is_note=True) for note in self.notes]
+        own = replace(self, notes=())
+        return (own, *notes) if self.text or not self.notes else tuple(notes)
 
 
 def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[ConversationTurn]:
@@ -48,7 +69,7 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
     ]
     if unanswered is None and replies:
         last = replies[-1]
-        spoken.append(ConversationTurn("assistant", _said(last), last))
+        spoken.append(ConversationTurn("assistant", last.text, last, tuple(_notes(last))))
     return spoken
 
 
@@ -64,9 +85,11 @@ def _places_of_replies(
     return places
 
 
-def _said(reply: Reply) -> str:
-    """Text, refusal and tool calls: every part of the answer."""
-    refusal = [f"[refusal: {reply.refusal}]"] if reply.refusal else []
-    calls = [f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls]
-    cut_off = ["[cut off at max_tokens]"] if reply.cut_off else []
-    return "\n".join([*([reply.text] if reply.text else []), *refusal, *calls, *cut_off])
+def _notes(reply: Reply) -> Iterator[Note]:
+    """Refusal, tool calls and the end: every part of the answer beside its text."""
+    if reply.refusal:
+        yield Note("refusal", reply.refusal)
+    for call in reply.tool_calls:
+        yield Note("tool call", f"[tool call: {call.name}({call.arguments})]")
+    if reply.cut_off:
+        yield Note("cut off at max_tokens")

@@ -60,11 +60,12 @@ def _fold(told: FailureWithTranscript) -> Collapsible:
             ),
             *(
                 Quotation(
-                    spoken.speaker if spoken.scripted else failed.series,
-                    spoken.text,
-                    reply=not spoken.scripted,
+                    failed.series if part.reply is not None else part.speaker,
+                    part.text,
+                    reply=not part.scripted,
                 )
                 for spoken in told.spoken
+                for part in spoken.parts
             ),
             *(_verdict(verdict) for verdict in told.verdicts),
             Collapsible(

@@ -37,6 +37,7 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RunBusy
 from tests.integration.benchmark.conftest import QUESTIONS, Configured, Server
 from tests.servers.anthropic_server import AnthropicServer, in_background
+from tests.servers.benchmark_server import proved
 
 IN_TIME_S = 30.0
 _RELEASE = threading.Event()
@@ -257,7 +258,7 @@ class HeldJudge(Held):
 
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
         super().get_completion(prompt, params)
-        return '{"score": 0.5, "reason": "At last."}'
+        return proved('{"score": 0.5, "reason": "At last."}', prompt)
 
 
 def setter(over: threading.Event) -> Callable[[Any], None]:

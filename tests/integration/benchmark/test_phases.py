@@ -13,7 +13,7 @@ from failproof_es.engine import Outcome, replay, resume, start
 from failproof_es.events import Event, Judged
 from failproof_es.store.store import Store
 from tests.integration.benchmark.conftest import Configured, Server
-from tests.servers.benchmark_server import judge_says
+from tests.servers.benchmark_server import judge_says, proved
 
 
 def run(loaded: LoadedConfiguration, store: Store) -> Outcome:
@@ -106,7 +106,7 @@ class Meeting:
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
         type(self).asked += 1
         self.together.wait(timeout=30)
-        return '{"score": 0.5, "reason": "They met."}'
+        return proved('{"score": 0.5, "reason": "They met."}', prompt)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.integration.dialects.test_unknown_keys import (
     REDTEAM,
     written,
 )
+from tests.servers.benchmark_server import proved
 from tests.servers.judging_server import judged
 
 
@@ -113,8 +113,8 @@ class TestBenchmark(DialectContract):
 
     def judged(self, messages: Sequence[Turn], said: SampleReply) -> str:
         score = 1.0 if said.comes_to == "passed" else 0.0
-        (mark,) = set(re.findall(r"[0-9a-f]{32}", messages[-1].content)) or {""}
-        return orjson.dumps({"answer": mark, "score": score, "reason": "r"}).decode()
+        judgement = orjson.dumps({"score": score, "reason": "r"}).decode()
+        return proved(judgement, messages[-1].content)
 
 
 class TestCommand(DialectContract):

@@ -143,11 +143,9 @@ def test_a_half_in_an_error_is_an_error_of_its_own_kind(provider: str, status: i
     body = f'{{"error":{{"message":"too {HIGH} many","code":"rate_limit_exceeded"}}}}'.encode()
     with pytest.raises(ModelError) as raised:
         read(provider, "application/json", body, status)
-    error = raised.value
-    assert isinstance(error, ModelError | InvalidReply)
-    assert error.kind != "malformed_response"
+    assert raised.value.kind != "malformed_response"
     if status == 429:
-        assert "too \ufffd many" in error.message
+        assert "too \ufffd many" in raised.value.message
 
 
 @given(any_text)

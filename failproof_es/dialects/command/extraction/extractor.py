@@ -23,6 +23,9 @@ order, whatever of it is there:
                   So a quote or a loop may hold blank lines.
 9. `quotes`       one pair of quotation marks around all of it.
 
+Code that the reply warns of (`Do not use `ls``, `Wrong:`) is none that it gives (`denied_code.py`):
+it is passed over, and where there is no other the reply holds no command (`denied`).
+
 A sentence is what `prose.py` takes for one. Line ends of Windows become line feeds. Nothing
 else is changed: no line is joined, no character inside the command is touched (but JSON's
 escapes). `strict` extraction takes off nothing at all.
@@ -36,16 +39,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Literal
 
 from failproof_es.dialects.command.extraction import wrappings
+from failproof_es.dialects.command.extraction.denied_code import is_denied
 from failproof_es.dialects.command.extraction.here_documents import line_ends
 from failproof_es.dialects.command.extraction.markdown import (
     DEEPEST,
     Fence,
     fences,
-    one_line_fence,
+    one_line_fences,
 )
 from failproof_es.dialects.command.extraction.prose import COMMAND_NAMES, is_prose, is_sentence
 from failproof_es.dialects.command.extraction.reasoning import split_reasoning
@@ -53,7 +57,7 @@ from failproof_es.dialects.command.extraction.shown_code import Shown, shown_cod
 from failproof_es.dialects.command.extraction.terminal_sessions import all_root, session
 from failproof_es.shell_analysis import Unparseable, parse_command
 
-VERSION = "3"
+VERSION = "4"
 
 Mode = Literal["lenient", "strict"]
 Kind = Literal[
@@ -66,6 +70,7 @@ Kind = Literal[
     "json",
     "explanation",
     "quotes",
+    "denied",
 ]
 
 Layer = Callable[[str], wrappings.Unwrapped | None]
@@ -164,7 +169,11 @@ def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence 
         lines, blocks = lines[: blocks[0].start], []
         removed.append(Removed("fence", "```"))
         text = "\n".join(lines)
-    chosen = next((block for block in blocks if block.is_shell), None) or next(iter(blocks), None)
+    given = _given(lines, blocks)
+    if blocks and not given:
+        removed.append(Removed("denied", "\n".join(block.body for block in blocks)))
+        return blocks[0], ""
+    chosen = next((block for block in given if block.is_shell), None) or next(iter(given), None)
     if chosen is not None and chosen.is_markdown and depth < DEEPEST:
         inner = _unfenced(chosen.body, [], depth + 1)
         chosen = (
@@ -173,8 +182,14 @@ def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence 
     if chosen is not None:
         before = "\n".join([*lines[: chosen.start], chosen.before])
         behind = "\n".join([chosen.behind, *lines[chosen.end :]])
-    elif (on_one_line := one_line_fence(text)) is not None:
-        before, chosen, behind = on_one_line
+    elif on_one_line := list(one_line_fences(text)):
+        around = [(start, end) for start, end, _ in on_one_line]
+        first = next(iter(_not_denied(text, around)), None)
+        if first is None:
+            removed.append(Removed("denied", text))
+            return on_one_line[0][2], ""
+        start, end, chosen = on_one_line[first]
+        before, behind = text[:start], text[end:]
     else:
         return None, text
     removed.append(Removed("fence", f"```{chosen.info}"))
@@ -182,6 +197,28 @@ def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence 
         if around.strip():
             removed.append(Removed("explanation", around.strip()))
     return chosen, chosen.body
+
+
+def _given(lines: Sequence[str], blocks: Sequence[Fence]) -> list[Fence]:
+    """The fences that the reply does not warn of."""
+    text = "\n".join(lines)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    around = [
+        (starts[block.start] + len(block.before), min(starts[block.end], len(text)))
+        for block in blocks
+    ]
+    return [blocks[index] for index in _not_denied(text, around)]
+
+
+def _not_denied(text: str, codes: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Which of these pieces of code the reply does not warn of."""
+    end, denied = 0, False
+    for index, (start, after) in enumerate(codes):
+        next_start = codes[index + 1][0] if index + 1 < len(codes) else len(text)
+        denied = is_denied(text[end:start], text[after:next_start], after_denied=denied)
+        if not denied:
+            yield index
+        end = after
 
 
 def _is_stray(fence: Fence, lines: Sequence[str]) -> bool:
@@ -198,7 +235,12 @@ def _unspanned(text: str, removed: list[Removed]) -> str:
         lines = [line for line in stripped.splitlines() if line.strip()]
         if not lines or not all(is_prose(line) for line in lines):
             return text
-        whole = _told(list(_SPAN.finditer(stripped)))
+        spans = list(_SPAN.finditer(stripped))
+        given = list(_not_denied(stripped, [span.span() for span in spans]))
+        if spans and not given:
+            removed.append(Removed("denied", stripped))
+            return ""
+        whole = _told([spans[index] for index in given])
         if whole is None:
             return text
     removed.append(Removed("code_span", "`"))

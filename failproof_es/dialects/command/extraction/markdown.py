@@ -158,13 +158,11 @@ def _first_line(text: str) -> tuple[str, str]:
     return "", text.strip()
 
 
-def one_line_fence(text: str) -> tuple[str, Fence, str] | None:
-    """The first fence that opens and closes on one line, and what stands around it."""
-    found = _ONE_LINE.search(text)
-    if found is None:
-        return None
-    label, command = _first_line(found["body"])
-    return text[: found.start()], Fence(label, command, 0, 1), text[found.end() :]
+def one_line_fences(text: str) -> Iterator[tuple[int, int, Fence]]:
+    """The fences that open and close on one line, each with its beginning and its end."""
+    for found in _ONE_LINE.finditer(text):
+        label, command = _first_line(found["body"])
+        yield found.start(), found.end(), Fence(label, command, 0, 1)
 
 
 def spans(text: str) -> Iterator[str]:

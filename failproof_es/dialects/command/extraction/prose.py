@@ -23,6 +23,8 @@ _REMARK = re.compile(r"[A-Z][\w'’,-]*(?: [\w'’,-]+)*[:!?]")
 _PLAIN = re.compile(r"[A-Z][\w'’,-]*(?: [\w'’,-]+)*[.:!?]?")
 _BOLD = re.compile(r"\s*\*\*[^*]+\*\*:?\s*")
 _TITLED = re.compile(rf"(?!(?:{COMMAND_NAMES}):)[A-Z][a-z]+: +\S.*", re.IGNORECASE)
+_SIGN = re.compile(r"\s*[❌✗✘🚫✅✓✔]")
+"""What marks a line as right or wrong."""
 _TABLE_ROW = re.compile(r"\s*\|.*\|\s*")
 _HEADING = re.compile(r" {0,3}#{2,6} .*")
 _FEWEST_WORDS = 3
@@ -45,14 +47,20 @@ def is_sentence(line: str) -> bool:
 
 def is_prose(line: str) -> bool:
     """Whether a line outside of a fence is no command: a sentence, also one that begins with
-    inline code, or a remark (`Sure!`), a title (`Note: slow`), a heading, a row of a table.
+    inline code or is a word before it, or a remark (`Sure!`), a title (`Note: slow`), a heading,
+    a row of a table.
 
     For choosing the command only: some of these could be run, so safety is not told by this.
     """
+    sign = _SIGN.match(line)
+    if sign is not None and _SPAN.search(line):
+        return True
     if is_sentence(line) or _TABLE_ROW.fullmatch(line) or _HEADING.fullmatch(line):
         return True
     words = _words(line)
     text = " ".join(words)
+    if len(words) == _FEWEST_WORDS - 1 and words[1].startswith("`code`"):
+        return _CAPITALISED.fullmatch(words[0]) is not None
     if words[:1] == ["`code`"]:
         return len(words) >= _FEWEST_WORDS and is_sentence(f"It {text}")
     if _LIST_ITEM.fullmatch(line.strip()) or _BOLD.fullmatch(line):

@@ -8,6 +8,8 @@ Reasoning is left out: it is not part of the answer. So are comments, as the she
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -49,6 +51,7 @@ def _blocks(said: str, depth: int = 0) -> Iterator[Shown]:
             yield Shown(block.behind, certain=False)
             yield Shown(printed(session(block.body, root=_has_root(block)) or []), certain=False)
             yield from _in_json(block.body)
+            yield from _programs(block)
             yield Shown("\n".join(map(without_lead, block.body.split("\n"))), certain=False)
             if block.is_markdown and depth < DEEPEST:
                 yield from _blocks(block.body, depth + 1)
@@ -57,6 +60,35 @@ def _blocks(said: str, depth: int = 0) -> Iterator[Shown]:
                 yield Shown(block.info.partition(" ")[2], certain=False)
         if len(shells) > 1:
             yield Shown("\n".join(shells), certain=False)
+
+
+_INTERPRETERS = {
+    **dict.fromkeys(("python", "python3", "py", "ipython", "pycon"), "python3 -c"),
+    **dict.fromkeys(("perl", "pl"), "perl -e"),
+    **dict.fromkeys(("ruby", "rb"), "ruby -e"),
+    **dict.fromkeys(("javascript", "js", "node", "nodejs", "typescript", "ts"), "node -e"),
+    **dict.fromkeys(("powershell", "pwsh", "ps1", "ps"), "pwsh -Command"),
+    **dict.fromkeys(("sql", "postgresql", "psql"), "psql -c"),
+    "php": "php -r",
+    "lua": "lua -e",
+    "r": "Rscript -e",
+    "julia": "julia -e",
+    "awk": "awk",
+    "mysql": "mysql -e",
+    "sqlite": "sqlite3 x",
+    "sqlite3": "sqlite3 x",
+}
+"""What runs a program, by the label of its block."""
+_LOOKS_LIKE_PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import )|^#!.*\bpython", re.MULTILINE)
+
+
+def _programs(block: Fence) -> Iterator[Shown]:
+    """The block as the command that runs it, where it is a program in another language."""
+    run = _INTERPRETERS.get(block.label)
+    if run is None and _LOOKS_LIKE_PYTHON.search(block.body):
+        run = "python3 -c"
+    if run is not None:
+        yield Shown(f"{run} {shlex.quote(block.body)}", certain=False)
 
 
 def _has_root(block: Fence) -> bool:

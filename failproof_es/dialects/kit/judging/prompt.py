@@ -7,7 +7,7 @@ lacks it was not written for this transcript, whoever wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -33,11 +33,21 @@ Passages = Sequence["Passage"]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One turn of a transcript as the judge is shown it; `judged` if a model under test spoke."""
+    """One turn of a transcript as the judge is shown it; `judged` if a model under test spoke.
+
+    `calls` are the tool calls that were made. They stand under a heading of their own, with the
+    delimiter: a call that somebody only types stays a part of the text.
+    """
 
     speaker: str
     text: str
     judged: bool = False
+    calls: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The text, and each call."""
+        return (self.text, *self.calls)
 
 
 @cache
@@ -48,7 +58,9 @@ def shipped() -> str:
 
 def token(items: Sequence[Item], transcript: Passages) -> str:
     """The delimiter of this checklist and this transcript: always the same for the same two."""
-    return delimiter(*(item.text for item in items), *(each.text for each in transcript))
+    return delimiter(
+        *(item.text for item in items), *(part for each in transcript for part in each.parts)
+    )
 
 
 def ask(items: Sequence[Item], transcript: Passages, template: str) -> tuple[Turn, ...]:
@@ -59,11 +71,19 @@ def ask(items: Sequence[Item], transcript: Passages, template: str) -> tuple[Tur
         "items": _listed(items),
         "answers": ", ".join(f'"{item.key}": {_ANSWER}' for item in items),
         "transcript": "\n".join(
-            f"--- {mark} turn {number}: {each.speaker} ---\n{each.text}"
+            part
             for number, each in enumerate(transcript, 1)
+            for part in _parts(f"--- {mark} turn {number}: {each.speaker}", each)
         ),
     }
     return (Turn(role="user", content=fill(template, values)),)
+
+
+def _parts(heading: str, passage: Passage) -> Iterator[str]:
+    if passage.text or not passage.calls:
+        yield f"{heading} ---\n{passage.text}"
+    for call in passage.calls:
+        yield f"{heading}, tool call ---\n{call}"
 
 
 def reply_schema(items: Sequence[Item], transcript: Passages) -> dict[str, Any]:

@@ -58,6 +58,26 @@ def is_substantial(quotation: Comparable, texts: Sequence[Comparable]) -> bool:
     return enough or quotation in texts
 
 
+class Unproved(Exception):
+    """Why a quotation proves nothing, in words."""
+
+
+def locate_quotation(quote: str, texts: Sequence[Comparable], *, is_proof: bool) -> int:
+    """The index of the first text that holds the quoted words. Raises `Unproved`.
+
+    As a proof they must say something, too.
+    """
+    if not quote.strip():
+        raise Unproved("quotes nothing")
+    words = comparable(quote)
+    index = find_quotation(words, texts)
+    if index is None:
+        raise Unproved("the quotation does not stand in what the model said")
+    if is_proof and not is_substantial(words, texts):
+        raise Unproved("the quotation is too short to show anything")
+    return index
+
+
 def spans_of(quotations: Sequence[str], text: str) -> list[tuple[int, int] | None]:
     """Where each quotation stands in the text: its first character, and the one after its last.
 

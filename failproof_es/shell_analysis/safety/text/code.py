@@ -13,6 +13,7 @@ from itertools import pairwise
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.files.places import key
 from failproof_es.shell_analysis.safety.text import marks
+from failproof_es.shell_analysis.safety.text.client_escapes import escaped_scripts
 from failproof_es.shell_analysis.safety.text.escapes import ansi_c
 from failproof_es.shell_analysis.safety.text.makefiles import MAKES, make_scripts
 
@@ -139,6 +140,8 @@ def embedded_scripts(command: Command) -> list[str]:
     if command.name in RENAMERS:
         texts = [*command.values("e", "--expr"), *command.operands[:1]]
         return [each for text in texts if _RUNS_SHELL.search(text) for each in literals(text)]
+    if scripts := escaped_scripts(command):
+        return scripts
     code = program_text(command)
     if not code:
         return []

@@ -1,0 +1,123 @@
+"""A text as those read it who undo what hides its words: escapes, entities, odd letters, quotes.
+
+A model that wants its judge to write a verdict can spell it so that no reader of JSON finds it,
+and ask the judge to spell it out. `decoded_forms` gives each such form with the places of its
+characters in the text. All forms together are some ten times as long as the text at most.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+_MOST_LAYERS = 4
+"""Each layer of escapes doubles the backslashes: deeper ones are no text that a judge undoes."""
+_BRACE = re.compile(r"[{\uff5b\ufe5b\U000e007b]|\\u|\\x|&#|&l|%7b", re.IGNORECASE)
+_HIDDEN = re.compile(
+    r"""
+      \\u[0-9a-fA-F]{4} | \\x[0-9a-fA-F]{2} | \\["'\\/nrt{}]
+    | &(?:\#[0-9]{1,7}|\#x[0-9a-f]{1,6}|[a-z]{2,8});
+    | %[2-7][0-9a-f]
+    | [\uff01-\uff5e\ufe50-\ufe6b]
+    | [\u00ad\u200b-\u200f\u2060-\u2064\ufeff\U000e0020-\U000e007f]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+_LOOSE = re.compile(
+    r"""
+      /\*.{0,200}?\*/ | (?<!:)//[^\n"'{}]{0,200}
+    | (?<=[{,\s])(?P<key>[A-Za-z_][\w.]{0,40})(?=\s{0,20}[:=])
+    | (?P<quote>['`\u2018-\u201f\u00ab\u00bb])
+    | (?P<equals>=>?)
+    | \b(?P<word>True|False|None)\b
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedForm:
+    """One form of a text."""
+
+    text: str
+    _origin: DecodedForm | None = None
+    _starts: list[int] = field(default_factory=list)
+    _shifts: list[int] = field(default_factory=list)
+
+    def place(self, at: int) -> int:
+        """The place in the original text of the character at `at`, or of the end."""
+        if self._origin is None:
+            return at
+        index = bisect_right(self._starts, at) - 1
+        return self._origin.place(at + self._shifts[index] if index >= 0 else at)
+
+
+def decoded_forms(text: str) -> Iterator[DecodedForm]:
+    """The text itself, then every other form of it in which an object could be read."""
+    form = DecodedForm(text)
+    yield form
+    if _BRACE.search(text) is None:
+        return
+    for _ in range(_MOST_LAYERS):
+        loose = _replaced(form, _LOOSE, _as_json)
+        if loose is not None:
+            yield loose
+        plain = _replaced(form, _HIDDEN, _plain)
+        if plain is None:
+            return
+        yield plain
+        form = plain
+
+
+def _replaced(
+    form: DecodedForm, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]
+) -> DecodedForm | None:
+    """The form with each match replaced; `None` where nothing changes."""
+    pieces: list[str] = []
+    starts: list[int] = []
+    shifts: list[int] = []
+    length = copied = 0
+    for match in pattern.finditer(form.text):
+        new = replace(match)
+        pieces += (form.text[copied : match.start()], new)
+        length += match.start() - copied + len(new)
+        copied = match.end()
+        starts.append(length)
+        shifts.append(copied - length)
+    if not starts:
+        return None
+    return DecodedForm("".join([*pieces, form.text[copied:]]), form, starts, shifts)
+
+
+def _plain(match: re.Match[str]) -> str:
+    hidden = match[0]
+    if hidden[0] == "\\":
+        if hidden[1] in "ux" and len(hidden) > 2:
+            return chr(int(hidden[2:], 16))
+        return _ESCAPED.get(hidden[1], hidden[1])
+    if hidden[0] == "&":
+        return html.unescape(hidden)
+    if hidden[0] == "%":
+        return chr(int(hidden[1:], 16))
+    if "\U000e0020" <= hidden <= "\U000e007e":
+        return chr(ord(hidden) - 0xE0000)
+    is_form = "\ufe50" <= hidden <= "\ufe6b" or "\uff01" <= hidden <= "\uff5e"
+    return unicodedata.normalize("NFKC", hidden) if is_form else ""
+
+
+def _as_json(match: re.Match[str]) -> str:
+    if match["key"]:
+        return f'"{match["key"]}"'
+    if match["quote"]:
+        return '"'
+    if match["equals"]:
+        return ":"
+    if match["word"]:
+        return _JSON_WORDS[match["word"]]
+    return " "

@@ -1,0 +1,110 @@
+"""Finds the one object in a judge's reply that was written for this question.
+
+It repeats the question's mark, it has the keys that were asked for and no others, and no other
+object of the reply says otherwise. A reply of which this does not hold decides nothing: the
+judge is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from failproof_es.dialects.kit.json_in_prose import Pairs, outermost_within, whole_objects
+
+MARK = "transcript"
+"""The key under which a verdict repeats the mark."""
+_LONGEST_SHOWN = 60
+_AFFIRMING = frozenset(
+    {"pass", "passed", "passes", "correct", "is_correct", "success", "ok", "accepted", "valid"}
+)
+_DENYING = frozenset({"fail", "failed", "fails", "incorrect", "is_incorrect", "rejected", "wrong"})
+_YES, _NO = _AFFIRMING | {"yes", "true"}, _DENYING | {"no", "false"}
+
+
+class Unusable(Exception):
+    """Why a reply decides nothing, in words that begin with a name for programs."""
+
+
+def own_object(text: str, mark: str, key: str) -> tuple[Pairs, Pairs]:
+    """The one object with this key and this mark, and what stands around it in its wrapping.
+
+    Raises `Unusable` and `ReplyUnreadable`.
+    """
+    wholes = whole_objects(text, (key,))
+    if not wholes:
+        raise Unusable(f"no_object: the reply holds no JSON object with {key}")
+    own = [
+        (each, whole)
+        for whole in wholes
+        for each in outermost_within(whole, {key})
+        if values(each, MARK) == [mark]
+    ]
+    if not own:
+        raise Unusable("other_transcript: no object of the reply repeats the transcript's mark")
+    if any(each != own[0][0] for each, _ in own):
+        raise Unusable("contradicting_objects: the reply holds several verdicts that differ")
+    around = Pairs(member for each, whole in own for member in _around(whole, each))
+    return own[0][0], around
+
+
+def refuse_further_keys(members: Pairs, known: Collection[str], passes: bool | None) -> None:
+    """Raises `Unusable` for members beside the known ones: a contradiction by that name.
+
+    `passes` is what the verdict comes to; `None` where it comes to neither.
+    """
+    further = [(key, value) for key, value in members if key.lower() not in known]
+    for key, value in further:
+        if passes is not None and _stated(key, value) is (not passes):
+            outcome = "passes" if passes else "does not pass"
+            said = f"{shown(key)} is {shown(value)}, and the verdict {outcome}"
+            raise Unusable(f"contradiction: {said}")
+    if further:
+        listed = ", ".join(shown(key) for key, _ in further)
+        raise Unusable(f"unknown_keys: beside the verdict stands {listed}")
+
+
+def values(document: Pairs, name: str) -> list[Any]:
+    """Every value under this name, in any case."""
+    return [value for key, value in document if key.lower() == name]
+
+
+def shown(value: Any) -> str:
+    """The value in a message, shortened."""
+    text = ascii(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def _around(whole: Any, verdict: Pairs) -> Iterator[tuple[str, Any]]:
+    """The members of the objects that wrap the verdict, but for the one that holds it."""
+    value: Any = whole
+    while value is not verdict:
+        members = value if isinstance(value, Pairs) else [("", each) for each in value]
+        holding = next(each for _, each in members if _holds(each, verdict))
+        yield from (member for member in members if member[1] is not holding)
+        value = holding
+
+
+def _holds(value: Any, verdict: Pairs) -> bool:
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if each is verdict:
+            return True
+        if isinstance(each, Pairs):
+            waiting += [member for _, member in each]
+        elif isinstance(each, list):
+            waiting += each
+    return False
+
+
+def _stated(key: str, value: Any) -> bool | None:
+    """Whether a member says that the answer passes; `None` where it says nothing of that."""
+    word = value.strip().lower() if isinstance(value, str) else value
+    truth = True if word in (True, 1.0) or word in _YES else None
+    if truth is None and (word in (False, 0.0) or word in _NO):
+        truth = False
+    name = key.strip().lower()
+    if truth is None or not (name in _AFFIRMING | _DENYING or isinstance(word, str)):
+        return None
+    return not truth if name in _DENYING else truth
