@@ -23,7 +23,7 @@ class RunResults:
     """Rows of everything that is shown of runs; `RowFeeder` reads them."""
 
     name: LiteralString = "run_results"
-    version: int = 5
+    version: int = 6
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "prompts"),
         Relation("TABLE", "evaluations"),
@@ -38,6 +38,7 @@ class RunResults:
         Relation("TABLE", "run_errors"),
         Relation("TABLE", "run_lost"),
         Relation("TABLE", "run_latencies"),
+        Relation("TABLE", "run_clusters"),
         Relation("VIEW", "progress"),
         Relation("VIEW", "cost"),
     )

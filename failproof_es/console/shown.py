@@ -5,9 +5,9 @@ from __future__ import annotations
 from hashlib import sha256
 
 from failproof_es.console.page import Shown
-from failproof_es.core.tally import Judged, fewest_judged_cases
+from failproof_es.core.clusters import ClusterSums
 from failproof_es.report.data.wording import describe_rate
-from failproof_es.support.statistics import ClusterSums, rate_of_sums
+from failproof_es.support.statistics import rate_of_sums
 
 
 def live_key(*names: str) -> str:
@@ -21,27 +21,27 @@ class RateShown(Shown):
 
     passed: int
     total: int
+    clusters: int
+    """Cases and families that these are of."""
     rate: float | None
     low: float | None
     high: float | None
+    method: str | None
     says: str
     """All of it in one phrase, with the method and the confidence of the interval."""
 
 
-def rate_shown(passed: int, failed: int, clusters: int | None) -> RateShown:
-    """The rate of those that passed or failed."""
-    found = rate_of_sums(ClusterSums.alone(passed, failed))
+def rate_shown(sums: ClusterSums) -> RateShown:
+    """The rate of evaluations with a verdict, over their cases and families."""
+    found = rate_of_sums(sums)
     interval = found.interval
     return RateShown(
         passed=found.passed,
         total=found.total,
+        clusters=found.clusters,
         rate=found.value,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
+        method=None if interval is None else interval.method,
         says=describe_rate(found),
     )
-
-
-def rate_of_group(group: Judged, per_case: int) -> RateShown:
-    """The pass rate of counts, of which `per_case` at most are of one case."""
-    return rate_shown(group.passed, group.failed, fewest_judged_cases(group, per_case))

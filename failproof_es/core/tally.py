@@ -5,22 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
 
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.events import Counts
-
-
-class Judged(Protocol):
-    """Counts of evaluations with a verdict."""
-
-    @property
-    def passed(self) -> int:
-        """Those that pass."""
-
-    @property
-    def failed(self) -> int:
-        """Those that do not."""
 
 
 @dataclass(slots=True)
@@ -76,16 +63,6 @@ class Group:
         """Passed of those that passed or failed; `None` where none did either."""
         of = self.passed + self.failed
         return self.passed / of if of else None
-
-
-def fewest_judged_cases(group: Judged, per_case: int) -> int:
-    """How many cases the passed and failed of a group are of at least: each has `per_case` at most.
-
-    What a case says again is not independent of what it said first, so intervals rest on cases.
-    Where every evaluation has a verdict it is their number; where some have none, theirs do not
-    count, and an interval is rather too wide than too narrow.
-    """
-    return -(-(group.passed + group.failed) // per_case)
 
 
 @dataclass(slots=True)

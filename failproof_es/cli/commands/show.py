@@ -219,8 +219,8 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             "planned": summary.planned,
             "finished": total.finished,
             "scored": total.scored,
-            "passed": total.passed,
-            "failed": total.failed,
+            "passed": total.passed if alone else None,
+            "failed": total.failed if alone else None,
             "abandoned": total.abandoned,
             "lost": summary.lost(),
             "awaiting_review": total.awaiting,
@@ -230,7 +230,9 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             _again_as_json(each) for each in retried_evaluations(run.connection, run.run)
         ],
         "skipped_defects": run.run.skipped,
-        "classes": {name: count for name, count in total.classes.items() if count},
+        "classes": {name: count for name, count in total.classes.items() if count}
+        if alone
+        else None,
         "accuracy": {
             "by_case": total.accuracy if alone else None,
             "mean_of_suites": summary.mean_of_suites() if alone else None,
@@ -308,10 +310,10 @@ def _evaluations_for_people(summary: RunSummary) -> str:
         for count, word in ((summary.lost(), "lost"), (total.awaiting, "awaiting review"))
         if count
     ]
+    passed = f"{total.passed} passed, " if len(summary.models) == 1 else ""
     return (
         f"{total.finished} finished of {summary.planned} planned, {total.scored} scored, "
-        f"{total.passed} passed, {total.abandoned} abandoned"
-        + (f" ({', '.join(of_those)})" if of_those else "")
+        f"{passed}{total.abandoned} abandoned" + (f" ({', '.join(of_those)})" if of_those else "")
     )
 
 
