@@ -38,6 +38,7 @@ class RunResults:
         Relation("TABLE", "run_errors"),
         Relation("TABLE", "run_unscored"),
         Relation("TABLE", "run_latencies"),
+        Relation("TABLE", "run_clusters"),
         Relation("VIEW", "progress"),
         Relation("VIEW", "cost"),
         Relation("VIEW", "run_result_documents"),

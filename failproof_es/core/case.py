@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, Literal
 from uuid import UUID
 
@@ -14,6 +15,11 @@ Role = Literal["system", "user", "assistant"]
 
 FAMILY = "paraphrase:"
 """A tag that begins so names the family of cases that ask the same in other words."""
+
+
+def family_tag_of(tags: Iterable[str]) -> str | None:
+    """The first of these tags that names a family."""
+    return next((tag for tag in tags if tag.startswith(FAMILY)), None)
 
 
 class Turn(BaseModel):
@@ -50,8 +56,12 @@ class Case(BaseModel):
     @property
     def family(self) -> tuple[str, str]:
         """Its cluster for statistics: its suite, and there its family or itself."""
-        named = next((tag for tag in self.tags if tag.startswith(FAMILY)), None)
-        return self.suite_id, named or self.case_id
+        return self.suite_id, self.family_tag or self.case_id
+
+    @property
+    def family_tag(self) -> str | None:
+        """The tag that names its family; `None` where it stands alone."""
+        return family_tag_of(self.tags)
 
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the case as canonical JSON (sorted keys, no spaces)."""

@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from failproof_es.core.clusters import Clustered, ClusterSums, SharedClusters
 from failproof_es.core.costs import Spent, priced
 from failproof_es.core.exact_numbers import exact
 from failproof_es.core.outcome import EvaluationOutcome
@@ -27,11 +28,8 @@ SIGNIFICANT_DIGITS = 3
 """Latencies are counted as microseconds rounded to so many digits: 12.34 ms counts as 12.3."""
 
 
-class Grouped(Protocol):
-    """What of a case decides in which group it is counted."""
-
-    @property
-    def suite_id(self) -> str: ...
+class Grouped(Clustered, Protocol):
+    """What of a case decides in which group and cluster it is counted."""
 
     @property
     def category(self) -> str | None: ...
@@ -121,6 +119,8 @@ class RunCounts:
     """Answers of this run by `latency_bucket` of their time."""
     impossible: int = 0
     """Evaluations whose record cannot be true or be read."""
+    clusters: SharedClusters | None = field(default_factory=SharedClusters)
+    """`None` where nobody asks how sure a rate is."""
 
     def add(self, outcome: EvaluationOutcome, case: Grouped, times: int = 1) -> None:
         """Count one evaluation of this case as it stands; with -1 take it out again."""
@@ -156,6 +156,8 @@ class RunCounts:
             if (unscored := outcome.unscored_as) is not None:
                 kind = outcome.ended_kind or ""
                 self.unscored[UnscoredKey(model, unscored, kind, outcome.reason)] += times
+            if self.clusters is not None:
+                self.clusters.add(model, case, outcome.passed, times)
 
     def _asking(self, model: str) -> RequestStats:
         found = self.asking.get(model)
@@ -178,6 +180,8 @@ class RunCounts:
         for bucket, count in other.latencies.items():
             self.latencies[bucket] += times * count
         self.impossible += times * other.impossible
+        if self.clusters is not None and other.clusters is not None:
+            self.clusters.include(other.clusters, times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +195,8 @@ class RunTotals:
     """The same of each model under test, in the order of the configuration."""
     cost_usd: Decimal | None
     """As `RunSummary.cost_usd`."""
+    clusters: Mapping[str, ClusterSums]
+    """Of each model, as `RunSummary.cluster_sums`."""
 
     @property
     def run_id(self) -> UUID:
@@ -244,6 +250,14 @@ class RunSummary:
             for (its_model, its_suite), group in self._by_suite().items()
             if model in (None, its_model) and suite in (None, its_suite)
         )
+
+    def cluster_sums(self, model: str, suite: str | None = None) -> ClusterSums:
+        """What the interval of a model's pass rate is made of, in this suite or in all."""
+        assert self.counts.clusters is not None, "clusters were not counted"
+        shared = self.counts.clusters.sums(model, suite)
+        group = self.group(model=model, suite=suite)
+        failed = group.failed - (shared.size - shared.passed)
+        return shared.plus(ClusterSums.alone(group.passed - shared.passed, failed))
 
     def by_suite(self) -> dict[tuple[str, str], Group]:
         """By model key and suite id, in that order."""
@@ -310,7 +324,8 @@ class RunSummary:
         total, models = self.total, {key: self.group(model=key) for key in self.models}
         for each in (total, *models.values()):
             each.classes.clear()
-        return RunTotals(self.run, total, models, self.cost_usd)
+        clusters = {key: self.cluster_sums(key) for key in self.models}
+        return RunTotals(self.run, total, models, self.cost_usd, clusters)
 
     @property
     def brief(self) -> RunSummary:

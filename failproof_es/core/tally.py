@@ -138,16 +138,6 @@ class Group:
         return self.passes.rate
 
 
-def fewest_judged_cases(group: Judged, per_case: int) -> int:
-    """How many cases the passed and failed of a group are of at least: each has `per_case` at most.
-
-    What a case says again is not independent of what it said first, so intervals rest on cases.
-    Where every evaluation has a verdict it is their number; where some have none, theirs do not
-    count, and an interval is rather too wide than too narrow.
-    """
-    return -(-(group.passed + group.failed) // per_case)
-
-
 @dataclass(slots=True)
 class ModelTally:
     """The counts of one model's planned evaluations, for its gates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -79,6 +80,13 @@ def _latency(counts: RunCounts, row: Told) -> None:
     counts.latencies[int(row["microseconds"])] = row["answers"]
 
 
+def _clusters(counts: RunCounts, row: Told) -> None:
+    assert counts.clusters is not None
+    group = exact_text(row["model_key"]), exact_text(row["suite_id"])
+    shapes = counts.clusters.shapes.setdefault(group, Counter())
+    shapes[row["passed"], row["judged"]] += row["clusters"]
+
+
 READ: dict[str, Callable[[RunCounts, Told], None]] = {
     "run": _run_told,
     "group": _group,
@@ -87,5 +95,6 @@ READ: dict[str, Callable[[RunCounts, Told], None]] = {
     "error": _error,
     "unscored": _unscored,
     "latency": _latency,
+    "clusters": _clusters,
 }
 """By the kind of row: puts one into the counts."""

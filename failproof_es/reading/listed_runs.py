@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,12 +10,14 @@ from itertools import islice
 from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.clusters import ClusterSums
 from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.core.summary import RunTotals
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
 from failproof_es.reading.feeder import EVERY_RUN, Feeder, RunFilter, RunInArchive, UnreadableRun
 from failproof_es.store.reading.reader import Connection
+from projections.protocol import exact_text
 
 PAGE = 100
 """The number of runs that are read at once."""
@@ -30,7 +33,7 @@ SELECT attempts.experiment, attempts.run_id, attempts.run_number, attempts.place
             OR u.run_id IS NULL
             OR NOT EXISTS (SELECT FROM projections.runs AS other WHERE other.run_id = u.run_id)
     ),
-    counts.passed::bigint, counts.failed::bigint
+    counts.model_key, coalesce(counts.passed, 0)::bigint, coalesce(counts.failed, 0)::bigint
 FROM unnest(%(experiments)s::text[]) AS wanted (experiment)
 CROSS JOIN LATERAL (
     SELECT * FROM failproof.run_asked_list AS listed
@@ -40,10 +43,10 @@ CROSS JOIN LATERAL (
     LIMIT %(most)s
 ) AS attempts
 JOIN projections.runs AS r USING (run_id)
-CROSS JOIN LATERAL (
-    SELECT coalesce(sum(passed), 0) AS passed, coalesce(sum(failed), 0) AS failed
-    FROM projections.run_groups AS g WHERE g.run_id = attempts.run_id
-) AS counts
+LEFT JOIN LATERAL (
+    SELECT model_key, sum(passed) AS passed, sum(failed) AS failed
+    FROM projections.run_groups AS g WHERE g.run_id = attempts.run_id GROUP BY model_key
+) AS counts ON true
 ORDER BY attempts.run_number
 """
 
@@ -63,8 +66,10 @@ class ModelRate:
     """Those that ended without a score."""
     rate: float | None
     """Passed of those that passed or failed; `None` where none did."""
-    bounds: tuple[float, ...] | None = None
+    bounds: tuple[float, ...] | None
     """The rate had everything unscored failed, and had it passed; `None` without any."""
+    sums: ClusterSums
+    """Over the cases and families of those: what the interval of the rate is made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,20 +149,21 @@ def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun])
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """One attempt in the trend of its experiment."""
+    """One model in one attempt, in the trend of its experiment."""
 
     run_number: int
     attempt: int
     passed: int
     failed: int
     rate: float | None
-    """Of all its models together; `None` where nothing passed or failed."""
+    """`None` where nothing passed or failed."""
 
 
 def trends_of(
     connection: Connection, feeder: Feeder, runs: Sequence[ListedRun]
-) -> Mapping[str, tuple[TrendPoint, ...]]:
-    """By experiment, for those that were tried more than once: the newest attempts, in order.
+) -> Mapping[tuple[str, str], tuple[TrendPoint, ...]]:
+    """By experiment and model, for experiments that were tried more than once: the newest
+    attempts, in order.
 
     One query for all of them. Empty where the log itself is read: it would be folded once for each
     attempt. A run that the rows do not cover is read from the log.
@@ -167,30 +173,43 @@ def trends_of(
     wanted = {
         each.experiment for each in runs if each.experiment is not None and (each.attempts or 1) > 1
     }
-    found: dict[str, list[TrendPoint]] = {}
+    found: defaultdict[tuple[str, str], list[TrendPoint]] = defaultdict(list)
     if not wanted:
         return {}
     rows = connection.execute(_TRENDS, {"experiments": list(wanted), "most": MOST_ATTEMPTS})
     counted = rows.fetchall()
-    others = feeder.summaries_of([row[1] for row in counted if not row[4]])
-    for experiment, run_id, number, place, told, passed, failed in counted:
-        points = found.setdefault(experiment, [])
-        if told:
-            points.append(_point(number, place, Group(passed=passed, failed=failed)))
-        elif run_id in others:
-            points.append(_point(number, place, others[run_id].total))
-    return {experiment: tuple(points) for experiment, points in found.items()}
+    others = feeder.summaries_of(list(dict.fromkeys(row[1] for row in counted if not row[4])))
+    for experiment, _, number, place, told, model, passed, failed in counted:
+        if told and model is not None:
+            counts = Group(passed=passed, failed=failed)
+            found[experiment, exact_text(model)].append(_point(number, place, counts))
+    for experiment, run_id, number, place in dict.fromkeys(row[:4] for row in counted):
+        if run_id in others:
+            for model in others[run_id].models:
+                group = others[run_id].group(model=model)
+                found[experiment, model].append(_point(number, place, group))
+    return {
+        key: tuple(sorted(points, key=lambda each: each.run_number))
+        for key, points in found.items()
+    }
 
 
 def _point(number: int, attempt: int, total: Group) -> TrendPoint:
     return TrendPoint(number, attempt, total.passed, total.failed, total.pass_rate)
 
 
-def model_rate(model: str, group: Group) -> ModelRate:
-    """How many evaluations of the model passed and failed."""
+def model_rate(model: str, group: Group, sums: ClusterSums) -> ModelRate:
+    """How many evaluations of the model passed and failed, and of which clusters."""
     rates = group.passes
     return ModelRate(
-        model, group.passed, group.failed, group.scored, group.unscored, rates.rate, rates.bounds
+        model=model,
+        passed=group.passed,
+        failed=group.failed,
+        scored=group.scored,
+        unscored=group.unscored,
+        rate=rates.rate,
+        bounds=rates.bounds,
+        sums=sums,
     )
 
 
@@ -220,7 +239,9 @@ def _listed(
         planned=started.planned_evaluations,
         selection=describe_selection(started),
         finished=each.total.finished,
-        passed=tuple(model_rate(model, group) for model, group in each.models.items()),
+        passed=tuple(
+            model_rate(model, group, each.clusters[model]) for model, group in each.models.items()
+        ),
         gates_met=run.gates_met,
         cost_usd=None if each.cost_usd is None else float(each.cost_usd),
         who=started.who,

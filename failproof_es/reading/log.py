@@ -10,6 +10,8 @@ from itertools import islice
 from typing import Literal
 from uuid import UUID
 
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.clusters import SharedClusters
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, fold_run
@@ -64,12 +66,14 @@ class LogFeeder:
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
         """See `Feeder`. Reads every event of the run."""
-        counts, left_to_people = RunCounts(), list[UUID]()
+        clusters = SharedClusters(repeated=repetitions_of(run.started) > 1)
+        counts, left_to_people = RunCounts(clusters=clusters), list[UUID]()
         for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
             outcome = evaluation_outcome(run, recorded)
             counts.add(outcome, recorded.case)
             if outcome.awaiting_review:
                 left_to_people.append(outcome.evaluation_id)
+        clusters.settle()
         said_by_people = (
             count_review_statuses(self.connection, left_to_people, up_to=self.up_to)
             if reviews

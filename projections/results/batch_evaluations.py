@@ -7,6 +7,9 @@ from itertools import groupby, repeat
 from typing import LiteralString, NamedTuple
 from uuid import UUID
 
+import orjson
+
+from failproof_es.core.case import family_tag_of
 from failproof_es.core.costs import Prices
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome, Folded, outcome_of
@@ -226,6 +229,8 @@ def _count(
     change = runs.changes.get(run)
     if change is None:
         change = runs.changes[run] = Change()
+    assert change.counts.clusters is not None
+    change.counts.clusters.repeated = runs.repeats(run)
     try:
         change.add(outcome, each.now.history, case, prices)
         if each.before is not None:
@@ -266,16 +271,16 @@ def _cases(cursor: Cursor, keys: Sequence[EvaluationKey]) -> list[_Case]:
         (uuid_array(key.run_id for key in keys), uuid_array(key.prompt_id for key in keys)),
         binary=True,
     )
-    nowhere = GroupWords("", None, None)
-    words: dict[tuple[str | None, ...], GroupWords] = {(None, None, None): nowhere}
+    words: dict[tuple[str | None, ...], GroupWords] = {}
     found = []
     for planned, stored, *shown in cursor:
         named = words.get(tuple(shown))
         if named is None:
-            suite, category, severity = shown
-            named = words[suite, category, severity] = GroupWords(
-                exact_text(suite), _exact(category), _exact(severity)
-            )
+            suite, category, severity, case, tags = shown
+            named = words[suite, category, severity, case, tags] = GroupWords(
+                _exact(suite) or "", _exact(category), _exact(severity), _exact(case) or "",
+                None if tags is None else family_tag_of(orjson.loads(tags)),
+            )  # fmt: skip
         found.append(_Case(planned, stored, named))
     return found
 

@@ -84,6 +84,11 @@ class Runs:
         within = times is None or 1 <= key.repetition <= times
         return within and any(each.key == key.model_key for each in started.models)
 
+    def repeats(self, run_id: UUID) -> bool:
+        """Whether the run asks a case more than once."""
+        run = self.known.get(run_id)
+        return run is not None and (repetitions_of(run.started) or 1) > 1
+
     def prices(self, cursor: Cursor, run_id: UUID) -> Prices:
         """The prices that count for a run."""
         if run_id not in self._prices:

@@ -31,6 +31,8 @@ class GroupWords(NamedTuple):
     suite_id: str
     category: str | None
     severity: str | None
+    case_id: str
+    family_tag: str | None
 
 
 class UsageKey(NamedTuple):
@@ -138,6 +140,10 @@ UNSCORED = Table(
 LATENCIES = Table(
     "run_latencies", ("microseconds",), (), ("answers",), ("numeric", "bigint")
 )  # fmt: skip
+CLUSTERS = Table(
+    "run_clusters", ("cluster_key",), ("model_key", "suite_id"), ("passed", "judged"),
+    ("uuid", "text", "text", "bigint", "bigint"),
+)  # fmt: skip
 
 
 def save(cursor: Cursor, changes: dict[UUID, Change]) -> None:
@@ -151,6 +157,7 @@ def save(cursor: Cursor, changes: dict[UUID, Change]) -> None:
         (ERRORS, [r for run in runs for r in _errors(run, changes[run].counts)]),
         (UNSCORED, [r for run in runs for r in _unscored(run, changes[run].counts)]),
         (LATENCIES, [r for run in runs for r in _latencies(run, changes[run].counts)]),
+        (CLUSTERS, [r for run in runs for r in _clusters(run, changes[run].counts)]),
     ):
         _add(cursor, table, rows)
     impossible = [(n, run) for run in runs if (n := changes[run].counts.impossible)]
@@ -243,6 +250,12 @@ def _unscored(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
         reason = orjson.dumps(key.reason).decode()
         kind = visible(key.kind)
         yield run, _key(*key), visible(key.model_key), key.group, kind, reason, count
+
+
+def _clusters(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
+    assert counts.clusters is not None
+    for key, (passed, judged) in counts.clusters.by_key.items():
+        yield run, _key(*key), visible(key.model_key), visible(key.suite_id), passed, judged
 
 
 def _latencies(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:

@@ -41,3 +41,11 @@ SELECT 'unscored', run_id, row_to_json(u)::text FROM projections.run_unscored AS
 UNION ALL
 SELECT 'latency', run_id, row_to_json(l)::text
 FROM projections.run_latencies AS l JOIN told USING (run_id)
+UNION ALL
+SELECT 'clusters', run_id, row_to_json(c)::text
+FROM (
+    SELECT run_id, model_key, suite_id, passed, judged, count(*) AS clusters
+    FROM projections.run_clusters JOIN told USING (run_id)
+    WHERE judged > 0
+    GROUP BY run_id, model_key, suite_id, passed, judged
+) AS c

@@ -126,6 +126,17 @@ CREATE TABLE run_latencies (
     PRIMARY KEY (run_id, microseconds)
 );
 
+-- cluster_key: a digest of the model, the suite, and the case or its family.
+CREATE TABLE run_clusters (
+    run_id uuid NOT NULL,
+    cluster_key uuid NOT NULL,
+    model_key text NOT NULL,
+    suite_id text NOT NULL,
+    passed bigint NOT NULL,
+    judged bigint NOT NULL,
+    PRIMARY KEY (run_id, cluster_key)
+);
+
 CREATE VIEW progress AS
 SELECT
     a.run_id,
@@ -219,6 +230,8 @@ COMMENT ON TABLE run_unscored IS
     'Evaluations of each run that ended without a score, by model, group and reason.';
 COMMENT ON TABLE run_latencies IS
     'Answers of each run by their time in microseconds, rounded to three digits.';
+COMMENT ON TABLE run_clusters IS
+    'Evaluations with a verdict that are not independent: of one model and one case or family.';
 
 COMMENT ON VIEW progress IS 'How each model of each run stands.';
 COMMENT ON COLUMN progress.run_id IS 'The run.';

@@ -33,4 +33,12 @@ FROM (
     GROUP BY run_id, model_key
 ) AS g
 UNION ALL
+SELECT 'clusters', run_id, row_to_json(c)::text
+FROM (
+    SELECT run_id, model_key, '' AS suite_id, passed, judged, count(*) AS clusters
+    FROM projections.run_clusters JOIN told USING (run_id)
+    WHERE judged > 0
+    GROUP BY run_id, model_key, passed, judged
+) AS c
+UNION ALL
 SELECT 'usage', run_id, row_to_json(u)::text FROM projections.token_usage AS u JOIN told USING (run_id)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from failproof_es.core.clusters import ClusterSums
 from failproof_es.report.data.kappa import agreement
 from failproof_es.support.statistics import (
-    ClusterSums,
     compare_outcomes,
     compare_scores,
     mean_interval,

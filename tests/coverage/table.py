@@ -30,6 +30,26 @@ class Covered:
         )
 
 
+_METHODS = {
+    "pass rate": "Wilson",
+    "pass rate, clusters": "Wilson",
+    "mean score": "Wilson",
+    "mean output speed": "Student's t, over clusters",
+    "difference of pass rates": "Bonett-Price",
+    "difference of pass rates, clusters": "Bonett-Price",
+    "difference of mean scores": "inverted permutation test",
+    "kappa": "Fleiss, Cohen and Everitt, Student's t",
+}
+
+
+def method_of(what: str, size: int) -> str:
+    """The method by which the product makes the interval of this number."""
+    method = _METHODS.get(what, "order statistics")
+    by_size = method in ("Wilson", "Bonett-Price", "order statistics")
+    effective = by_size and (size > 1 or what == "mean score")
+    return f"{method}, effective size" if effective else method
+
+
 def table_of(covered: Sequence[Covered], draws: int) -> str:
     """A Markdown table: a row for each number, count of clusters and size of a cluster."""
     rows: defaultdict[tuple[str, int, int], list[Covered]] = defaultdict(list)
@@ -38,17 +58,16 @@ def table_of(covered: Sequence[Covered], draws: int) -> str:
             rows[each.what, each.clusters, each.size].append(each)
     lines = [
         f"{draws:,} samples of each setting. Mean, lowest and highest are over the settings of a "
-        "row; below is the share of them that cover less than 93 %.",
+        "row.",
         "",
-        "| number | clusters | values of each | settings | mean | lowest | highest |",
-        "|---|---|---|---|---|---|---|",
+        "| number | method | clusters | n | settings | mean | lowest | highest |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for (what, clusters, size), settings in rows.items():
         shares = [each.share for each in settings]
         numbers = (fmean(shares), min(shares), max(shares))
         lines.append(
-            f"| {what} | {clusters} | {size} | {len(settings)} | "
-            + " | ".join(f"{number:.3f}" for number in numbers)
-            + " |"
+            f"| {what} | {method_of(what, size)} | {clusters} | {clusters * size} | "
+            f"{len(settings)} | " + " | ".join(f"{number:.3f}" for number in numbers) + " |"
         )
     return "\n".join(lines) + "\n"

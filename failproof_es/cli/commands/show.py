@@ -242,8 +242,8 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             "planned": summary.planned,
             "finished": total.finished,
             "scored": total.scored,
-            "passed": total.passed,
-            "failed": total.failed,
+            "passed": total.passed if alone else None,
+            "failed": total.failed if alone else None,
             "abandoned": total.missing,
             "lost": summary.lost(),
             "awaiting_review": total.awaiting,
@@ -254,7 +254,9 @@ def as_json(run: RecordedRun) -> dict[str, Any]:
             _again_as_json(each) for each in retried_evaluations(run.connection, run.run)
         ],
         "skipped_defects": run.run.skipped,
-        "classes": {name: count for name, count in total.classes.items() if count},
+        "classes": {name: count for name, count in total.classes.items() if count}
+        if alone
+        else None,
         "accuracy": {
             "by_case": total.accuracy if alone else None,
             "mean_of_suites": summary.mean_of_suites() if alone else None,
@@ -343,9 +345,10 @@ def _evaluations_for_people(summary: RunSummary) -> str:
         for status, outcome in OUTCOMES.items()
         if summary.reviews.get(status)
     )
+    passed = f"{total.passed} passed, " if len(summary.models) == 1 else ""
     return (
         f"{total.finished} finished of {summary.planned} planned, {total.scored} scored, "
-        f"{total.passed} passed, {total.missing} abandoned"
+        f"{passed}{total.missing} abandoned"
         + (f" ({'; '.join(why)})" if why else "")
         + "".join(people)
     )

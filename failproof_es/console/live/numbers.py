@@ -5,13 +5,11 @@ from __future__ import annotations
 from failproof_es.console.pages.run import (
     errors_of,
     model_progress,
-    passed_of_all,
     spending_of,
     suites_of,
     unscored_of,
 )
 from failproof_es.console.parts.run import (
-    MOST_APART,
     MOST_LIVE_SUITES,
     ModelProgress,
     SuiteProgress,
@@ -30,8 +28,6 @@ class LivePage:
         self.paths: dict[str, str] = {}
         self._asked = summary.run.imported is None
         self._progress("all", summary.total.finished, summary.planned)
-        if len(summary.models) > MOST_APART:
-            self._rate("all", passed_of_all(summary))
         for at, model in enumerate(summary.run.started.models):
             self._model(f"model-{at}", model_progress(summary, model))
         suites = tuple(suites_of(summary))

@@ -11,6 +11,7 @@ from failproof_es.console.pages.suites import counts_shown, need_rows
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.console.shown import RateShown, rate_shown
 from failproof_es.core.case import Case, prompt_id
+from failproof_es.core.clusters import ClusterSums
 from failproof_es.engine.history import stored_case
 from failproof_es.reading.listed_runs import TrendPoint
 from failproof_es.reading.overviews.asked_cases import (
@@ -99,7 +100,7 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
                 awaiting_review=each.awaiting,
                 carried_over=each.carried_over,
                 passed=rate_shown(
-                    each.passed, each.failed, None, each.abandoned + each.awaiting
+                    ClusterSums.alone(each.passed, each.failed), each.abandoned + each.awaiting
                 ),
                 trend=tuple(
                     TrendPoint(point.run_number, place, point.passed, point.failed,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Shown
 from failproof_es.console.paging import Query
-from failproof_es.console.shown import RateShown, rate_of_group
+from failproof_es.console.shown import RateShown, rate_of_model
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.overviews.distributions import (
     FinishedOverTime,
@@ -84,7 +83,6 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
     run = asked.feeder.run(run_id)
     summary, started = asked.feeder.summary(run, messages=0, reviews=False), run.started
     require_attached(connection, run_id)
-    repetitions = repetitions_of(started)
     drawn = drawn_of(connection, started)
     return ChartsPage(
         as_of=asked.standing,
@@ -97,15 +95,17 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
             RateOf(
                 model=model,
                 suite="all suites",
-                passed=rate_of_group(summary.group(model=model), repetitions),
+                passed=rate_of_model(summary, model),
             )
             for model in summary.models
         ),
         suites=tuple(
-            RateOf(model=model, suite=suite, passed=rate_of_group(group, repetitions))
-            for (model, suite), group in sorted(
-                summary.by_suite().items(), key=lambda each: (each[0][1], each[0][0])
+            RateOf(
+                model=model,
+                suite=suite,
+                passed=rate_of_model(summary, model, suite),
             )
+            for model, suite in sorted(summary.by_suite(), key=lambda each: (each[1], each[0]))
         ),
         failures=tuple(_failures(summary)),
         drawn=None if drawn is None else len(drawn),

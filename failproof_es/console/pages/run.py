@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.assurance.protection_status import protection_status
-from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.console.page import Asked, NotFound, Page
 from failproof_es.console.paging import Query
 from failproof_es.console.parts.run import (
@@ -27,7 +26,7 @@ from failproof_es.console.parts.run import (
     UnscoredReason,
     ValidationShown,
 )
-from failproof_es.console.shown import RateShown, rate_of_group
+from failproof_es.console.shown import rate_of_model
 from failproof_es.core.run import Run, describe_selection
 from failproof_es.core.spend import ceiling_of
 from failproof_es.core.summary import RunSummary
@@ -69,13 +68,13 @@ def read_run(asked: Asked[Query]) -> RunPage:
     limits = tuple(map(_limit, run.limits.values()))
     servers = {each.server for each in limits} | set(_servers(run.started))
     history = tuple(_history(connection, run_id, up_to))
-    classes = summary.total.classes
+    classes, one_model = summary.total.classes, len(summary.models) == 1
     people_left_out = bool(summary.total.awaiting) and summary.planned > MOST_BY_PEOPLE
     return RunPage(
         as_of=asked.standing,
         run=_facts(recorded, summary, history),
         counts=_counts(summary),
-        passed=passed_of_all(summary),
+        passed=rate_of_model(summary, *summary.models) if one_model else None,
         models=tuple(model_progress(summary, each) for each in run.started.models),
         classes=(
             *(name for name in CLASSES if classes.get(name)),
@@ -183,12 +182,13 @@ def _inherited(recorded: RecordedRun, summary: RunSummary) -> Iterator[str]:
 
 def _counts(summary: RunSummary, model: str | None = None) -> Counts:
     group, asking = summary.group(model=model), summary.asking(model)
+    one_model = model is not None or len(summary.models) == 1
     return Counts(
         planned=summary.planned if model is None else summary.planned // len(summary.models),
         finished=group.finished,
         scored=group.scored,
-        passed=group.passed,
-        failed=group.failed,
+        passed=group.passed if one_model else None,
+        failed=group.failed if one_model else None,
         abandoned=group.missing,
         lost=summary.lost(model),
         awaiting_review=group.awaiting,
@@ -202,12 +202,6 @@ def _counts(summary: RunSummary, model: str | None = None) -> Counts:
     )
 
 
-def passed_of_all(summary: RunSummary) -> RateShown:
-    """All models together. What several say of one case is not independent of each other."""
-    per_case = len(summary.models) * repetitions_of(summary.run.started)
-    return rate_of_group(summary.total, per_case)
-
-
 def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
     """How one model under test stands."""
     group = summary.group(model=model.key)
@@ -218,7 +212,7 @@ def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
         provider=model.provider,
         version=model.version,
         counts=_counts(summary, model.key),
-        passed=rate_of_group(group, repetitions_of(summary.run.started)),
+        passed=rate_of_model(summary, model.key),
         classes={name: count for name, count in group.classes.items() if count},
         cost_usd=float(spent.known_usd)
         if spent is not None and known
@@ -228,7 +222,6 @@ def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
 
 def suites_of(summary: RunSummary) -> Iterator[SuiteProgress]:
     """How each suite stands, of which a case is finished."""
-    repetitions = repetitions_of(summary.run.started)
     for (model, suite), group in summary.by_suite().items():
         if group.finished:
             yield SuiteProgress(
@@ -237,7 +230,7 @@ def suites_of(summary: RunSummary) -> Iterator[SuiteProgress]:
                 cases=group.cases,
                 finished=group.finished,
                 abandoned=group.missing,
-                passed=rate_of_group(group, repetitions),
+                passed=rate_of_model(summary, model, suite),
                 accuracy=group.accuracy,
             )
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
 from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
-from failproof_es.console.shown import RateShown, rate_of_group
+from failproof_es.console.shown import RateShown, rate_shown
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.reading.feeder import RunFilter
 from failproof_es.reading.listed_runs import ListedRun, TrendPoint, list_runs, trends_of
@@ -46,6 +46,8 @@ class ModelOfRun(Shown):
 
     model: str
     passed: RateShown
+    trend: tuple[TrendPoint, ...]
+    """The newest attempts at the same, in order; empty where there was one alone."""
 
 
 class RunRow(Shown):
@@ -55,8 +57,6 @@ class RunRow(Shown):
     models: tuple[ModelOfRun, ...]
     holders: tuple[str, ...]
     """Who drives it now."""
-    trend: tuple[TrendPoint, ...]
-    """The newest attempts at the same, in order; empty where there was one alone."""
 
 
 class StatusCount(Shown):
@@ -124,16 +124,19 @@ def every_run(asked: Asked[RunsQuery]) -> Iterator[ListedRun]:
 def _row(
     run: ListedRun,
     holders: Mapping[str, list[str]],
-    trends: Mapping[str, tuple[TrendPoint, ...]],
+    trends: Mapping[tuple[str, str], tuple[TrendPoint, ...]],
 ) -> RunRow:
     return RunRow(
         run=run,
         models=tuple(
-            ModelOfRun(model=each.model, passed=rate_of_group(each, run.repetitions))
+            ModelOfRun(
+                model=each.model,
+                passed=rate_shown(each.sums, each.unscored),
+                trend=trends.get((run.experiment or "", each.model), ()),
+            )
             for each in run.passed
         ),
         holders=tuple(holders.get(str(run.run_id), ())),
-        trend=trends.get(run.experiment, ()) if run.experiment is not None else (),
     )
 
 

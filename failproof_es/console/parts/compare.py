@@ -95,7 +95,6 @@ def models_compared(
     """How the pairs of two models stand."""
     base, other = sides
     paired, interval = counts.paired, counts.paired.interval
-    repeated = paired.clusters if paired.clusters < counts.pairs else None
     return ModelsCompared(
         base_model=base.model,
         other_model=other.model,
@@ -104,12 +103,8 @@ def models_compared(
         worse=counts.worse,
         better=counts.better,
         one_answer=counts.one_answer,
-        base=rate_shown(
-            counts.both_passed + counts.worse, counts.both_failed + counts.better, repeated
-        ),
-        other=rate_shown(
-            counts.both_passed + counts.better, counts.both_failed + counts.worse, repeated
-        ),
+        base=rate_shown(counts.base),
+        other=rate_shown(counts.other),
         difference=paired.difference,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,

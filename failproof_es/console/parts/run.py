@@ -65,8 +65,9 @@ class Counts(Shown):
     planned: int
     finished: int
     scored: int
-    passed: int
-    failed: int
+    passed: int | None
+    """Of one model; `None` of several together, as `failed`."""
+    failed: int | None
     abandoned: int
     """Those without a score, but for those that await review; `lost` is a part of them."""
     lost: int
@@ -199,7 +200,8 @@ class RunPage(PageModel):
 
     run: RunFacts
     counts: Counts
-    passed: RateShown
+    passed: RateShown | None
+    """Of the model that the run asks; `None` where it asks several: no rate adds them up."""
     models: tuple[ModelProgress, ...]
     classes: tuple[str, ...]
     """Those that occur, in the order of tables."""

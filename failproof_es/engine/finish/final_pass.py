@@ -177,7 +177,7 @@ def _read_all(
     validation = Validation(
         run.started, dialect_named(run.started.dialect), run.imported is not None
     )
-    counts, kept, streams = RunCounts(), RunScores(run), SealedStreams(run_id)
+    counts, kept, streams = RunCounts(clusters=None), RunScores(run), SealedStreams(run_id)
     if broken is not None:
         validation.add_unreadable(broken)
     try:

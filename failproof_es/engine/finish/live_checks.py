@@ -68,7 +68,7 @@ class LiveChecks:
             dialect_named(self.run.started.dialect),
             self.run.imported is not None,
         )
-        self.counts = RunCounts()
+        self.counts = RunCounts(clusters=None)
         self.scores = RunScores(self.run)
         self.streams = CheckedStreams()
 

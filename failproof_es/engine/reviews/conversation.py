@@ -69,7 +69,7 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
     ]
     if unanswered is None and replies:
         last = replies[-1]
-        spoken.append(ConversationTurn("assistant", last.text, last, tuple(_notes(last))))
+        spoken.append(ConversationTurn("assistant", last.text, last, notes=tuple(_notes(last))))
     return spoken
 
 

@@ -8,12 +8,14 @@ by the database: no evaluation is fetched but those that are listed (`pair_state
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 from failproof_es.core.case import Case
+from failproof_es.core.clusters import ClusterSums
 from failproof_es.core.evaluation_state import stream_number
 from failproof_es.core.pairing import (
     ALONE,
@@ -86,6 +88,9 @@ class ComparedCounts:
     """Passed in the other alone."""
     one_answer: int
     """Pairs of one and the same answer, which a run took over: nothing could differ."""
+    base: ClusterSums
+    """Over the clusters of the pairs, of the base's verdicts; `other` of the other's."""
+    other: ClusterSums
     paired: Paired
     """`other` less `base`: above 0 the other is better."""
     unpaired: tuple[Unpaired, ...]
@@ -277,9 +282,14 @@ class ComparedRuns:
         outcomes: list[tuple[bool, bool]] = []
         clusters: list[int] = []
         told = [0, 0, 0, 0]
+        of_base: Counter[tuple[int, int]] = Counter()
+        of_other: Counter[tuple[int, int]] = Counter()
         cells = ((False, True), (True, False), (False, False), (True, True))  # other, base
         for *counts, times in rows:
             told = [one + each * times for one, each in zip(told, counts, strict=True)]
+            its_worse, its_better, _, both = counts
+            of_base[its_worse + both, sum(counts)] += times
+            of_other[its_better + both, sum(counts)] += times
             pairs = [cell for cell, n in zip(cells, counts, strict=True) for _ in range(n)]
             for _ in range(times):
                 number = clusters[-1] + 1 if clusters else 0
@@ -292,6 +302,8 @@ class ComparedRuns:
             worse=worse,
             better=better,
             one_answer=one_answer,
+            base=ClusterSums.of(of_base),
+            other=ClusterSums.of(of_other),
             paired=compare_outcomes(outcomes, clusters),
             unpaired=tuple(self._unpaired(base, other, len(outcomes), regraded)),
             not_looked_into=0 if self.looked_into else self.only_base + self.only_other,

@@ -27,7 +27,6 @@ from failproof_es.support.statistics.paired import (
     mcnemar,
 )
 from failproof_es.support.statistics.rates import (
-    ClusterSums,
     Rate,
     clopper_pearson_margin,
     rate,
@@ -38,7 +37,6 @@ from failproof_es.support.statistics.rates import (
 __all__ = [
     "CONFIDENCE",
     "POWER",
-    "ClusterSums",
     "Interval",
     "Method",
     "OpenInterval",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
-from typing import NamedTuple
 
 from scipy import stats
 from scipy.special import gammaincinv, ndtri
 
+from failproof_es.core.clusters import ClusterSums
 from failproof_es.support.statistics.interval import CONFIDENCE, Interval
 
 _RARE = 3
@@ -37,43 +37,6 @@ class Rate:
     def half_width(self) -> float | None:
         """Half the interval."""
         return None if self.interval is None else (self.interval.high - self.interval.low) / 2
-
-
-class ClusterSums(NamedTuple):
-    """All that the interval of a rate needs of its clusters: sums over them, which add up.
-
-    A cluster has so many outcomes, its size, of which so many passed.
-    """
-
-    clusters: int = 0
-    passed: int = 0
-    size: int = 0
-    passed_squared: int = 0
-    passed_by_size: int = 0
-    size_squared: int = 0
-    with_passed: int = 0
-    """Clusters of which an outcome passed."""
-    with_failed: int = 0
-
-    @classmethod
-    def of(cls, clusters: Iterable[tuple[int, int]]) -> ClusterSums:
-        """The sums of clusters, of each of which so many passed of so many."""
-        sums = [0] * 8
-        for (passed, size), times in Counter(clusters).items():
-            terms = (1, passed, size, passed * passed, passed * size, size * size)
-            for at, term in enumerate((*terms, passed > 0, passed < size)):
-                sums[at] += times * term
-        return cls(*sums)
-
-    @classmethod
-    def alone(cls, passed: int, failed: int) -> ClusterSums:
-        """The sums of outcomes of which each is a cluster of its own."""
-        size = passed + failed
-        return cls(size, passed, size, passed, passed, size, passed, failed)
-
-    def plus(self, other: ClusterSums) -> ClusterSums:
-        """The sums of the clusters of both, which have none in common."""
-        return ClusterSums(*(one + another for one, another in zip(self, other, strict=True)))
 
 
 def wilson(passed: float, total: float, confidence: float = CONFIDENCE) -> Interval:

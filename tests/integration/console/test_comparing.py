@@ -64,7 +64,8 @@ class _Asked(BaseHTTPRequestHandler):
                      "choices": [choice]})  # fmt: skip
 
     def do_GET(self) -> None:
-        self._reply({"object": "list", "data": [{"id": "mock", "object": "model"}]})
+        models = [{"id": name, "object": "model"} for name in ("mock", "b")]
+        self._reply({"object": "list", "data": models})
 
     def _reply(self, told: object) -> None:
         data = orjson.dumps(told)

@@ -23,9 +23,9 @@ from failproof_es.support.statistics.sign_permutation import (
 
 def enumerated(sums: Sequence[Fraction]) -> float:
     """The share of all combinations of signs whose sum is as far from 0, one by one."""
-    total = abs(sum(sums, Fraction()))
+    total = abs(sum(sums, Fraction(0)))
     turned = [
-        abs(sum((sign * each for sign, each in zip(signs, sums, strict=True)), Fraction()))
+        abs(sum((sign * number for sign, number in zip(signs, sums, strict=True)), Fraction(0)))
         for signs in product((1, -1), repeat=len(sums))
     ]
     return sum(number >= total for number in turned) / len(turned)

@@ -193,9 +193,9 @@ def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence 
     else:
         return None, text
     removed.append(Removed("fence", f"```{chosen.info}"))
-    for around in (before, behind):
-        if around.strip():
-            removed.append(Removed("explanation", around.strip()))
+    for explanation in (before, behind):
+        if explanation.strip():
+            removed.append(Removed("explanation", explanation.strip()))
     return chosen, chosen.body
 
 

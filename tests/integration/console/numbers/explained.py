@@ -6,10 +6,14 @@ STATISTICS = {
     "*.low": "an interval of numbers that are compared: tests/unit/support/test_statistics.py",
     "*.high": "the same",
 }
+CLUSTERS = {"*passed.clusters": "cases and families: tests/integration/console/test_one_number.py"}
 ABSENT_HERE = "there is none in these logs; "
 EXPLAINED: dict[str, dict[str, str]] = {
-    "runs": STATISTICS,
+    "runs": STATISTICS
+    | CLUSTERS
+    | {"rows[].run.passed[].sums.*": "sums over clusters: test_one_number.py compares their use"},
     "run": STATISTICS
+    | CLUSTERS
     | {
         "latency_p*_ms": "percentiles, to three digits: tests/unit/core/test_summary.py",
         "manifest.*": "as RunStarted says it",
@@ -24,11 +28,16 @@ EXPLAINED: dict[str, dict[str, str]] = {
     },
     "results": {"looked_at": ABSENT_HERE + "tests/integration/console/test_large_runs.py"},
     "cost": {"prices[].*": "as PricesRecorded says it"},
-    "charts": STATISTICS | {"drawn": ABSENT_HERE + "tests/integration/console/test_large_runs.py"},
+    "charts": STATISTICS
+    | CLUSTERS
+    | {"drawn": ABSENT_HERE + "tests/integration/console/test_large_runs.py"},
     "compare": STATISTICS
     | {
         "*.p": "a test of numbers that are compared: tests/unit/support",
         "*.adjusted_p": "the same",
+        "*.adjusted_for": "how many models are compared",
+        "*base.clusters": "as `clusters`, compared",
+        "*other.clusters": "as `clusters`, compared",
         "*.smallest_effect": "the same",
         "*.one_answer": ABSENT_HERE + "test_numbers_of_other_runs.py",
         "*.not_looked_into": ABSENT_HERE + "it is of runs of many cases",
@@ -40,6 +49,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
     "suites": {},
     "cases": {"looked_at": ABSENT_HERE + "tests/integration/console/test_bounds.py"},
     "case": STATISTICS
+    | CLUSTERS
     | {
         "models[].carried_over": ABSENT_HERE + "test_numbers_of_other_runs.py",
         "newest": ABSENT_HERE + "tests/integration/console/test_bounds.py",

@@ -22,7 +22,7 @@ BY_MODEL = "SELECT * FROM counts WHERE model IS NOT NULL"
 TREND = (
     "SELECT number AS run_number, attempt, passed, failed, "
     "passed / (passed + failed)::float8 AS rate FROM counts JOIN run USING (number) "
-    "WHERE model IS NULL AND number < 3 ORDER BY number"
+    "WHERE model IS NOT NULL AND number < 3 ORDER BY model, number"
 )
 
 

@@ -1,0 +1,48 @@
+"""Every kind of interval covers the truth about as often as it says: a part of the whole grid.
+
+`python -m tests.coverage` draws all of it; the table stands in `docs/concepts/statistics.md`.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from pathlib import Path
+
+import pytest
+
+from tests.coverage.settings import Setting, grid
+from tests.coverage.table import BEGIN, END, HIGHEST, LOWEST, method_of
+
+DRAWS = 120
+WHAT = list(dict.fromkeys(setting.what for setting in grid()))
+CONSERVATIVE = ("difference of pass rates", "difference of pass rates, clusters")
+"""Above 97.5 % where few pairs differ: as the page says."""
+
+
+def some(what: str) -> list[Setting]:
+    """A few settings of one number, spread over its grid: of 20 to 60 clusters."""
+    found = [each for each in grid() if each.what == what and 20 <= each.clusters <= 60]
+    return found[:: max(1, len(found) // 3)][:4]
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_intervals_cover_what_they_say(what: str) -> None:
+    covering = printed = 0.0
+    for setting in some(what):
+        share, count = setting.coverage(DRAWS, seed=7)
+        covering, printed = covering + share * count, printed + count
+        assert share > LOWEST - 3 * sqrt(LOWEST * (1 - LOWEST) / count) - 0.02, setting
+    by_chance = 3 * sqrt(0.05 * 0.95 / printed)
+    assert covering / printed > LOWEST - by_chance
+    if what not in CONSERVATIVE and not what.startswith("latency, 95th"):
+        assert covering / printed < HIGHEST + by_chance
+
+
+def test_the_page_has_a_row_for_all_that_is_drawn() -> None:
+    page = Path("docs/concepts/statistics.md").read_text()
+    table = page.split(BEGIN)[1].split(END)[0]
+    rows = {tuple(row.split(" | ")[:4]) for row in table.splitlines() if row.startswith("| ")}
+    for setting in grid():
+        method = method_of(setting.what, setting.size)
+        size = setting.clusters * setting.size
+        assert (f"| {setting.what}", method, f"{setting.clusters}", f"{size}") in rows
