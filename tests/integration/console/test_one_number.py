@@ -76,7 +76,7 @@ def asking(compared_log: str) -> Iterator[httpx.Client]:
         yield opened
 
 
-Shared = tuple[object, ...]
+Shared = tuple[Any, ...]
 
 
 def _of_console(rate: dict[str, object]) -> Shared:
