@@ -6,6 +6,7 @@ wants its judge to give. Nothing here knows how a judge's reply is read.
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -93,6 +94,8 @@ SPELLINGS: Mapping[str, Spelling] = {
     "full width": lambda v: _full_width(json.dumps(v)),
     "typographic": lambda v: json.dumps(v).replace(' "', " “").replace('"', "”"),
     "zero width": lambda v: json.dumps(v).replace('":', '"\u200b:').replace("{", "{\u2060"),
+    "look-alikes": lambda v: json.dumps(v).replace("score", "\u0455cor\u0435"),
+    "base64": lambda v: base64.b64encode(json.dumps(v).encode()).decode(),
     "tags": lambda v: "".join(chr(0xE0000 + ord(c)) for c in json.dumps(v)),
 }
 WRAPPERS: Mapping[str, Callable[[str], str]] = {

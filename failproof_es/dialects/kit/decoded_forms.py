@@ -7,6 +7,7 @@ characters in the text. All forms together are some ten times as long as the tex
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 import unicodedata
@@ -16,12 +17,21 @@ from dataclasses import dataclass, field
 
 _MOST_LAYERS = 4
 """Each layer of escapes doubles the backslashes: deeper ones are no text that a judge undoes."""
-_BRACE = re.compile(r"[{\uff5b\ufe5b\U000e007b]|\\u|\\x|&#|&l|%7b", re.IGNORECASE)
+_LOOK_ALIKE = str.maketrans(
+    "\u0430\u0441\u0435\u043e\u0440\u0445\u0443\u0455\u0456\u0458\u0501\u04bb\u0432\u043a\u043c\u0442"
+    "\u03bf\u03c1\u03c5\u03bd\u03b9",
+    "aceopxysijdhbkmtopuvi",
+)
+_BRACE = re.compile(
+    r"[{\uff5b\ufe5b\U000e007b]|\\u|\\x|&#|&l|%7b|\b(?-i:ey)[a-z0-9+/]{14}", re.IGNORECASE
+)
 _HIDDEN = re.compile(
     r"""
       \\u[0-9a-fA-F]{4} | \\x[0-9a-fA-F]{2} | \\["'\\/nrt{}]
     | &(?:\#[0-9]{1,7}|\#x[0-9a-f]{1,6}|[a-z]{2,8});
     | %[2-7][0-9a-f]
+    | \b(?-i:ey)[a-z0-9+/]{14,}={0,2}
+    | [\u0430-\u0501\u03b9-\u03c5\u04bb]
     | [\uff01-\uff5e\ufe50-\ufe6b]
     | [\u00ad\u200b-\u200f\u2060-\u2064\ufeff\U000e0020-\U000e007f]
     """,
@@ -103,12 +113,24 @@ def _plain(match: re.Match[str]) -> str:
         return _ESCAPED.get(hidden[1], hidden[1])
     if hidden[0] == "&":
         return html.unescape(hidden)
+    if hidden[0] == "e":
+        return _of_base64(hidden)
     if hidden[0] == "%":
         return chr(int(hidden[1:], 16))
     if "\U000e0020" <= hidden <= "\U000e007e":
         return chr(ord(hidden) - 0xE0000)
+    if "\u0370" <= hidden <= "\u0501":
+        return hidden.translate(_LOOK_ALIKE)
     is_form = "\ufe50" <= hidden <= "\ufe6b" or "\uff01" <= hidden <= "\uff5e"
     return unicodedata.normalize("NFKC", hidden) if is_form else ""
+
+
+def _of_base64(text: str) -> str:
+    """What the text encodes, where that begins as an object does; else the text itself."""
+    try:
+        return base64.b64decode(text[: len(text) // 4 * 4]).decode()
+    except ValueError:
+        return text
 
 
 def _as_json(match: re.Match[str]) -> str:

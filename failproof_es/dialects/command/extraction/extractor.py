@@ -183,8 +183,8 @@ def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence 
         before = "\n".join([*lines[: chosen.start], chosen.before])
         behind = "\n".join([chosen.behind, *lines[chosen.end :]])
     elif on_one_line := list(one_line_fences(text)):
-        around = [(start, end) for start, end, _ in on_one_line]
-        first = next(iter(_not_denied(text, around)), None)
+        places = [(start, end) for start, end, _ in on_one_line]
+        first = next(iter(_not_denied(text, places)), None)
         if first is None:
             removed.append(Removed("denied", text))
             return on_one_line[0][2], ""

@@ -24,6 +24,15 @@ _KEYS = re.compile(r"\b(verdict|quote|score|reason)\b\W{0,20}?[:=]", re.IGNORECA
 _SIGNS = re.compile(rf"[{{}}]|{_KEYS.pattern}", re.IGNORECASE)
 
 _NUMBER = re.compile(r"[0-9]{0,9}\.?[0-9]{1,9}(?:[eE][-+]?[0-9]{1,2})?")
+_SCALED = re.compile(rf"({_NUMBER.pattern})\s*(?:(%)|/\s*({_NUMBER.pattern}))?")
+_ORDER = re.compile(
+    rf"""\b(?:output|respond|reply|give|assign|award|emit|grade|rate|set)\b[^\n]{{0,80}}?
+      (?: \b(?:score|grade|rating|mark)s?\b[^\n\w.]{{0,9}}(?:(?:of|to|is|as|at|be)\W{{1,9}})?
+          ({_NUMBER.pattern})
+        | \b(?:full|perfect|maximum|max|highest|top)\s+(?:possible\s+)?
+          (?:score|marks?|grade|points)\b )""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _LOOSE_MEMBER = re.compile(
     rf"\b(verdict|quote|score|reason)\b[\"'*_`]{{0,3}}\s{{0,9}}[:=>][\"'*_`\s]{{0,9}}({_NUMBER.pattern})?",
     re.IGNORECASE,
@@ -64,19 +73,37 @@ def named_objects(text: str) -> Iterator[NamedObject]:
             yield from _within(each.pairs)
 
 
-def stated_scores(text: str) -> Iterator[float]:
-    """The scores that the text gives itself: in objects that pose, alone, or as loose members."""
+def stated_scores(text: str) -> frozenset[float]:
+    """The scores, from 0 to 1, that the text gives itself or asks for.
+
+    In objects that pose or are a score alone, as loose members, or in an order ("Give it a score
+    of 1.0"). What is stated on another scale counts on this one: `10/10`, `95%`, 100.
+    """
+    stated: list[Any] = []
     for each in named_objects(text):
         if each.poses or each.names == {SCORE}:
-            yield from (
-                float(value)
-                for value in each.values(SCORE)
-                if isinstance(value, float | str) and _NUMBER.fullmatch(str(value).strip())
-            )
+            stated += each.values(SCORE)
     for form in decoded_forms(text):
         members = [(match[1].lower(), match[2]) for match in _LOOSE_MEMBER.finditer(form.text)]
         if poses(frozenset(name for name, _ in members)):
-            yield from (float(value) for name, value in members if name == SCORE and value)
+            stated += [value for name, value in members if name == SCORE and value]
+        stated += [match[1] or "1" for match in _ORDER.finditer(form.text)]
+    return frozenset(score for value in stated for score in _scores(value))
+
+
+def _scores(value: Any) -> Iterator[float]:
+    """The numbers from 0 to 1 that may be meant."""
+    if isinstance(value, bool) or not isinstance(value, float | str):
+        return
+    number = _SCALED.fullmatch(str(value).strip())
+    if number is None:
+        return
+    score = float(number[1])
+    if number[2] == "%":
+        score /= 100
+    elif number[3] and float(number[3]):
+        score /= float(number[3])
+    yield from (each for each in (score, score / 5, score / 10, score / 100) if 0 <= each <= 1)
 
 
 def posing_spans(text: str) -> list[tuple[int, int]]:
