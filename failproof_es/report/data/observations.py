@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from failproof_es.core.case import Case
@@ -66,10 +66,10 @@ class Observation:
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
-    graded_by: Mapping[str, str]
-    """The versions that graded it (`EvaluationOutcome.graded_by`)."""
     fixed_outcome: FixedOutcome | None = None
     """The case's fixed outcome, if the answer does not decide it."""
+    graded_by: Mapping[str, str] = field(default_factory=dict)
+    """The versions that graded it (`EvaluationOutcome.graded_by`)."""
 
     @property
     def is_unscored(self) -> bool:

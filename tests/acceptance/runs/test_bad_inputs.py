@@ -85,7 +85,7 @@ SUITES = {
     ),
     "a key twice": (b'{"case_id": "a", "case_id": "b"}', ["case_id", "duplicate key"]),
     "a variable without a value": (
-        case(prompt="hi {{name}}"),
+        case(prompt="hi {{name}}, {{x}}", prompt_vars={"x": "1"}),
         ["prompt_vars.name", "{{name}} has no value", "add it to prompt_vars"],
     ),
     "not UTF-8": (b'{"case_id": "\xff"}', ["suite.jsonl:1", "not UTF-8: byte 0xff", "UTF-8"]),
@@ -137,7 +137,11 @@ def test_all_defects_of_all_files_are_told_at_once_before_anything_is_sent(
     good = case(prompt="is this sent?")
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     one.write_bytes(b"\n".join([good, b"{", case(case_id=1, tags="x")]))
-    two.write_bytes(b"\n".join([case(case_id="b-1", prompt="{{who}}"), case(case_id="a-1")]))
+    two.write_bytes(
+        b"\n".join(
+            [case(case_id="b-1", prompt="{{who}}{{x}}", prompt_vars={"x": ""}), case(case_id="a-1")]
+        )
+    )
     text = CONFIGURATION.replace("suite.jsonl", "'*.jsonl'")
     (tmp_path / "run.yaml").write_text(text.replace("http://127.0.0.1:9/v1", mock_url))
     before = recorded_log.fingerprint()
