@@ -25,7 +25,6 @@ WORDS = {
 }
 KNOWN = {
     "failproof_es/store/schema/definitions.py": {"promptguard"},  # the schema of its views
-    "failproof_es/store/mapper.py": {"must_not_do"},  # in a review of the first schema version
     # In which dialect the cases of other tools are written, and what a new project says of one.
     "failproof_es/engine/imported_cases.py": {"benchmark", "redteam"},
     "failproof_es/engine/planning/new_project.py": {"benchmark", "command", "redteam"},
