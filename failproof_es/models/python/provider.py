@@ -197,5 +197,7 @@ class _Came:
 
 
 def _valid(text: str) -> str:
-    """Text that JSON can hold; a lone surrogate becomes its escape, the raw bytes keep it."""
+    """Text that JSON can hold. Two halves of a character, which may come in two pieces, are joined;
+    a half that is alone becomes its escape, the raw bytes keep it."""
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -34,6 +34,8 @@ class Streams(Whole):
         match prompt:
             case "break":
                 raise RuntimeError("it broke")
+            case "halves":
+                yield from ("\ud83d", "\ude00", "\ud83d")
             case "number":
                 yield 7
             case "endless":
@@ -108,3 +110,9 @@ def test_a_class_that_does_not_stream_answers_whole_and_the_check_says_so() -> N
         said = asyncio.run(provider.check())
         assert said is None if remark is None else remark in (said or "")
         assert asyncio.run(provider.check(offline=True)) is None
+
+
+def test_two_pieces_may_share_a_character_and_a_half_that_is_alone_is_its_escape() -> None:
+    answer, _ = told(Streams, "halves")
+    assert isinstance(answer, Answer)
+    assert answer.text == "Grüße\U0001f600\\ud83d"
