@@ -127,9 +127,12 @@ def test_attempts_have_a_trend(client: httpx.Client) -> None:
         (3, 3), (2, 3), (1, 3),
     ]  # fmt: skip
     for row in rows:
-        assert [each["attempt"] for each in row["trend"]] == [1, 2, 3]
-        assert {each["passed"] for each in row["trend"]} == {30}
-    assert client.get("/runs.json?text=smoke").json()["rows"][0]["trend"] == []
+        for model in row["models"]:
+            assert [each["attempt"] for each in model["trend"]] == [1, 2, 3]
+            assert {each["passed"] for each in model["trend"]} == {model["passed"]["passed"]}
+        assert sum(model["passed"]["passed"] for model in row["models"]) == 30
+    (alone,) = client.get("/runs.json?text=smoke").json()["rows"]
+    assert [model["trend"] for model in alone["models"]] == [[] for _ in alone["models"]]
 
 
 # -- filters and pages ------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tools.tables_reference import reference
 
 BEHIND_A_VIEW = (
     "evaluations", "token_usage", "planned_cases", "unplaced_events", "run_groups", "run_classes",
-    "run_asking", "run_errors", "run_unscored", "run_latencies",
+    "run_asking", "run_errors", "run_unscored", "run_latencies", "run_clusters",
 )  # fmt: skip
 DOCS = Path(__file__).parents[3] / "docs"
 TEXT = (DOCS / "how-to" / "projections.md").read_text("utf-8")

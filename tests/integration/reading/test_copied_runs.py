@@ -22,7 +22,8 @@ from tests.benchmarks.rebuild import begun, history
 
 _TABLES = (
     "prompts", "evaluations", "runs", "planned_cases", "run_groups", "run_classes", "run_asking",
-    "token_usage", "run_errors", "run_unscored", "run_latencies", "unplaced_events", "audit_trail",
+    "token_usage", "run_errors", "run_unscored", "run_latencies", "run_clusters", "unplaced_events",
+    "audit_trail",
 )  # fmt: skip
 
 
