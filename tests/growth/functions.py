@@ -21,6 +21,7 @@ import orjson
 from failproof_es.console import texts
 from failproof_es.dialects import reply_checks
 from failproof_es.dialects.benchmark.prompts import JUDGE_NAMES, judge_prompt, mark
+from failproof_es.dialects.command.extraction.denied_code import is_denied
 from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.kit import json_in_prose, templates
 from failproof_es.dialects.kit.judging import prompt, reply
@@ -132,6 +133,9 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
     ),
     "dialects.benchmark.prompts.mark": lambda text: partial(
         mark, dict.fromkeys(JUDGE_NAMES, "a"), text
+    ),
+    "dialects.command.extraction.denied_code.is_denied": lambda text: partial(
+        is_denied, text, text, after_denied=True
     ),
     "dialects.failproof.expectation.is_bounded": lambda text: partial(
         expectation.is_bounded, "a|b", text
