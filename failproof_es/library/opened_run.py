@@ -21,7 +21,7 @@ from failproof_es.gates import describe_gate
 from failproof_es.library.rows import Result
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
-from failproof_es.reading.summary_rows import suite_rows, total_row
+from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 from failproof_es.store.reading.reader import Connection, RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
@@ -182,7 +182,9 @@ class OpenedRun:
 
     def _repr_html_(self) -> str:
         """The run as a table: a row for each model and suite. Every text is escaped."""
-        rows = [*suite_rows(self.summary), total_row(self.summary)]
+        several = len(self.summary.models) > 1
+        totals = model_rows(self.summary) if several else [total_row(self.summary)]
+        rows = [*suite_rows(self.summary), *totals]
         head = "".join(
             f"<th>{_text(n.replace('_', ' '))}</th>" for n in ("model", "suite", *_SHOWN)
         )

@@ -100,7 +100,7 @@ class World:
             case_id=f"case-{number}\x00",
             suite_id="suite",
             turns=(Turn(role="user", content=f"q{number}"),),
-            tags=("a\x00", "b"),
+            tags=("a\x00", "b", f"paraphrase:{number % 3}\x00"),
             category="c",
             severity="S1",
         )
