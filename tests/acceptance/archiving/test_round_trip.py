@@ -14,8 +14,8 @@ from tests.acceptance.archiving.conftest import Archive
 from tests.acceptance.commands import ROOT
 
 _TABLES = ("evaluations", "runs", "planned_cases", "run_groups", "token_usage", "audit_trail",
-           "run_classes", "run_asking", "run_latencies", "run_clusters", "run_errors", "run_unscored",
-           "unplaced_events", "prompts")  # fmt: skip
+           "run_classes", "run_asking", "run_latencies", "run_clusters", "run_errors",
+           "run_unscored", "unplaced_events", "prompts")  # fmt: skip
 _OF_THE_TEST = ('"RunArchived"', '"RunAttached"', '"FileWritten"')
 
 

@@ -125,7 +125,7 @@ def test_a_rate_is_the_same_on_every_page_and_in_the_report(
         } == {key: rate for key, rate in rates.items() if key[0] == "suite"}
     told = orjson.loads(invoke(compared_log, "show", number, "--json", cwd=tmp_path).stdout)
     assert {row["model"]: (row["passed"], row["failed"]) for row in told["by_model"]} == {
-        model: (rate[0], rate[1] - rate[0])  # type: ignore[operator]
+        model: (rate[0], rate[1] - rate[0])
         for (dimension, _, model), rate in rates.items()
         if dimension == "overall"
     }
