@@ -1,1 +1,1 @@
-"""The numbers of whole runs, recomputed from raw events by code that shares nothing with the product."""
+"""The numbers of whole runs, recomputed from raw events by a program of its own."""

@@ -1,4 +1,4 @@
-"""Every surface says what the raw events say: three runs of models whose answers' worth is known."""
+"""Every surface says what the raw events say, of three runs whose truth is known."""
 
 from __future__ import annotations
 
