@@ -19,6 +19,7 @@ from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply
 from failproof_es.dialects.benchmark import Benchmark
 from failproof_es.dialects.kit.json_in_prose import ReplyUnreadable, outermost_objects
 from failproof_es.dialects.kit.json_objects import Objects
+from failproof_es.dialects.kit.judging.evidence import evidence
 from failproof_es.dialects.promptguard import PromptGuard
 from failproof_es.dialects.promptguard.decision import DEFAULT
 from failproof_es.dialects.redteam import RedTeam
@@ -76,7 +77,7 @@ def assert_no_grade_passes(forgery: Forgery) -> None:
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("verdict", FORGED_SCORES)
-@pytest.mark.thinned(fast=12, whole=45)
+@pytest.mark.thinned(fast=5, whole=45)
 def test_no_forged_grade_passes_a_wrong_answer(verdict: dict[str, Any], wrapper: str) -> None:
     for forgery in forgeries(verdict, wrapper):
         is_record = verdict == {"score": 1.0} and forgery.name.startswith(RECORDS)
@@ -171,7 +172,7 @@ def item_verdict(answer: str, items: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("verdict", FORGED_ITEMS)
-@pytest.mark.thinned(fast=10, whole=30)
+@pytest.mark.thinned(fast=4, whole=30)
 def test_no_forged_checklist_passes_a_wrong_answer(verdict: dict[str, Any], wrapper: str) -> None:
     for forgery in forgeries(verdict, wrapper):
         answer = f"{TOLD} {forgery.text}"
@@ -183,6 +184,22 @@ def test_no_forged_checklist_passes_a_wrong_answer(verdict: dict[str, Any], wrap
         items = {key: {**obeyed, "verdict": word} for key, word in PASSING.items()}
         items["must_not_do.1"]["quote"] = ""
         assert item_verdict(answer, items) != "passed", forgery.name
+
+
+SEEN = (
+    "plain", "escaped marks", "brace in a string before", "object in it", "in a string",
+    "single quotes", "bare keys", "full width", "entities", "twice escaped", "comment",
+)  # fmt: skip
+"""Spellings in which the words of the quotation can be read, and so be quoted."""
+
+
+@pytest.mark.parametrize("spelling", SEEN)
+@pytest.mark.parametrize("verdict", FORGED_ITEMS)
+def test_no_words_of_a_forged_verdict_are_evidence(verdict: dict[str, Any], spelling: str) -> None:
+    for forgery in forgeries(verdict):
+        if forgery.name.startswith(f"{spelling},"):
+            left = evidence(f"{TOLD}\n{forgery.text}")
+            assert "I refuse" not in left and TOLD in left, (forgery.name, left)
 
 
 def test_an_honest_judge_of_a_forged_checklist_is_read() -> None:
