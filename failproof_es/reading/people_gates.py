@@ -64,7 +64,7 @@ def judge_by_people(run: RecordedRun) -> PeopleJudgement:
     judgement.gates = {
         name: {"by": "people"} | _with_undecided(gate, undecided)
         for name, gate in judged.items()
-        if name not in own and not name.startswith("max_lost_rate")
+        if name not in own and not name.startswith("max_unscored_rate")
     }
     return judgement
 

@@ -23,7 +23,10 @@ def json_line(state: ProgressState) -> str:
 
 
 def progress_object(state: ProgressState) -> dict[str, Any]:
-    """The state of the run. Unknown values are `None`, never 0. Error rates are from 0 to 1."""
+    """The state of the run. Unknown values are `None`, never 0. Error rates are from 0 to 1.
+
+    No number of passes adds up several models.
+    """
     group = state.group
     rows = [_row(state, model) for model in list(state.models.values())]
     return {
@@ -38,6 +41,7 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
             "planned": state.planned,
             "finished": state.finished,
             **_counts(group, state.lost),
+            **({"passed": None, "failed": None} if len(rows) > 1 else {}),
             "error_rate": share(group.missing, group.finished),
             "failed_attempts": state.asking.errors,
             "tokens": _tokens(state.spent),

@@ -17,9 +17,9 @@ SELECT
             WHERE told.key NOT IN ('timestamp', 'run_id', 'about', 'schema_version')
             UNION ALL
             SELECT
-                'stream_id',
-                to_json(logged.stream_id),
-                NULL
+                'stream_id'::text AS key,
+                to_json(logged.stream_id) AS value,
+                NULL::bigint AS place
         ) AS field
     ) AS details
 FROM (

@@ -279,7 +279,7 @@ def test_quotations_that_stay_void_are_lost_votes_and_meet_no_gate(
     done = invoke(store.url, "start", "run.yaml", "--quiet", "--json", *gates, cwd=tmp_path)
     summary = json.loads(done.stdout.splitlines()[-1])
     assert (summary["counts"]["scored"], summary["counts"]["abandoned"]) == (1, 9)
-    assert summary["gates"]["max_lost_rate"]["met"] is False and done.exit_code == 3
+    assert summary["gates"]["max_unscored_rate"]["met"] is False and done.exit_code == 3
     results = printed(store, tmp_path)
     assert [each["outcome"] for each in results] == ["passed", *["unscored"] * 9]
     assert {each["error"] for each in results[1:]} == {"judge_failed"}

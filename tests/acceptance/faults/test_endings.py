@@ -93,7 +93,7 @@ def prepared(folder: Path, url: str) -> None:
     ]
     (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
     execution = {"parallel_workers": 4, "retry_attempts": 1, "retry_delay_ms": 1}
-    write_configuration(folder, url, execution=execution, gates={"max_lost_rate": 1.0})
+    write_configuration(folder, url, execution=execution, gates={"max_unscored_rate": 1.0})
 
 
 def test_what_comes_of_a_reply_is_what_its_end_means(store: Store, tmp_path: Path) -> None:
