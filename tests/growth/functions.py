@@ -35,7 +35,6 @@ from failproof_es.dialects.kit.judging.quotation import (
     spans_of,
 )
 from failproof_es.dialects.kit.refusal_judgement import at_its_head
-from failproof_es.dialects.promptguard.reply import Verdict, stands_in
 from failproof_es.dialects.redteam.checks import citations, reply_language
 from failproof_es.support import untrusted_text
 from tests.growth.dialects import OF_REPLIES, types_of
@@ -168,9 +167,6 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
         at_its_head, text, len(text)
     ),
     "dialects.kit.templates.fill": lambda text: partial(templates.fill, text, {"a": text[:10]}),
-    "dialects.promptguard.reply.stands_in": lambda text: partial(
-        stands_in, Verdict(0.1, 0.1, 0.9, text), text
-    ),
     "dialects.redteam.checks.citations.check": lambda text: partial(
         citations.check, text, [_SOURCE], [text]
     ),

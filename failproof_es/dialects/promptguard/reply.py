@@ -20,7 +20,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from failproof_es.dialects.kit.json_in_prose import (
@@ -30,7 +30,6 @@ from failproof_es.dialects.kit.json_in_prose import (
     outermost_objects,
     outermost_within,
 )
-from failproof_es.dialects.kit.judging.posing import named_objects
 
 Reason = Literal[
     Unreadable,
@@ -97,18 +96,6 @@ def read_reply(text: str) -> Verdict | ReplyDefect:
         return ReplyDefect(error.reason, error.message)
     except _Defective as error:
         return error.defect
-
-
-def stands_in(verdict: Verdict, text: str) -> bool:
-    """Whether one object of the text, in whatever form it is spelt, gives this very verdict."""
-    for each in named_objects(text):
-        try:
-            stated = _stated(each.pairs)
-        except _Defective:
-            continue
-        if stated == asdict(verdict):
-            return True
-    return False
 
 
 def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> Verdict:
