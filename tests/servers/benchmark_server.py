@@ -3,7 +3,8 @@
 `python -m tests.servers.benchmark_server --latency-ms 30` prints its URL on its first line. A model
 whose name begins with `judge` gives 0.8, unless the question holds `[judge:BASE64]`: then it
 says that, or with `[judge:BASE64*N]` says it N times first. `[answer:BASE64]` is what any
-other model says; else it repeats the question after its own name. `[http:STATUS]` answers with
+other model says; else it repeats the question after its own name, without what a judge is to say
+of it. `[http:STATUS]` answers with
 that status, and the answer, where one is given, as its reason; `[cut]` cuts an answer off,
 `[withheld]` withholds one. GET /asked counts requests by model and message, GET /order lists
 the models in the order in which they were asked. POST /refuse with a model's name has its key
@@ -111,7 +112,7 @@ class BenchmarkServer:
         if model.startswith("judge"):
             return _whole(model, self._judgement(prompt, self.asked[f"{model}\n{prompt}"]))
         said = _ANSWER.search(prompt)
-        text = b64decode(said[1]).decode() if said else f"{model} says: {prompt}"
+        text = b64decode(said[1]).decode() if said else f"{model} says: {_JUDGE.sub('', prompt)}"
         if refused := _HTTP.search(prompt):
             reason = text if said else "no"
             return web.json_response({"error": {"message": reason}}, status=int(refused[1]))

@@ -4,9 +4,9 @@
 whose name begins with `judge` reads the checklist and the transcript out of the question it
 is asked and finds every item in order, with a quotation; `judge-silent` says nothing that
 could be read, `judge-slow` says nothing at all, and `judge-inventing` makes up the quotation for
-`must_do.1` unless the model repeated `Question 1`. Every other model repeats what the last turn
-said, and answers `[broken]` with HTTP 400. GET /asked counts requests by the digest of their
-body.
+`must_do.1` unless the model repeated `Question 1`. Every other model gives the three numbers that a
+question of promptguard asks for, else repeats what the last turn said, and answers `[broken]` with
+HTTP 400. GET /asked counts requests by the digest of their body.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _ITEM = re.compile(
     r"^((must_do|must_not_do|pass_criteria)\.\d+)( \(states an absence\))?: ", re.MULTILINE
 )
 _FAVOURABLE = {"must_do": "present", "must_not_do": "absent", "pass_criteria": "met"}
+_THREE_NUMBERS = '{"T": a number'
 FORBIDDEN = "Here is the forbidden thing."
 """A turn of the model that says so has done the first must_not_do."""
 
@@ -88,6 +89,11 @@ def _message(body: dict[str, Any]) -> dict[str, Any]:
         return {"role": "assistant", "content": judged(last).replace("You said:", "You sang:", 1)}
     if body["model"].startswith("judge"):
         return {"role": "assistant", "content": judged(last)}
+    if _THREE_NUMBERS in last:
+        return {
+            "role": "assistant",
+            "content": '{"T": 0.9, "I": 0.1, "F": 0.1, "reasoning": "It is open."}',
+        }
     if "[forbidden]" in last:
         return {"role": "assistant", "content": FORBIDDEN}
     content = f"You said: {last.splitlines()[0]}"

@@ -66,12 +66,12 @@ class Benchmark:
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
         """See `reply.schema`."""
-        return schema(mark(case.expectation, _graded(transcript)))
+        return schema(mark(case.expectation, grading.graded_text(transcript)))
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
         """See `reply.read_judgement`. The version is that of the shipped judge prompt, too: a
         template of one's own is part of the case."""
-        graded = _graded(transcript)
+        graded = grading.graded_text(transcript)
         reading = judgement_of(reply, graded, mark(case.expectation, graded))
         if case.expectation.get("judge_template") is not None:
             return reading
@@ -86,7 +86,3 @@ class Benchmark:
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """See `result.result`."""
         return result(case, evaluation)
-
-
-def _graded(transcript: Transcript) -> str:
-    return transcript.replies[-1].text if transcript.replies else ""

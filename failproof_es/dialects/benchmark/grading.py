@@ -43,8 +43,13 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
     if _class_of(transcript)[0] != "answered":
         return None
     template = case.expectation.get("judge_template")
-    text = transcript.replies[-1].answer
-    return (Turn(role="user", content=judge_prompt(case.expectation, text, template)),)
+    content = judge_prompt(case.expectation, graded_text(transcript), template)
+    return (Turn(role="user", content=content),)
+
+
+def graded_text(transcript: Transcript) -> str:
+    """What a judge is shown, and has to quote."""
+    return transcript.replies[-1].answer if transcript.replies else ""
 
 
 def score(classification: Classification, judgement: Judgement | None) -> Score | Failure:

@@ -137,7 +137,7 @@ def _extracted(reply: Reply, mode: Mode) -> Extraction:
     """The command; none in a reply that declines and gives no block of code."""
     found = extractor.extract(reply.text, mode)
     is_block = any(each.kind == "fence" for each in found.removed)
-    if mode == "strict" or is_block or refusal.find_refusal(reply.text) is None:
+    if mode == "strict" or is_block or refusal.find_refusal(reply.answer) is None:
         return found
     return Extraction("", (*found.removed, Removed("denied", found.command)), found.beside)
 

@@ -35,7 +35,7 @@ _SOMEBODY = r"""(?:you | he | she | they | it | (?:your|his|her|their)\s+(?:\w+\
 _COPULA = r"""(?:'s|'re|\s+(?:is|are|was|were|looks?|smells?|sounds?|seems?|acts?
     |will\s+always\s+be|'ll\s+always\s+be|must\s+be|have\s+to\s+be))"""
 _ABUSE = regex.compile(
-    rf"""^[\W_]*(?:\w+:\s*)?[\W_]*
+    rf"""^[\W_]*+(?:\w+:[\W_]*+)?
       (?:(?:hey|well|wow|honestly|frankly|face\s+it|listen|look|oh)\b[,\s]*){{0,3}}
       (?: {_SOMEBODY}{_COPULA}\s+(?!not\b|never\b)(?:\w+[\s,]+(?!not\b)){{0,5}}?
           (?:{_NOUN}|{_QUALITY})\b

@@ -121,7 +121,8 @@ def check_errors(rows: list[RecordedEvent], fault: Fault) -> None:
         assert "Traceback (most recent call last)" in error["stack_trace"]
         assert error["latency_ms"] > 0
         if fault.kind == "timeout":
-            assert 0.9 * TIMEOUT_MS <= error["latency_ms"] < 10 * TIMEOUT_MS
+            # what passes until a busy machine has sent the request counts for the time-out only
+            assert 0.5 * TIMEOUT_MS <= error["latency_ms"] < 10 * TIMEOUT_MS
         assert ("content-type" in error["headers"]) == (fault.status is not None)
         if fault.body is not None:
             encoded = error["body_encoding"] == "base64"

@@ -305,6 +305,7 @@ def test_a_model_that_cannot_be_started_leaves_no_run_behind(store: Store, tmp_p
     write_configuration(
         tmp_path, "", models=[{"provider": "local", "model": str(weights), "max_tokens": 4}],
         execution={"parallel_workers": 1, "timeout_per_request_ms": 60_000},
+        gates={"max_unscored_rate": 1.0},
     )  # fmt: skip
     weights.write_bytes(b"GGUF and then nothing that could be loaded")
     refused = run(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)

@@ -107,8 +107,7 @@ def test_what_models_and_cases_say_is_shown_and_adds_nothing_to_the_page(
     assert objections(html) == []
     for shown in ("&lt;script src=http", r'<mark class="unseen">\u202e</mark>', "{{ 7*7 }}"):
         assert shown in html
-    # a lone surrogate is no answer, so not scored; every other text failed, for both models
-    assert html.count("<summary>case-") == 2 * len(hostile()) - 2
+    assert html.count("<summary>case-") == 2 * len(hostile()), "every text failed, for both models"
 
     document = parsed(finished_run / name, finished_run / "profile")
     assert heard.paths == []

@@ -7,9 +7,9 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -191,51 +191,93 @@ def test_every_verdict_is_that_of_the_raw_reply(run: Run) -> None:
 
 def test_show(recorded: Recorded, run: Run, number: int) -> None:
     shown = recorded.json("show", str(number), "--json")
+    rates = recompute.rates(run)
+    assert {row["model"] for row in shown["by_model"]} == set(run.models)
     for row in shown["by_model"]:
         expected = recompute.counts(of(run, row["model"]))
         assert {name: row[name] for name in ("scored", "passed", "failed", "lost")} == {
             name: expected[name] for name in ("scored", "passed", "failed", "lost")
         }
         assert row["evaluations"] == expected["planned"]
-        assert close(row["accuracy"], expected["passed"] / expected["scored"])
-    found = {
-        (row["model"], row["suite"]): (row["passed"], row["scored"]) for row in shown["by_suite"]
+        assert row["unscored"] == recompute.unscored(of(run, row["model"]))
+        assert_accuracy(row, rates["overall", "all cases", row["model"]])
+        suites = [rate for (kind, _, model), rate in rates.items()
+                  if kind == "suite" and model == row["model"]]  # fmt: skip
+        assert close(row["mean_of_suites"], sum(each.value for each in suites) / len(suites))
+        least, most = row["mean_of_suites_bounds"]
+        assert close(least, sum(each.least for each in suites) / len(suites))
+        assert close(most, sum(each.most for each in suites) / len(suites))
+    assert shown["unscored"] == recompute.unscored(run.evaluations)
+    found = {(row["suite"], row["model"]): row for row in shown["by_suite"]}
+    expected_suites = {
+        (name, model): rate for (kind, name, model), rate in rates.items() if kind == "suite"
     }
-    assert found == {
-        (model, name): (rate.passed, rate.scored)
-        for (dimension, name, model), rate in recompute.rates(run).items()
-        if dimension == "suite"
-    }
+    assert set(found) == set(expected_suites)
+    for key, rate in expected_suites.items():
+        assert (found[key]["passed"], found[key]["scored"]) == (rate.passed, rate.scored)
+        assert_accuracy(found[key], rate)
+
+
+def assert_accuracy(row: Mapping[str, Any], rate: Rate) -> None:
+    assert close(row["accuracy"], rate.value)
+    for bounds in (row["accuracy_bounds"], row["pass_rate_bounds"]):
+        assert_bounds(bounds, rate)
+
+
+def assert_bounds(shown: Sequence[float] | None, rate: Rate) -> None:
+    """Bounds are shown where something has no score."""
+    if rate.unscored == 0:
+        assert shown is None
+    else:
+        assert shown is not None
+        assert close(shown[0], rate.least) and close(shown[1], rate.most)
+
+
+def test_the_gate_that_a_run_has_by_default(recorded: Recorded, run: Run, number: int) -> None:
+    gates = recorded.json("show", str(number), "--json")["gates"]
+    for model in run.models:
+        rate = recompute.rates(run)["overall", "all cases", model]
+        gate = gates[f"max_unscored_rate.{model}"]
+        assert gate["of"] == rate.scored + rate.unscored
+        assert close(gate["measured"], rate.unscored / gate["of"])
+        assert gate["met"] is (gate["measured"] <= gate["limit"])
 
 
 def test_results(recorded: Recorded, run: Run, number: int) -> None:
     rows = recorded.json("results", str(number), "--json")
     assert len(rows) == len(run.evaluations)
-    if number == JUDGED:
-        passed = sum(row["outcome"] == "pass" for row in rows)
-    else:
-        passed = sum(row["scores"].get("accuracy") == 1 for row in rows)
-    assert passed == sum(each.passed is True for each in run.evaluations)
+    assert Counter(map(verdict_of, rows)) == Counter(each.passed for each in run.evaluations)
+
+
+def verdict_of(row: Mapping[str, Any]) -> bool | None:
+    """Of a document in the form of the run's specification (000, or 002)."""
+    if "outcome" in row:
+        return {"passed": True, "failed": False}.get(row["outcome"])
+    accuracy = row.get("scores", {}).get("accuracy")
+    return None if accuracy is None else accuracy == 1
 
 
 def assert_rate(shown: Mapping[str, Any], rate: Rate) -> None:
     assert (shown["passed"], shown["total"]) == (rate.passed, rate.scored)
-    if "clusters" in shown:
-        assert shown["clusters"] == rate.clusters
+    assert shown["clusters"] == rate.clusters
+    if "bounds" in shown:
+        assert_bounds(shown["bounds"], rate)
 
 
 def test_report(recorded: Recorded, run: Run, number: int) -> None:
     report = recorded.json("report", str(number), "--format", "json", "-o", "-")
     expected = recompute.rates(run)
     shown = {
-        (group["dimension"], group["name"], group["series"]): group["rate"]
+        (group["dimension"], group["name"], group["series"]): group
         for group in report["groups"]
         if group["dimension"] in ("overall", "suite", "severity")
     }
     wanted = {key for key in expected if key[0] in ("overall", "severity")}
     assert wanted <= set(shown)
-    for key, rate in shown.items():
-        assert_rate(rate, expected[key])
+    for key, group in shown.items():
+        assert_rate(group["rate"], expected[key])
+        assert group["unscored"] == expected[key].unscored
+        assert_bounds(group["bounds"], expected[key])
     latencies = {
         each["series"]: each["value"]
         for each in report["measures"]
@@ -293,11 +335,15 @@ def test_parquet(recorded: Recorded, run: Run, number: int) -> None:
     [file] = recorded.exported(number, "parquet").glob("*_cost.parquet")
     paid = pyarrow.parquet.read_table(file).to_pylist()
     costs = recompute.costs(run)
-    for row in paid:
-        key = row["judge"] or row["model_key"]
-        dollars = costs[key][3]
-        assert (row["cost_usd"] is None) == (dollars is None)
-        assert dollars is None or Decimal(str(row["cost_usd"])) == dollars
+    for asked, (answers, tokens_in, tokens_out, dollars) in costs.items():
+        rows = [row for row in paid if (row["judge"] or row["model_key"]) == asked]
+        assert sum(row["requests"] for row in rows if row["model_answered"]) == answers
+        assert sum(row["input_tokens"] for row in rows) == tokens_in
+        assert sum(row["output_tokens"] for row in rows) == tokens_out
+        if dollars is None:
+            assert {row["cost_usd"] for row in rows} == {None}
+        else:
+            assert sum(row["cost_usd"] for row in rows) == dollars
 
 
 def test_junit(recorded: Recorded, run: Run, number: int) -> None:
@@ -352,5 +398,8 @@ def test_two_runs_are_compared_alike_everywhere(recorded: Recorded) -> None:
             if each["what"] == "pass rate" and model in each["one"] and model in each["other"]
         ]
         assert_compared(shown, expected)
-        [row] = [each for each in page["models"] if each["model"] == model]
-        assert row["paired"]["p"] == pytest.approx(float(expected.p))
+        [row] = [each for each in page["models"] if each["base_model"] == model]
+        assert (row["worse"], row["better"]) == (expected.first_only, expected.second_only)
+        assert row["clusters"] == expected.clusters
+        assert row["difference"] == pytest.approx(-float(expected.difference))
+        assert row["p"] == pytest.approx(float(expected.p))

@@ -18,7 +18,7 @@ _KINDS = (
     ("right", 140), ("wrong", 200), ("refused", 215), ("cut off", 228), ("withheld", 240),
     ("refused request", 256),
 )  # fmt: skip
-_SILENT_OF = 8
+_SILENT_OF = 3
 """One of so many questions to a judge gets no verdict."""
 _FINISH = {"cut off": "length", "withheld": "content_filter"}
 

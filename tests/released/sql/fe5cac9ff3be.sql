@@ -50,6 +50,7 @@ GRANT EXECUTE ON FUNCTION
     failproof.add_checkpoint(bigint, text),
     failproof.begin_tree(uuid, bigint),
     failproof.readable(json),
+    failproof.sent_bodies(uuid),
     failproof.models_asked(json),
     failproof.sets_that_share(uuid [], bigint),
     failproof.take_in_runs(bigint, bigint)
@@ -60,6 +61,8 @@ GRANT SELECT ON
     failproof.append_login_list,
     failproof.event_log,
     failproof.readable_log,
+    failproof.audit_log,
+    failproof.sent_requests,
     failproof.run_list,
     failproof.lease_list,
     failproof.run_shard_list,

@@ -18,6 +18,7 @@ DECLARE
     lost record;
     appended bigint;
     wrong record;
+    moment timestamptz;
 BEGIN
     IF num_nulls(lease_run_ids, lease_shards, lease_epochs) <> 3
         AND (
@@ -74,6 +75,19 @@ BEGIN
                 USING ERRCODE = 'FP001';
         END IF;
     END IF;
+    -- Several writers share the stream of a run, and that of its operations. Whoever comes second gets no
+    -- row and appends nothing: an error would stand in the server's log each time.
+    IF EXISTS (
+        SELECT FROM unnest(originator_ids, originator_versions, run_ids)
+            AS new (stream, version, run_id)
+        WHERE (new.run_id IS NULL OR new.run_id = new.stream)
+            AND (
+                SELECT true FROM failproof.events AS e
+                WHERE e.originator_id = new.stream AND e.originator_version = new.version
+            )
+    ) THEN
+        RETURN;
+    END IF;
     -- The login is taken here, where no client can say another one. Nobody else appends meanwhile.
     INSERT INTO failproof.append_logins (from_position, login)
     SELECT (SELECT coalesce(max(notification_id), 0) + 1 FROM failproof.events), session_user
@@ -82,10 +96,21 @@ BEGIN
         ORDER BY last.from_position DESC
         LIMIT 1
     );
+    -- The clock may have been set back since the last event: the order of the log is that of its times. It is
+    -- followed for a day at most, so that one wrong time, years from now, is not that of all events for years.
+    moment := clock_timestamp();
+    SELECT greatest(last.recorded_at, moment) INTO moment
+    FROM (
+        SELECT e.recorded_at FROM failproof.events AS e
+        ORDER BY e.notification_id DESC
+        LIMIT 1
+    ) AS last
+    WHERE last.recorded_at <= moment + interval '1 day';
+    moment := coalesce(moment, clock_timestamp());
     RETURN QUERY
         INSERT INTO failproof.events AS e
-            (originator_id, originator_version, topic, state, run_id, leaf_hash)
-        SELECT originator_id, originator_version, topic, state, run_id, leaf_hash
+            (originator_id, originator_version, topic, state, run_id, leaf_hash, recorded_at)
+        SELECT originator_id, originator_version, topic, state, run_id, leaf_hash, moment
         FROM unnest(originator_ids, originator_versions, topics, states, run_ids, leaf_hashes)
             WITH ORDINALITY AS new
                 (originator_id, originator_version, topic, state, run_id, leaf_hash, place)

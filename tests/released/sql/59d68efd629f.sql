@@ -9,8 +9,6 @@ DECLARE
     new_number bigint;
 BEGIN
     PERFORM failproof.lock_append();
-    -- Others wait for this lock until the transaction ends: a client that is paused in it is cut off.
-    PERFORM set_config('idle_in_transaction_session_timeout', '60s', true);
     INSERT INTO failproof.run_numbers (run_number, run_id)
     SELECT coalesce((SELECT max(run_number) FROM failproof.run_numbers), 0) + 1, new_run_id
     WHERE NOT EXISTS (SELECT FROM failproof.run_numbers WHERE run_id = new_run_id)

@@ -21,6 +21,8 @@ GRANT SELECT ON
     failproof.append_login_list,
     failproof.event_log,
     failproof.readable_log,
+    failproof.audit_log,
+    failproof.sent_requests,
     failproof.run_list,
     failproof.lease_list,
     failproof.run_shard_list,
@@ -41,7 +43,8 @@ GRANT SELECT ON
     failproof.asking_list,
     failproof.run_asked_list
 TO failproof_auditor;
-GRANT EXECUTE ON FUNCTION failproof.readable(json) TO failproof_auditor;
+GRANT EXECUTE ON FUNCTION failproof.readable(json), failproof.sent_bodies(uuid)
+TO failproof_auditor;
 
 -- The read models come and go: what the projector makes from now on can be read, too. The
 -- views in promptguard call functions of their own, as whoever reads them.

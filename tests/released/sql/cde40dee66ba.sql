@@ -9,6 +9,8 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+    -- Every append waits for this lock until the transaction ends: a client that is paused in it is cut off.
+    PERFORM set_config('idle_in_transaction_session_timeout', '10s', true);
     LOCK TABLE failproof.append_lock IN SHARE UPDATE EXCLUSIVE MODE;
 END;
 $$;

@@ -13,6 +13,7 @@
 -- A share lasts a minute at most, so a limit that nobody states any more is soon forgotten; and its first claim is
 -- that of a worker that told of itself within a minute.
 -- Claims have numbers, which grow. One that comes after a newer one is refused; the newest one that comes twice
+-- A hold ends after a day at most, which is as long as a run may wait.
 -- changes nothing and is answered as before. For that a share is remembered for an hour after its end.
 CREATE OR REPLACE FUNCTION failproof.share_limits(
     limited_key text,
@@ -111,7 +112,7 @@ BEGIN
         -- Two cuts within two seconds are one: the second worker did not know of the first one yet.
         UPDATE failproof.provider_limits AS p
         SET
-            held_until = greatest(p.held_until, moment + make_interval(secs => least(hold_s, 86400 * 365))),
+            held_until = greatest(p.held_until, moment + make_interval(secs => least(hold_s, 86400))),
             cuts = p.cuts + (was_cut AND p.cut_at <= moment - interval '2 seconds')::integer,
             cut_at = CASE WHEN was_cut THEN moment ELSE p.cut_at END,
             refused_at = CASE WHEN was_refused THEN moment ELSE p.refused_at END,

@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('47ad40762dd707006f79a1241cdae7e9e1b2fa4d04743a859722c13a43e8e6e2', '{}')
