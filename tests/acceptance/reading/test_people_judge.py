@@ -170,7 +170,7 @@ def test_what_people_decide_is_in_every_result(store: Store, server: str, tmp_pa
 
 
 BY_PEOPLE = {
-    "by": "people", "min_accuracy": 0.5, "no_failures_at": ["S1"], "max_error_rate": 0.0,
+    "by": "people", "min_accuracy": 0.5, "no_failures_at": ["S1"], "max_unscored_rate": 0.0,
 }  # fmt: skip
 
 
@@ -191,7 +191,7 @@ def test_gates_are_judged_by_people_when_the_reviews_are_closed(
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 0, "nothing on rates is judged yet"
     assert "review close 1" in invoke(store.url, "show", "latest", cwd=tmp_path).stdout
-    assert list(facts(store, tmp_path)["gates"]) == ["max_error_rate"]
+    assert list(facts(store, tmp_path)["gates"]) == ["max_unscored_rate"]
     sealed = run_leaves(store)
 
     ann = ("review", "latest", "--reviewer", "ann")
@@ -222,7 +222,7 @@ def test_gates_are_judged_by_people_when_the_reviews_are_closed(
     assert sorted(event.position for event in history) == [event.position for event in history]
     shown = facts(store, tmp_path)
     met = {name: gate["met"] for name, gate in shown["gates"].items()}
-    assert met == {"max_error_rate": True, "min_accuracy": False, "no_failures_at": False}
+    assert met == {"max_unscored_rate": True, "min_accuracy": False, "no_failures_at": False}
     assert len(shown["closings"]) == 3 and shown["closings"][0]["who"]
     invoke(store.url, "report", "latest", "--format", "json", "-o", "r.json", cwd=tmp_path)
     report = orjson.loads((tmp_path / "r.json").read_bytes())

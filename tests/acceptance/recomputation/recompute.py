@@ -274,7 +274,7 @@ def median_latency_ms(run: Run, model: str) -> float:
         if each.model == model and each.replies
     )
     low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
-    return (low + high) / 2
+    return float(low + high) / 2
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 
 CASES = 6
+REGRESSION = {"no_regression_against": 1, "regression_margin": 1.0}
+"""A margin so wide that few cases can tell."""
 WHY = "graded otherwise, by other versions"
 
 
@@ -53,9 +55,9 @@ def test_scores_of_other_versions_are_never_compared_silently(
     now = scorer.VERSION
     monkeypatch.setattr(scorer, "VERSION", "old")
     assert started(store, tmp_path) == 0
-    assert started(store, tmp_path, gates={"no_regression_against": 1}) == 0
+    assert started(store, tmp_path, gates=REGRESSION) == 0
     monkeypatch.setattr(scorer, "VERSION", now)
-    assert started(store, tmp_path, gates={"no_regression_against": 1}) == 3
+    assert started(store, tmp_path, gates=REGRESSION) == 3
 
     with store.connect() as connection:
         runs = [resolve_run(connection, each) for each in ("1", "2", "3")]

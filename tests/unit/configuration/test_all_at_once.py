@@ -108,7 +108,7 @@ OF_SEVERAL: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
         put("matrix", value={"parameters": {"base_url": ["a", "b"]}}), "matrix.parameters.base_url",
     ),
     "a matrix too large": (
-        put("matrix", value={"most": 2, "parameters": {"top_k": [1, 2]}}), "matrix",
+        put("matrix", value={"most": 1, "parameters": {"top_k": [1, 2]}}), "matrix",
     ),
     "variants that no provider takes": (
         put("matrix", value={"parameters": {"temperature": [5.0, 1.0]}}), "matrix",

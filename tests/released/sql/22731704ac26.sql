@@ -24,14 +24,14 @@ FROM failproof.append_logins;
 COMMENT ON VIEW failproof.append_login_list IS
     'Which login appended the events from one position to another; NULL: up to the end.';
 
--- The index of rare topics again, with the one that is new.
+-- The index of rare topics again, with those that are new.
 DROP INDEX failproof.events_topic_idx;
 CREATE INDEX events_topic_idx ON failproof.events (topic, originator_id)
 WHERE topic IN (
     'AnswerImported', 'AttemptLost', 'CarriedOver', 'CaseSkipped', 'CasesImported',
     'CasesPlanned', 'ConfigurationResolved', 'ErrorRecorded', 'EvaluationAbandoned',
     'FileWritten', 'Judged', 'LedgerRepaired', 'LimitChanged', 'PricesRecorded',
-    'PromptsImported', 'Reviewed', 'RunArchived', 'RunAttached', 'RunCompleted', 'RunFailed',
+    'PromptsImported', 'ReviewClosed', 'ReviewExported', 'Reviewed', 'RunArchived', 'RunAttached', 'RunCompleted', 'RunFailed',
     'RunGivenUp', 'RunImported', 'RunPaused', 'RunResumed', 'RunSealed', 'RunStarted', 'RunValidated',
     'SpendCeilingChanged', 'ValidationFailed', 'ValidationPassed', 'ValidationStarted',
     'WorkerJoined', 'WorkerLeft'

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (20, 'append_logins', '704aaf7b24675c85449198ece773f5233be8f86a88e72b0f1100047959e3b72d')
