@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from failproof_es.console.database import ConsoleBusy, DatabaseAway
 from failproof_es.console.links import to
-from failproof_es.console.page import NotFound
+from failproof_es.console.page import NoProjections, NotFound
 from failproof_es.console.paging import BadParameter
 from failproof_es.console.rendering import render
 from failproof_es.problems import InvalidInput
@@ -78,6 +78,8 @@ def _told(error: Exception) -> tuple[HTTPStatus, str, str]:
             return HTTPStatus.UNPROCESSABLE_ENTITY, _parameters(error), "Correct it in the URL."
         case BadParameter():
             return HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}.", "Correct it in the URL."
+        case NoProjections():
+            return HTTPStatus.SERVICE_UNAVAILABLE, str(error), error.remedy
         case NotFound():
             return HTTPStatus.NOT_FOUND, str(error), error.remedy
         case DatabaseAway():

@@ -47,6 +47,11 @@ class NotFound(Exception):
         self.remedy = remedy
 
 
+class NoProjections(NotFound):
+    """The page is read from the projections alone, and there are none that this program reads now:
+    they are not built, or another version of it built them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[Q]):
     """What a request asks for, and one snapshot of the database to read it from."""
@@ -58,6 +63,15 @@ class Asked(Generic[Q]):
     query: Q
     path: Mapping[str, str]
     """The values of the path's parameters."""
+
+    def need_projections(self, instead: str = "") -> None:
+        """Raise `NoProjections` where the log itself is read; `instead` reads that."""
+        if self.standing.source == "log":
+            why = (self.standing.warning or "").partition(",")[0]
+            raise NoProjections(
+                f"This page is read from the projections, and {why}.",
+                f"Build them: `failproof-es projections rebuild`. {instead}".rstrip(),
+            )
 
 
 @dataclass(frozen=True, slots=True)

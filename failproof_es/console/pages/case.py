@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
-from failproof_es.console.pages.suites import counts_shown, need_rows
+from failproof_es.console.pages.suites import counts_shown
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.console.shown import RateShown, rate_shown
 from failproof_es.core.case import Case, prompt_id
@@ -65,7 +65,7 @@ class CasePage(PageModel):
 
 def read_case(asked: Asked[PagedQuery]) -> CasePage:
     """The case that the path names, by its id or its digest."""
-    need_rows(asked)
+    asked.need_projections()
     query, connection = asked.query, asked.connection
     prompt, events = _stored(asked)
     case = stored_case({prompt: events}, prompt)
@@ -121,7 +121,7 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
 
 def every_time(asked: Asked[PagedQuery]) -> Iterator[AskedEvaluation]:
     """Every time that the case was asked."""
-    need_rows(asked)
+    asked.need_projections()
     prompt, _ = _stored(asked)
     return list_asked(asked.connection, prompt)
 

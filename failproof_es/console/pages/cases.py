@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.console.page import Asked, Page, PageModel, Rows
-from failproof_es.console.pages.suites import counts_shown, need_rows, word
+from failproof_es.console.pages.suites import counts_shown, word
 from failproof_es.console.paging import PagedQuery, Paging, cursor, read_cursor
 from failproof_es.reading.overviews.asked_cases import (
     StoredCase,
@@ -46,7 +46,7 @@ class CasesPage(PageModel):
 
 def read_cases(asked: Asked[CasesQuery]) -> CasesPage:
     """The page of cases that begins after the cursor."""
-    need_rows(asked)
+    asked.need_projections()
     query, connection = asked.query, asked.connection
     after = None if query.after is None else read_cursor(query.after, word, word, UUID)
     found = page_of_cases(
@@ -67,7 +67,7 @@ def read_cases(asked: Asked[CasesQuery]) -> CasesPage:
 
 def every_case(asked: Asked[CasesQuery]) -> Iterator[StoredCase]:
     """All cases of the filter."""
-    need_rows(asked)
+    asked.need_projections()
     return list_cases(asked.connection, suite=asked.query.suite, text=asked.query.text)
 
 

@@ -71,11 +71,7 @@ class ChartsPage(PageModel):
 def read_charts(asked: Asked[Query]) -> ChartsPage:
     """The charts of the run that the path names."""
     connection = asked.connection
-    if asked.standing.source == "log":
-        raise NotFound(
-            "Charts are drawn from the projections, and those are not there.",
-            "Build them: `failproof-es projections rebuild`, or `failproof-es report`.",
-        )
+    asked.need_projections("Without them: `failproof-es report`.")
     run_id = resolve_run(connection, asked.path["run"])
     first = read_event(connection, run_id, 1)
     if first is not None and first.position > asked.standing.events_up_to:

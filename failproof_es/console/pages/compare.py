@@ -177,11 +177,7 @@ def every_pair(asked: Asked[CompareQuery]) -> Iterator[ComparedPair]:
 
 def _runs(asked: Asked[CompareQuery]) -> tuple[Run, Run] | None:
     """The base and the other; `None` where nothing was chosen."""
-    if asked.standing.source == "log":
-        raise NotFound(
-            "Comparisons are read from the projections, and those are not there.",
-            "Build them: `failproof-es projections rebuild`. Without them: `failproof-es diff`.",
-        )
+    asked.need_projections("Without them: `failproof-es diff`.")
     base, other = asked.query.base, asked.query.other
     if other is None:
         if base is not None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
+from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
 from failproof_es.console.paging import PagedQuery, Paging, Query, cursor, read_cursor
 from failproof_es.reading.chosen_results import (
     ListedResult,
@@ -20,7 +20,6 @@ from failproof_es.reading.chosen_results import (
 )
 from failproof_es.reading.overviews.counted_results import count_results, is_large
 from failproof_es.reading.overviews.facets import FacetValue, facets_of
-from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.reader import resolve_run
 
 _MOST_VALUES = 30
@@ -199,11 +198,7 @@ def every_result(asked: Asked[ResultsQuery]) -> Iterator[ListedResult]:
 
 def _run(asked: Asked[ResultsQuery]) -> UUID:
     run_id = resolve_run(asked.connection, asked.path["run"])
-    if not isinstance(asked.feeder, RowFeeder):
-        raise NotFound(
-            "Results are listed from the projections, and there are none to read now.",
-            "Build them: `failproof-es projections rebuild`. `failproof-es results` reads the log.",
-        )
+    asked.need_projections("`failproof-es results` reads the log.")
     return run_id
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
-from failproof_es.console.pages.suites import need_rows
 from failproof_es.console.paging import (
     BadParameter,
     PagedQuery,
@@ -82,7 +81,7 @@ class ReviewPage(PageModel):
 
 def read_review(asked: Asked[ReviewQuery]) -> ReviewPage:
     """The page of the queue that begins after the cursor."""
-    need_rows(asked)
+    asked.need_projections()
     query, connection = asked.query, asked.connection
     after = 0 if query.after is None else read_cursor(query.after, int)[0]
     if not 0 <= after <= _BIGGEST:
@@ -124,7 +123,7 @@ def read_review(asked: Asked[ReviewQuery]) -> ReviewPage:
 
 def every_one(asked: Asked[ReviewQuery]) -> Iterator[LeftToPeople]:
     """All evaluations of the filter."""
-    need_rows(asked)
+    asked.need_projections()
     query = asked.query
     return list_left_to_people(asked.connection, query.states, run_number=query.run or None)
 

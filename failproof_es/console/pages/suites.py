@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Q, Rows
+from failproof_es.console.page import Asked, Page, PageModel, Rows
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.reading.overviews.asked_cases import (
     AskedSuite,
@@ -24,7 +24,7 @@ class SuitesPage(PageModel):
 
 def read_suites(asked: Asked[PagedQuery]) -> SuitesPage:
     """The page of suites that begins after the cursor."""
-    need_rows(asked)
+    asked.need_projections()
     query = asked.query
     after = None if query.after is None else str(read_cursor(query.after, word)[0])
     found = list_suites(asked.connection, after=after, limit=query.limit + 1)
@@ -42,7 +42,7 @@ def read_suites(asked: Asked[PagedQuery]) -> SuitesPage:
 
 def every_suite(asked: Asked[PagedQuery]) -> Iterator[AskedSuite]:
     """All suites."""
-    need_rows(asked)
+    asked.need_projections()
     return list_suites(asked.connection)
 
 
@@ -61,15 +61,6 @@ def word(text: str) -> str:
     if "\x00" in text or (not text.isprintable() and any("\ud800" <= c <= "\udfff" for c in text)):
         raise ValueError
     return text
-
-
-def need_rows(asked: Asked[Q]) -> None:
-    """Raise `NotFound` where there are no projections: cases are read from nothing else."""
-    if asked.standing.source == "log":
-        raise NotFound(
-            "This page is read from the projections, and those are not there.",
-            "Build them: `failproof-es projections rebuild`.",
-        )
 
 
 PAGE = Page(

@@ -266,7 +266,7 @@ def test_without_projections_results_say_so_and_an_evaluation_is_read_from_the_l
     assert row is not None
     with console(**(settings_for(store.url) | {"follower_url": None})) as url:
         found = httpx.get(url + "/runs/1/results", timeout=60)
-        assert found.status_code == 404 and "projections rebuild" in found.text
+        assert found.status_code == 503 and "projections rebuild" in found.text
         page = httpx.get(url + f"/evaluations/{row[0]}.json", timeout=60).json()
         assert page["as_of"]["source"] == "log" and page["verdict"]["status"] == "scored"
 
