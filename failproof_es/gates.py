@@ -72,6 +72,10 @@ class Change:
     """Of this run and of the other one."""
     other_versions: tuple[str, ...] = ()
     """What graded the two runs in different versions: `failproof.accuracy 3, before 2`."""
+    lost: int = 0
+    """Evaluations that the other run scored, and this one left without a score."""
+    interval_if_lost_failed: tuple[float, float] | None = None
+    """The interval if those had all failed: nobody raises a rate by losing bad answers."""
 
     @property
     def regraded(self) -> int:
@@ -377,6 +381,19 @@ def _unknown(key: str, spending: Mapping[str, Spent]) -> str:
     return f"{key} ({spent.unpriced:,} of {plural(spent.answers, 'answer')})"
 
 
+def _at_worst(gate: Gate, margin: float, change: Change) -> Gate:
+    """A gate that is met by what was scored: it holds if what is missing since had failed, too."""
+    ends = change.interval_if_lost_failed
+    if ends is not None and ends[0] >= -margin:
+        return gate
+    excluded = "no loss" if ends is None else f"a loss of {format_amount(-ends[0])} not"
+    why = (
+        f"cannot tell: {plural(change.lost, 'evaluation')} had a score before and none now; if all "
+        f"had failed, {excluded} excluded"
+    )
+    return gate | {"met": False, "cannot_tell": True, "why": _also(gate, why)}
+
+
 def _no_regression(against: int | str, margin: float, change: Change) -> Gate:
     """Met where the interval excludes a loss of more than the margin: no data are no evidence."""
     gate: Gate = {
@@ -402,6 +419,8 @@ def _no_regression(against: int | str, margin: float, change: Change) -> Gate:
         "interval": None if interval is None else list(interval),
         "met": interval is not None and interval[0] >= -margin,
     }
+    if gate["met"] and change.lost:
+        return _at_worst(gate, margin, change)
     if gate["met"] or (interval is not None and interval[1] < -margin):
         return gate
     if interval is None:

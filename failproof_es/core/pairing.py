@@ -65,6 +65,8 @@ class Pairing:
 
     pairs: tuple[tuple[int, int], ...]
     unpaired: tuple[Unpaired, ...]
+    unscored: tuple[tuple[int, int], ...] = ()
+    """The places of those that would be pairs if both had a score."""
 
 
 def same_questions(unpaired: Iterable[Unpaired]) -> bool:
@@ -94,13 +96,17 @@ def pair_evaluations(
     """
     partners = _partners(first, second)
     counts: defaultdict[Why, list[int]] = defaultdict(lambda: [0, 0])
-    pairs = []
+    pairs: list[tuple[int, int]] = []
+    unscored: list[tuple[int, int]] = []
     for one, other in sorted(partners.items()):
-        if scored(one, other) and alike(one, other):
+        if not scored(one, other):
+            unscored.append((one, other))
+        elif alike(one, other):
             pairs.append((one, other))
         else:
-            why = OTHER_VERSIONS if scored(one, other) else NOT_SCORED
-            counts[why] = [count + 1 for count in counts[why]]
+            counts[OTHER_VERSIONS] = [count + 1 for count in counts[OTHER_VERSIONS]]
+    if unscored:
+        counts[NOT_SCORED] = [len(unscored)] * 2
     for side, (own, others, taken) in enumerate(
         ((first, second, partners.keys()), (second, first, set(partners.values())))
     ):
@@ -109,7 +115,7 @@ def pair_evaluations(
             if at not in taken:
                 counts[why_alone(question)][side] += 1
     unpaired = (Unpaired(why, *counts[why]) for why in _IN_ORDER if why in counts)
-    return Pairing(tuple(pairs), tuple(unpaired))
+    return Pairing(tuple(pairs), tuple(unpaired), tuple(unscored))
 
 
 def graded_alike(one: Mapping[str, str], other: Mapping[str, str]) -> bool:

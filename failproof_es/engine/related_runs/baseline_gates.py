@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.core.exact_numbers import difference
 from failproof_es.engine.history import read_run
-from failproof_es.engine.related_runs.paired_results import RunScores, paired_scores, read_scores
+from failproof_es.engine.related_runs.paired_results import (
+    RunScores,
+    ScoredPair,
+    paired_scores,
+    read_scores,
+)
 from failproof_es.gates import Change
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.support.extras import require
+
+if TYPE_CHECKING:
+    from failproof_es.support.statistics import Paired
 
 
 def check_gates(connection: Connection, limits: Gates) -> None:
@@ -64,8 +73,6 @@ def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iter
     """
     if limits.no_regression_against is None:
         return
-    from failproof_es.support.statistics import compare_scores  # scipy takes a third of a second
-
     run_id = now.run.started.originator_id
     against = resolve_run(connection, str(limits.no_regression_against), before=run_id)
     for each in paired_scores(connection, now, read_scores(connection, against)):
@@ -75,16 +82,27 @@ def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iter
         if not each.pairs:
             yield Change(each.model, 0, 0, each.planned, 0.0, None, each.unpaired, versions)
             continue
-        differences = array("d", (difference(pair.now, pair.before) for pair in each.pairs))
-        found = compare_scores(differences, [pair.family for pair in each.pairs])
-        interval = found.interval
+        found = _compared(each.pairs)
         yield Change(
             each.model,
             len(each.pairs),
             len({pair.prompt_id for pair in each.pairs}),
             each.planned - len(each.pairs),
             found.difference,
-            None if interval is None else (interval.low, interval.high),
+            _ends(found),
             each.unpaired,
             versions,
+            len(each.lost),
+            _ends(_compared((*each.pairs, *each.lost))) if each.lost else None,
         )
+
+
+def _compared(pairs: Sequence[ScoredPair]) -> Paired:
+    from failproof_es.support.statistics import compare_scores  # scipy takes a third of a second
+
+    differences = array("d", (difference(pair.now, pair.before) for pair in pairs))
+    return compare_scores(differences, [pair.family for pair in pairs])
+
+
+def _ends(found: Paired) -> tuple[float, float] | None:
+    return None if found.interval is None else (found.interval.low, found.interval.high)

@@ -55,6 +55,8 @@ class Scores:
     planned: int
     pairs: tuple[ScoredPair, ...]
     unpaired: tuple[Unpaired, ...]
+    lost: tuple[ScoredPair, ...] = ()
+    """What the other run scored and this one left without a score, as if it had failed."""
     other_versions: tuple[OtherVersion, ...] = ()
     """The graders whose versions differ where both were scored, each pair of versions once."""
 
@@ -180,13 +182,17 @@ def _scores(
         lambda first, second: asked[first].key in now and asked_before[second].key in before,
         alike,
     )
-    pairs = tuple(
-        ScoredPair(
-            now[asked[first].key].accuracy,
-            before[asked_before[second].key].accuracy,
-            asked[first].key.prompt_id,
-            asked[first].family,
+
+    def pair(accuracy: float, first: int, second: int) -> ScoredPair:
+        key, _, family = asked[first]
+        return ScoredPair(
+            accuracy, before[asked_before[second].key].accuracy, key.prompt_id, family
         )
-        for first, second in found.pairs
+
+    pairs = tuple(pair(now[asked[at].key].accuracy, at, other) for at, other in found.pairs)
+    lost = tuple(
+        pair(0.0, at, other)
+        for at, other in found.unscored
+        if asked[at].key not in now and asked_before[other].key in before
     )
-    return Scores(model, counterpart, len(asked), pairs, found.unpaired, tuple(differing))
+    return Scores(model, counterpart, len(asked), pairs, found.unpaired, lost, tuple(differing))

@@ -101,6 +101,21 @@ def test_a_model_that_forgot_much_does_not_pass_for_the_one_before(
     assert (unknown["measured"], unknown["met"]) == (None, False)
 
 
+def test_what_has_no_score_any_more_is_no_less_a_loss(store: Store, tmp_path: Path) -> None:
+    """Two of twenty are lost, as many as `max_unscored_rate` allows; all others are as before."""
+    configured(tmp_path, model("v1"))
+    assert start(store, tmp_path).exit_code == 0
+    for run, margin, code in ((2, 0.2, 3), (3, 0.4, 0)):
+        limits = {"no_regression_against": 1, "regression_margin": margin}
+        configured(tmp_path, model("v1", breaks_at=[3, 4]), gates=limits)
+        assert start(store, tmp_path).exit_code == code
+        gate = gates(store, run)["no_regression_against.v1"]
+        assert (gate["measured"], gate["of"], gate["met"]) == (0.0, CASES - 2, code == 0)
+        assert gate["interval"][0] > -0.2, "what was scored alone would meet it"
+        told = "2 evaluations had a score before and none now; if all had failed, a loss of"
+        assert (told in gate["why"]) is (code == 3)
+
+
 def test_without_enough_cases_no_loss_is_excluded_and_an_accuracy_has_a_lower_end(
     store: Store, tmp_path: Path
 ) -> None:

@@ -231,6 +231,19 @@ def test_a_loss_beyond_the_margin_must_be_excluded(
     assert ("cannot tell" in gate.get("why", "")) is cannot_tell
 
 
+@pytest.mark.parametrize(
+    ("if_failed", "met"),
+    [((-0.05, 0.0), True), ((-0.06, 0.0), False), ((-0.3, -0.1), False), (None, False)],
+)
+def test_what_lost_its_score_is_a_loss_unless_the_gate_holds_without_it(
+    if_failed: tuple[float, float] | None, met: bool
+) -> None:
+    found = Change("m", 40, 40, 3, 0.0, (-0.02, 0.02), lost=3, interval_if_lost_failed=if_failed)
+    gate = only(judge_gates(Gates(no_regression_against=3), tally(), changes=[found]))
+    assert (gate["met"], gate.get("cannot_tell", False)) == (met, not met)
+    assert ("had a score before and none now" in gate["why"]) is not met
+
+
 def test_a_gate_that_cannot_tell_says_how_many_cases_would() -> None:
     """Half as wide an interval takes four times as many cases."""
     found = Change("m", 40, 40, 0, -0.02, (-0.08, 0.04))
