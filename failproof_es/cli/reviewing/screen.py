@@ -29,7 +29,7 @@ from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
-from failproof_es.events import ReviewedItem
+from failproof_es.events import ReviewedItem, ReviewVerdict
 
 T = TypeVar("T")
 
@@ -70,23 +70,32 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
 
 def ask(items: Sequence[Item]) -> ReviewInput | None:
     """The reviewer's answers; `None` if they skip it. Raises `Stopped`, `click.Abort`."""
-    given = []
+    given: list[ReviewedItem] = []
     for item in items:
         click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
         choices = (*item_verdicts(item.key), SKIP, _QUIT)
         answer = _choice(", ".join(choices), choices)
         if answer != SKIP:
-            verdict = item_verdict(item.key, answer)
-            given.append(ReviewedItem(item=item.key, verdict=verdict))
+            given.append(ReviewedItem(item=item.key, verdict=item_verdict(item.key, answer)))
     click.echo("\nAll in all:")
-    overall = _choice("pass, fail, unclear, skip, quit", (*VERDICTS, SKIP, _QUIT))
-    if overall == SKIP:
+    verdict = _overall(tuple(given))
+    if verdict is None:
         return None
     observed = _prompt(f"severity observed ({', '.join(SEVERITIES)}, or nothing)", severity)
     tagged = _prompt("tags (with commas between them, or nothing)", tags)
     notes = _prompt("notes (or nothing)", valid)
-    verdict_given = next(each for each in VERDICTS if each == overall)
-    return ReviewInput(verdict_given, tuple(given), observed, tagged, notes.strip())
+    return ReviewInput(verdict, tuple(given), observed, tagged, notes.strip())
+
+
+def _overall(items: tuple[ReviewedItem, ...]) -> ReviewVerdict | None:
+    def read(text: str) -> str:
+        chosen = word(text, (*VERDICTS, SKIP, _QUIT))
+        if chosen == "pass" and (broken := ReviewInput("pass", items).broken_items):
+            raise InvalidAnswer(f"{', '.join(broken)} does not hold, so this is no pass")
+        return chosen
+
+    chosen = _chosen("pass, fail, unclear, skip, quit", read)
+    return next((each for each in VERDICTS if each == chosen), None)
 
 
 def engine_said(state: Evaluation) -> str:
@@ -111,7 +120,11 @@ def _barred(text: str) -> str:
 
 
 def _choice(question: str, words: tuple[str, ...]) -> str:
-    chosen = _prompt(question, lambda text: word(text, words), required=True)
+    return _chosen(question, lambda text: word(text, words))
+
+
+def _chosen(question: str, read: Callable[[str], str]) -> str:
+    chosen = _prompt(question, read, required=True)
     if chosen == _QUIT:
         raise Stopped
     return chosen

@@ -277,6 +277,9 @@ def _opinion(
             refuse(overall or rows[0], "verdict", "the row `overall` has no verdict")
         return None
     opinion = _read_overall(overall, tuple(given[key] for key in keys if key in given), refuse)
+    if opinion is not None and opinion.contradicts_itself:
+        said = f"says pass, though {', '.join(opinion.broken_items)} does not hold"
+        refuse(overall, "verdict", said, "change one of them")
     return opinion if len(problems.errors) == before else None
 
 

@@ -40,6 +40,17 @@ class ReviewInput:
     tags: tuple[str, ...] = ()
     notes: str = ""
 
+    @property
+    def broken_items(self) -> tuple[str, ...]:
+        """The items that do not hold: with one of them no reply passes, so a `pass` beside it is no
+        verdict."""
+        return tuple(each.item for each in self.items if each.verdict in ("not_met", "happened"))
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether it passes a reply beside an item that does not hold."""
+        return self.verdict == "pass" and bool(self.broken_items)
+
     @classmethod
     def of(cls, review: Reviewed) -> ReviewInput:
         """The opinion that a review recorded."""

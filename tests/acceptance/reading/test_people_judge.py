@@ -251,6 +251,17 @@ def test_people_do_not_raise_a_rate_by_reviewing_failures_alone(
     assert closings(store)[-1].overruled == {"passed": 1}
 
 
+def test_nobody_passes_a_reply_beside_an_item_that_does_not_hold(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    write(tmp_path, server, written_case(1), gates=BY_PEOPLE)
+    invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    ann = ("review", "latest", "--reviewer", "ann")
+    done = invoke(store.url, *ann, cwd=tmp_path, answers="met\nhappened\nmet\npass\nfail\n\n\n\n")
+    assert "must_not_do.1 does not hold, so this is no pass" in done.output
+    assert [row["outcome"] for row in printed(store, tmp_path)] == ["failed_by_people"]
+
+
 def test_only_people_close_what_is_left_to_people(
     store: Store, server: str, tmp_path: Path
 ) -> None:

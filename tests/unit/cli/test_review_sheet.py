@@ -135,6 +135,7 @@ def test_a_verdict_on_an_item_can_be_read_in_one_way_only(item: str, verdict: It
         (sheet(f"{ONE},must_do.1,met,,,"), "the row `overall` has no verdict"),
         (sheet(f"{ONE},overall,,S1,,"), "r.csv:2: verdict: write one of: pass, fail, unclear"),
         (sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"), "appears twice"),
+        (sheet(f"{ONE},must_do.1,not met,,,", f"{ONE},overall,pass,,,"), "must_do.1 does not hold"),
         (sheet(f"{UUID(int=2)},overall,pass,,,"), "is not a finished evaluation of this run"),
     ],
 )
