@@ -324,6 +324,7 @@ def test_csv(recorded: Recorded, run: Run, number: int) -> None:
         evaluation = expected[row["evaluation_id"]]
         assert words[row["passed"]] is evaluation.passed
         assert words[row["lost"]] is evaluation.is_lost
+        assert row["unscored_as"] == (evaluation.unscored_as or "")
         assert row["answer"] == (evaluation.text or "")
 
 
