@@ -19,6 +19,10 @@ from failproof_es.dialects.kit.judging.quotation import (
 )
 
 
+class SaidToJudges(Unproved):
+    """The quotation stands in what the model said, but only in words that speak to judges."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quotable:
     """The texts that a model said, each in the three forms that quotations are looked up in."""
@@ -29,8 +33,15 @@ class Quotable:
 
     def locate(self, quote: str, *, in_favour: bool, is_proof: bool) -> int:
         """The index of the text that holds the quoted words. Raises `Unproved`."""
-        if in_favour:
+        if not in_favour:
+            return self._anywhere(quote, is_proof=is_proof)
+        try:
             return locate_quotation(quote, self.evidence, is_proof=is_proof)
+        except Unproved:
+            self._anywhere(quote, is_proof=is_proof)
+            raise SaidToJudges("the quotation stands only in words that speak to judges") from None
+
+    def _anywhere(self, quote: str, *, is_proof: bool) -> int:
         try:
             return locate_quotation(quote, self.written, is_proof=is_proof)
         except Unproved:
