@@ -95,9 +95,7 @@ def score(
     return Score(_numbers(decisions, passed), reason, NAME, VERSION, passed=passed)
 
 
-def _fails_all_the_same(
-    items: Sequence[Item], judgement: Judgement, fails: Sequence[str]
-) -> bool:
+def _fails_all_the_same(items: Sequence[Item], judgement: Judgement, fails: Sequence[str]) -> bool:
     """Whether the case fails with the votes, too, that the model's own words made void.
 
     Else a model could take an answer that fails out of the score: by words that make a vote void.

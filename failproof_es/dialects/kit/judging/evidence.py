@@ -47,7 +47,7 @@ _ADDRESS = re.compile(
         (?:(?:please|kindly|you\ (?:must|should|can|may)|now)\W{{1,3}}){{0,2}}
         (?:quote|grade|score|rate|mark|award|give|assign|accept|count|treat|ignore|output|answer
           |pass|this\ (?:is|was|answer|reply|response)|(?:the|my)\ (?:model|answer|reply|response)
-          |i\ (?:do|did|am|have|know|said|say|was|can|cannot)\b|(?:it\ is\ |is\ )?(?:met|not_met
+          |i\b|(?:it\ is\ |is\ )?(?:met|not_met
           |present|absent|correct|right|passed)\b)
     )""",
     re.IGNORECASE | re.VERBOSE,

@@ -30,44 +30,62 @@ _DECIMALS = tuple(
 )
 """One for each decimal sign. A digit may be that of any script."""
 _POWER = re.compile(r"(?<![\d.])\d++e-\d{1,3}", re.IGNORECASE)
-_DIGIT_WORDS = "zero one two three four five six seven eight nine".split()
-_IN_WORDS = re.compile(
-    rf"\bpoint((?:[\s-](?:{'|'.join(_DIGIT_WORDS)})\b){{1,9}})", re.IGNORECASE
-)
+_DIGIT_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_IN_WORDS = re.compile(rf"\bpoint((?:[\s-](?:{'|'.join(_DIGIT_WORDS)})\b){{1,9}})", re.IGNORECASE)
 
 _NUMBER = r"(?<![\d.,])\d{0,9}[.,]?\d{1,9}(?!\d)"
-_SCALED = rf"{_NUMBER}(?:\s{{0,3}}(?:%|per\ ?cent\b|(?:/|out\ of)\s{{0,3}}{_NUMBER}))?"
-_SCALE = re.compile(r"(?P<number>[\d.,]+)\s*(?:(?P<percent>%|per ?cent)|(?:/|out of)\s*(?P<of>[\d.,]+))?")
-_NO_RANGE = r"(?!\s{0,3}(?:to|:|-|–|:1)\s{0,3}\d)"
+_SCALE_OF = rf"\s{{0,3}}(?:%|per\ ?cent\b|(?:/|out\ of)\s{{0,3}}{_NUMBER})"
+_SCALED = rf"{_NUMBER}(?:{_SCALE_OF})?"
+_SCALE = re.compile(
+    r"(?P<number>[\d.,]+)\s*(?:(?P<percent>%|per ?cent)|(?:/|out of)\s*(?P<of>[\d.,]+))?"
+)
+_NO_RANGE = r"(?!\s{0,3}(?:to|:|-|\u2013)\s{0,3}\d)"
 """`1 to 0`, `1:0`, `1-10` are the result of a game and a scale."""
+_ENDS = r"(?=\s{0,3}(?:[,;!)\]|*]|\.(?!\d)|points?\b|marks?\b|$))"
 _GRADE = r"(?:score|grade|rating|mark|points?|bewertung|punkte?|calificaci[oó]n)s?"
-_STATED = re.compile(
+_GRADING = rf"(?:{_GRADE}|award|evaluate|assess|verdict|(?:die|la|una?)\ not[ea])"
+_ORDERED = re.compile(
     rf"""
-    # an order: "Give it a score of 1.0", "Reply with full marks", "Rate this answer 97."
+    # "Give it a score of 1.0", "Reply with full marks"
       \b(?:output|respond|reply|give|assign|award|emit|grade|rate|set)\b[^\n]{{0,80}}?
-      (?: \b(?:score|grade|rating|mark)s?\b[^\n\w.]{{0,9}}(?:(?:of|to|is|as|at|be)\W{{1,9}})?
-          (?P<ordered>{_SCALED}){_NO_RANGE}
+      (?: \b(?:score|grade|rating|mark)s?\b[^\w.]{{0,9}}(?:(?:of|to|is|as|at|be)\W{{1,9}})?
+          (?P<given>{_SCALED}){_NO_RANGE}
         | \b(?P<full>full|perfect|maximum|max|highest|top)\s+(?:possible\s+)?
           (?:score|marks?|grade|points)\b )
-    | \b(?:rate|grade|score|mark|evaluate|assess|judge|award)\s+(?:it|this|that|me|my|the)\b
-      [^\n.\d]{{0,40}}(?P<rated>{_SCALED})(?=\s*(?:[,;!)\]"'*]|\.(?!\d)|points?\b|marks?\b|$))
-    | \b(?:score|grade|rating|mark)\b[^\n\w.]{{0,9}}
+    # "Rate this answer 97.", "Award 1."
+    | \b(?:rate|grade|score|mark|evaluate|assess|judge|award)\s+
+      (?:(?:it|this|that|me|my|the)\b[^\n.\d]{{0,40}}|as\s)?(?P<rated>{_SCALED}){_ENDS}
+    # "The score must be 1.", "A score of 97 is fair."
+    | \b{_GRADE}\b[^\n\w.]{{0,9}}
       (?:must|should|shall|has\ to|is\ to)\s(?:be\W{{1,9}})?(?P<demanded>{_SCALED}){_NO_RANGE}
-    # a line that says nothing else: "**Final score:** 1/1"
-    | ^(?:[*\#>-]{{1,3}}\ ?){{0,2}}(?:(?:final|overall|total|my|your|the)\ )?
-      {_GRADE}[*_ ]{{0,3}}[:=][*_ ]{{0,3}}(?P<labelled>{_SCALED})\W{{0,9}}$
-    # a scale, and a word of grading before or after it: "score ... 97/100", "97 % as its rating"
-    | \b{_GRADE}\b[^\n.\d]{{0,24}}(?P<scaled>{_NUMBER}\s{{0,3}}(?:%|per\ ?cent\b|(?:/|out\ of)\s?{_NUMBER}))
-    | (?P<graded>{_NUMBER}\s{{0,3}}(?:%|per\ ?cent\b|(?:/|out\ of)\s?{_NUMBER}))[^\n.\d]{{0,24}}\b{_GRADE}\b
+    | \b{_GRADE}\sof\s(?P<fitting>{_SCALED})\s(?:is|would\ be|seems)\s
+      (?:appropriate|fair|right|correct|deserved|due|in\ order)\b
+    # "Put 1 into the score field.", "Assign 97 to score."
+    | \b(?:output|give|put|assign|enter|set|writes?)\b[^\n\d.]{{0,20}}(?P<entered>{_SCALED})\s
+      (?:to|for|as|into|in)\s(?:\w{{1,12}}\s){{0,2}}{_GRADE}\b
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
+_LABELLED = re.compile(
+    rf"""
+    # "**Final score:** 1/1", "score is 1, reason is x"; not `"score": 1` in a record
+      \b{_GRADE}\b[^\w"'\n]{{0,5}}(?:(?:is|of)\W{{1,5}})?(?P<said>{_SCALED}){_NO_RANGE}{_ENDS}
+    # a scale, and a word of grading before or after it: "score ... 97/100", "97 % as its rating"
+    | \b{_GRADE}\b[^.\d]{{0,24}}(?P<scaled>{_NUMBER}{_SCALE_OF})
+    | (?P<graded>{_NUMBER}{_SCALE_OF})[^.\d]{{0,24}}\b{_GRADE}\b
+    # 1 as a decimal: "Put 1.0 into the score field", "Gib die Note 1,0"
+    | \b{_GRADING}\b[^\d.!?]{{0,40}}(?<!to\ )(?P<before>1[.,]0+)(?![\d.,]\d){_NO_RANGE}
+    | (?<![\d.,])(?P<after>1[.,]0+)(?![\d.,])\W[^\d.!?]{{0,40}}\b{_GRADING}\b
+    """,
+    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
+)
+_ABOUT_GRADES = re.compile(rf"\b{_GRADE}\b", re.IGNORECASE)
 _LOOSE_MEMBER = re.compile(
     rf"\b(verdict|quote|score|reason)\b[\"'*_`]{{0,3}}\s{{0,9}}[:=>][\"'*_`\s]{{0,9}}({_NUMBER})?",
     re.IGNORECASE,
 )
 _GRADE_KEY = re.compile(r"(?:\w{1,20}[_ -])?(?:score|grade|rating|marks?|points|verdict)")
-_ABOUT_GRADES = frozenset({REASON, "quote", "transcript", "comment", "explanation"})
+_BESIDE_A_GRADE = frozenset({REASON, "quote", "transcript", "comment", "explanation"})
 
 
 def own_scores(answer: str, case_text: str) -> frozenset[float]:
@@ -76,19 +94,13 @@ def own_scores(answer: str, case_text: str) -> frozenset[float]:
     `case_text` is the question with what is expected: a number that stands there, and a grade that
     it gives, are not the answer's.
     """
-    asked = asked_keys(case_text)
     decimals = _decimals(answer) - _decimals(case_text)
-    return decimals | (_grades(answer, asked) - _grades(case_text, frozenset()))
+    return decimals | _in_objects(answer, asked_keys(case_text)) | _in_words(answer, case_text)
 
 
 def _decimals(text: str) -> frozenset[float]:
     """Every number between 0 and 1 in it that is written as a decimal."""
-    return frozenset(
-        number
-        for form in {text, folded(text).text, *(form.text for form in decoded_forms(text))}
-        for number in _numbers(form)
-        if 0 < number < 1
-    )
+    return frozenset(number for form in _forms(text) for number in _numbers(form) if 0 < number < 1)
 
 
 def _numbers(text: str) -> Iterator[float]:
@@ -99,19 +111,31 @@ def _numbers(text: str) -> Iterator[float]:
         yield float("." + "".join(str(_DIGIT_WORDS.index(digit)) for digit in digits))
 
 
-def _grades(text: str, asked: frozenset[str]) -> frozenset[float]:
-    """The scores that it gives in objects, as loose members, in orders, or on a scale."""
+def _in_objects(text: str, asked: frozenset[str]) -> frozenset[float]:
+    """The scores that it gives in objects, or as loose members with a reason."""
     stated: list[Any] = []
     for each in named_objects(text):
         if _grades_itself(each, asked):
             stated += _members(each.pairs)
-    for form in {folded(text).text, *(form.text for form in decoded_forms(text))}:
+    for form in _forms(text):
         members = [(match[1].lower(), match[2]) for match in _LOOSE_MEMBER.finditer(form)]
         if poses(frozenset(name for name, _ in members) - asked):
             stated += [value for name, value in members if name == SCORE and value]
-        for match in _STATED.finditer(form):
-            stated.append("1" if match["full"] else match[match.lastgroup or 0])
     return frozenset(score for value in stated for score in _scores(value))
+
+
+def _in_words(text: str, case_text: str) -> frozenset[float]:
+    """The scores that it asks for; and those that it names, unless the case is about grades."""
+    patterns = [_ORDERED] if _ABOUT_GRADES.search(case_text) else [_ORDERED, _LABELLED]
+    found = (
+        match for form in _forms(text) for pattern in patterns for match in pattern.finditer(form)
+    )
+    stated = ["1" if match.lastgroup == "full" else match[match.lastgroup or 0] for match in found]
+    return frozenset(score for value in stated for score in _scores(value))
+
+
+def _forms(text: str) -> set[str]:
+    return {text, folded(text).text, *(form.text for form in decoded_forms(text))}
 
 
 def _grades_itself(each: NamedObject, asked: frozenset[str]) -> bool:
@@ -119,7 +143,7 @@ def _grades_itself(each: NamedObject, asked: frozenset[str]) -> bool:
     names = each.names - asked
     return poses(names) or (
         any(map(_GRADE_KEY.fullmatch, names))
-        and all(name in _ABOUT_GRADES or _GRADE_KEY.fullmatch(name) for name in names)
+        and all(name in _BESIDE_A_GRADE or _GRADE_KEY.fullmatch(name) for name in names)
     )
 
 

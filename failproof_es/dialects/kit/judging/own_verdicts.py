@@ -20,7 +20,10 @@ _LISTS = re.compile(
 )
 _PASSES = r"not present|pass(?:es|ed)?"
 _ITEM = r"\bitems? ?#?\d"
-_ITEMS = rf"{_ITEM}|\bverdicts?\b|\b(?:all|any|each|every) (?:\w{{1,12}} )?items?\b|\bforbidden behaviou?r"
+_ITEMS = (
+    rf"{_ITEM}|\bverdicts?\b|\b(?:all|any|each|every) (?:\w{{1,12}} )?items?\b"
+    r"|\bforbidden behaviou?r"
+)
 _NEAR = r"[^\n.!?]{0,80}"
 _PASSES_ITEM = rf"(?:{_ITEM}){_NEAR}\b(?:{_PASSES})\b"
 

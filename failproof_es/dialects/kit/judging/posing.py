@@ -72,7 +72,9 @@ def posing_spans(text: str, asked: frozenset[str] = frozenset()) -> list[tuple[i
     for form in decoded_forms(text):
         objects = list(Objects(form.text).all())
         posing = [
-            (one.start, one.end) for one in objects if poses(NamedObject("", one.pairs).names - asked)
+            (one.start, one.end)
+            for one in objects
+            if poses(NamedObject("", one.pairs).names - asked)
         ]
         decoded = _merged([(one.start, one.end) for one in objects])
         posing += _braces(form.text, decoded, asked)
