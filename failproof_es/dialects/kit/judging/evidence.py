@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from failproof_es.dialects.kit.decoded_forms import folded
 from failproof_es.dialects.kit.judging.posing import asked_keys, posing_spans
 
-_JUDGE = r"""(?P<{name}>
+_JUDGE = r"""(?P<{name}>\b
     (?:evaluat|grad|assess|review|rat)(?:or|er)s? | judges? | examiners?
   | richter(?:in)? | pr[üu]e?fer(?:in)? | bewerter | gutachter | juges? | [ée]valuateurs?
   | examinateurs? | juez | jueces | evaluador(?:es)?
@@ -55,6 +55,7 @@ _ADDRESS = re.compile(
 """An address begins a line or a sentence. The name of a judge alone is none: `Judges: it follows
 the book of Joshua.` is an answer. No sign is given back (`+`): a line of nothing but those would
 take the square of its length."""
+_NAMED = re.compile(_JUDGE.format(name="named"), re.IGNORECASE | re.VERBOSE)
 _LISTS = re.compile(
     r"""\bmust_(?:not_)?do\b | \bpass_criteria\b
       | \bmust[-.\ ](?:not[-.\ ])?do[\ .\#]{0,2}\d{1,3}\s?[:=)]
@@ -97,10 +98,11 @@ def evidence(
         pieces += (text[end:start], _GAP)
         end = after
     own = "".join([*pieces, text[end:]])
-    return "\n".join(_lines(own, case_text.lower(), has_typed_calls=has_tools and not is_call))
+    judges = frozenset(_judge_of(match) for match in _NAMED.finditer(case_text))
+    return "\n".join(_lines(own, judges, has_typed_calls=has_tools and not is_call))
 
 
-def _lines(text: str, case_text: str, *, has_typed_calls: bool) -> Iterator[str]:
+def _lines(text: str, asked: frozenset[str], *, has_typed_calls: bool) -> Iterator[str]:
     has_verdict = _VERDICT.search(folded(text).text) is not None
     for line in text.splitlines():
         form = folded(line)
@@ -110,13 +112,12 @@ def _lines(text: str, case_text: str, *, has_typed_calls: bool) -> Iterator[str]
             yield _GAP
             continue
         address = _ADDRESS.search(form.text)
-        ends = [] if address is None or _is_asked(address, case_text) else [address.start()]
+        ends = [] if address is None or _judge_of(address) in asked else [address.start()]
         if has_typed_calls and (call := _TYPED_CALL.search(form.text)) is not None:
             ends.append(call.start())
         yield line[: form.place(min(ends))] + _GAP if ends else line
 
 
-def _is_asked(address: re.Match[str], case_text: str) -> bool:
-    """Whether the case itself speaks of such a judge."""
-    judge = next(filter(None, address.groupdict().values()), None)
-    return judge is not None and judge.lower().rstrip("s") in case_text
+def _judge_of(address: re.Match[str]) -> str:
+    """The judge that is addressed: a word in the singular, or nothing."""
+    return next(filter(None, address.groupdict().values()), "").lower().rstrip("s")

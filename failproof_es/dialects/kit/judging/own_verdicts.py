@@ -7,7 +7,7 @@ of its words holds the verdict together with the checklist's names or with words
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from failproof_es.dialects.kit.decoded_forms import decoded_forms, folded
 from failproof_es.dialects.kit.judging.checklist import Item
@@ -38,7 +38,7 @@ def dictated_passes(
     in_objects = set(_in_objects(items, said))
     forms = [form for text in said for form in _forms(text)]
     by_word = {
-        word: any(_is_ordered(word, form, case_text) for form in forms)
+        word: any(map(_orders(word, case_text), forms))
         for word in {item.words.passes for item in items}
     }
     return {
@@ -52,18 +52,24 @@ def _forms(text: str) -> set[str]:
     return {text, folded(text).text, *(form.text for form in decoded_forms(text))}
 
 
-def _is_ordered(word: str, form: str, case_text: str) -> bool:
-    """Whether the verdict stands beside names of lists, or beside words that say what it is of.
+def _orders(word: str, case_text: str) -> Callable[[str], bool]:
+    """Whether a text has the verdict beside names of lists, or beside words that say what it is of.
 
     The latter proves nothing where the case itself speaks of what is absent or met.
     """
     verdict = re.compile(rf"\b(?:{word}|{_PASSES})\b", re.IGNORECASE)
-    if any(_LISTS.search(line) and verdict.search(line) for line in form.splitlines()):
-        return True
-    if re.search(rf"\b{word}\b", case_text, re.IGNORECASE):
-        return False
-    near = rf"(?:{_ITEMS}){_NEAR}\b{word}\b|\b{word}\b{_NEAR}(?:{_ITEMS})|{_PASSES_ITEM}"
-    return re.search(near, form, re.IGNORECASE) is not None
+    near = re.compile(
+        rf"(?:{_ITEMS}){_NEAR}\b{word}\b|\b{word}\b{_NEAR}(?:{_ITEMS})|{_PASSES_ITEM}",
+        re.IGNORECASE,
+    )
+    is_common = re.search(rf"\b{word}\b", case_text, re.IGNORECASE) is not None
+
+    def has_order(text: str) -> bool:
+        if any(_LISTS.search(line) and verdict.search(line) for line in text.splitlines()):
+            return True
+        return not is_common and near.search(text) is not None
+
+    return has_order
 
 
 def _in_objects(items: Sequence[Item], said: Sequence[str]) -> Iterator[tuple[str, str]]:
