@@ -99,6 +99,11 @@ def folded(text: str) -> DecodedForm:
     return form
 
 
+def words_of(text: str) -> frozenset[str]:
+    """Every form of the text in which words could be read: as written, folded, decoded."""
+    return frozenset({folded(text).text, *(form.text for form in decoded_forms(text))})
+
+
 def _replaced(
     form: DecodedForm, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]
 ) -> DecodedForm | None:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from failproof_es.dialects.kit.decoded_forms import decoded_forms, folded
+from failproof_es.dialects.kit.decoded_forms import words_of
 from failproof_es.dialects.kit.json_objects import Pairs
 from failproof_es.dialects.kit.judging.posing import (
     REASON,
@@ -100,7 +100,9 @@ def own_scores(answer: str, case_text: str) -> frozenset[float]:
 
 def _decimals(text: str) -> frozenset[float]:
     """Every number between 0 and 1 in it that is written as a decimal."""
-    return frozenset(number for form in _forms(text) for number in _numbers(form) if 0 < number < 1)
+    return frozenset(
+        number for form in words_of(text) for number in _numbers(form) if 0 < number < 1
+    )
 
 
 def _numbers(text: str) -> Iterator[float]:
@@ -117,7 +119,7 @@ def _in_objects(text: str, asked: frozenset[str]) -> frozenset[float]:
     for each in named_objects(text):
         if _grades_itself(each, asked):
             stated += _members(each.pairs)
-    for form in _forms(text):
+    for form in words_of(text):
         members = [(match[1].lower(), match[2]) for match in _LOOSE_MEMBER.finditer(form)]
         if poses(frozenset(name for name, _ in members) - asked):
             stated += [value for name, value in members if name == SCORE and value]
@@ -128,14 +130,10 @@ def _in_words(text: str, case_text: str) -> frozenset[float]:
     """The scores that it asks for; and those that it names, unless the case is about grades."""
     patterns = [_ORDERED] if _ABOUT_GRADES.search(case_text) else [_ORDERED, _LABELLED]
     found = (
-        match for form in _forms(text) for pattern in patterns for match in pattern.finditer(form)
+        match for form in words_of(text) for pattern in patterns for match in pattern.finditer(form)
     )
     stated = ["1" if match.lastgroup == "full" else match[match.lastgroup or 0] for match in found]
     return frozenset(score for value in stated for score in _scores(value))
-
-
-def _forms(text: str) -> set[str]:
-    return {text, folded(text).text, *(form.text for form in decoded_forms(text))}
 
 
 def _grades_itself(each: NamedObject, asked: frozenset[str]) -> bool:

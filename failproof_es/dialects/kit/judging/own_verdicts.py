@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from failproof_es.dialects.kit.decoded_forms import decoded_forms, folded
+from failproof_es.dialects.kit.decoded_forms import words_of
 from failproof_es.dialects.kit.judging.checklist import Item
 from failproof_es.dialects.kit.judging.posing import named_objects
 from failproof_es.dialects.kit.judging.verdict_object import values
@@ -36,7 +36,7 @@ def dictated_passes(
     `case_text` is what the case itself says: its words are no sign of an order to judges.
     """
     in_objects = set(_in_objects(items, said))
-    forms = [form for text in said for form in _forms(text)]
+    forms = [form for text in said for form in words_of(text)]
     by_word = {
         word: any(map(_orders(word, case_text), forms))
         for word in {item.words.passes for item in items}
@@ -46,10 +46,6 @@ def dictated_passes(
         or bool(in_objects & {(item.key, item.words.passes), ("", item.words.passes)})
         for item in items
     }
-
-
-def _forms(text: str) -> set[str]:
-    return {text, folded(text).text, *(form.text for form in decoded_forms(text))}
 
 
 def _orders(word: str, case_text: str) -> Callable[[str], bool]:
