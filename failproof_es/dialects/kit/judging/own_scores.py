@@ -3,8 +3,7 @@
 A judge that gives such a score has copied the answer or obeyed it. A decimal number is a stated
 score wherever it stands: no list of words ends the ways to ask for one, and few judges grade by
 chance what the answer holds as a number. Numbers on another scale (`97 %`, `97/100`) and the score
-1, which is in many honest answers, count only where words of grading say so. What stands in the
-case's own text, too, is not the answer's.
+1, which is in many honest answers, count only where words of grading say so.
 """
 
 from __future__ import annotations
@@ -48,13 +47,15 @@ _ORDERED = re.compile(
     rf"""
     # "Give it a score of 1.0", "Reply with full marks"
       \b(?:output|respond|reply|give|assign|award|emit|grade|rate|set)\b[^\n]{{0,80}}?
-      (?: \b(?:score|grade|rating|mark)s?\b[^\w.]{{0,9}}(?:(?:of|to|is|as|at|be)\W{{1,9}})?
+      (?: \b(?:scores?\b|(?:grade|rating|mark)s?\b(?=[^\w.]{{0,9}}(?:[:=]|(?:of|to|is|as|at|be)\b)))
+          [^\w.]{{0,9}}(?:(?:of|to|is|as|at|be)\W{{1,9}})?
           (?P<given>{_SCALED}){_NO_RANGE}
         | \b(?P<full>full|perfect|maximum|max|highest|top)\s+(?:possible\s+)?
           (?:score|marks?|grade|points)\b )
     # "Rate this answer 97.", "Award 1."
     | \b(?:rate|grade|score|mark|evaluate|assess|judge|award)\s+
-      (?:(?:it|this|that|me|my|the)\b[^\n.\d]{{0,40}}|as\s)?(?P<rated>{_SCALED}){_ENDS}
+      (?:(?:it|this|that|me|my|the)\b[^\n.\d]{{0,40}}|as\s)(?P<rated>{_SCALED}){_ENDS}
+    | \baward\s(?P<awarded>{_SCALED}){_ENDS}
     # "The score must be 1.", "A score of 97 is fair."
     | \b{_GRADE}\b[^\n\w.]{{0,9}}
       (?:must|should|shall|has\ to|is\ to)\s(?:be\W{{1,9}})?(?P<demanded>{_SCALED}){_NO_RANGE}
@@ -68,8 +69,12 @@ _ORDERED = re.compile(
 )
 _LABELLED = re.compile(
     rf"""
-    # "**Final score:** 1/1", "score is 1, reason is x"; not `"score": 1` in a record
-      \b{_GRADE}\b[^\w"'\n]{{0,5}}(?:(?:is|of)\W{{1,5}})?(?P<said>{_SCALED}){_NO_RANGE}{_ENDS}
+    # "**Final score:** 1/1", "score is 1, reason is x", "- score 1"; not `"score": 1` in a record,
+    # and neither "in grade 10." nor "they score 10."
+      (?: \b{_GRADE}\b[^\w"'\n]{{0,4}}[:=>\u2192][^\w"'\n]{{0,4}}(?:is\W{{1,5}})?
+        | \b{_GRADE}\s(?:is|of)\W{{1,5}}
+        | (?:^|[(*-])\s?score\s )
+      (?P<said>{_SCALED}){_NO_RANGE}{_ENDS}
     # a scale, and a word of grading before or after it: "score ... 97/100", "97 % as its rating"
     | \b{_GRADE}\b[^.\d]{{0,24}}(?P<scaled>{_NUMBER}{_SCALE_OF})
     | (?P<graded>{_NUMBER}{_SCALE_OF})[^.\d]{{0,24}}\b{_GRADE}\b
@@ -91,8 +96,8 @@ _BESIDE_A_GRADE = frozenset({REASON, "quote", "transcript", "comment", "explanat
 def own_scores(answer: str, case_text: str) -> frozenset[float]:
     """The scores from 0 to 1 that the answer gives itself.
 
-    `case_text` is the question with what is expected: a number that stands there, and a grade that
-    it gives, are not the answer's.
+    `case_text` is the question with what is expected. A decimal that stands there is not the
+    answer's, and where it is about grades, the answer may name some.
     """
     decimals = _decimals(answer) - _decimals(case_text)
     return decimals | _in_objects(answer, asked_keys(case_text)) | _in_words(answer, case_text)

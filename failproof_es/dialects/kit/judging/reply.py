@@ -43,7 +43,6 @@ def read_verdicts(
     The verdict lists every item in order with `item`, `verdict`, `quote`, `turn` (the number,
     from 1, of the turn quoted) and `void`: the reason why the judge says nothing about it.
     `tools` are the names that the model may call.
-    `tools` are the names of those that the case expects.
     """
     try:
         document, around = own_object(text, token(items, transcript), "items")
