@@ -18,6 +18,8 @@ from failproof_es.dialects.kit.judging.quotation import (
     locate_quotation,
 )
 
+_KEYBOARD = str.maketrans("\u2018\u2019\u201c\u201d\u2010\u2011\u2012\u2013\u2014", "''\"\"-----")
+
 
 class SaidToJudges(Unproved):
     """The quotation stands in what the model said, but only in words that speak to judges."""
@@ -29,7 +31,7 @@ class Quotable:
 
     evidence: Sequence[Comparable]
     written: Sequence[Comparable]
-    folded: Sequence[Comparable]
+    plain: Sequence[Comparable]
 
     def locate(self, quote: str, *, in_favour: bool, is_proof: bool) -> int:
         """The index of the text that holds the quoted words. Raises `Unproved`."""
@@ -45,7 +47,7 @@ class Quotable:
         try:
             return locate_quotation(quote, self.written, is_proof=is_proof)
         except Unproved:
-            return locate_quotation(folded(quote).text, self.folded, is_proof=is_proof)
+            return locate_quotation(_plain(quote), self.plain, is_proof=is_proof)
 
 
 def quotable(said: Sequence[str], evidence: Sequence[str]) -> Quotable:
@@ -53,5 +55,10 @@ def quotable(said: Sequence[str], evidence: Sequence[str]) -> Quotable:
     return Quotable(
         [comparable(text) for text in evidence],
         [comparable(text) for text in said],
-        [comparable(folded(text).text) for text in said],
+        [comparable(_plain(text)) for text in said],
     )
+
+
+def _plain(text: str) -> str:
+    """The text as a judge may copy it: no hidden signs, and marks as a keyboard has them."""
+    return folded(text).text.translate(_KEYBOARD).casefold()
