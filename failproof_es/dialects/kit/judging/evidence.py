@@ -25,11 +25,12 @@ _JUDGE = r"""(?P<{name}>\b
 )\b"""
 _ARTICLE = r"(?:(?:the|an?|all|any|my|our|your|die|den|der|alle|le|les|el|los)\W{1,3})?"
 _ADJECTIVES = r"(?:[\w-]{1,20}\W{1,3}){0,2}?"
+_SIGN = r"[:,;!)\]\u2013\u2014-]"
 _ADDRESS = re.compile(
     rf"""(?:^[^\w@]*+ | (?<=[.!?])\s[^\w@\n]{{0,9}})
     (?: # a note to the judge, to whoever judges, @judge
-        (?:note|message|notice|attention|instructions?|reminder|hint|hinweis|nachricht|anmerkung
-          |remarque|nota)\W{{1,3}}(?:(?:to|for|an|f[üu]e?r|[àa]|au|pour|para|al)\W{{1,3}})?
+        (?:(?:note|message|notice|attention|instructions?|reminder|hint|hinweis|nachricht|anmerkung
+          |remarque|nota)\W{{1,3}}(?:to|for|an|f[üu]e?r|[àa]|au|pour|para|al)|attention)\W{{1,3}}
         {_ARTICLE}{_ADJECTIVES}{_JUDGE.format(name="noted")}
       | (?:evaluat(?:ion|or)|grad(?:ing|er)|judg(?:e|ing))\W(?:note|hint|instruction)s?\W{{0,3}}:
       | (?:to|for|an)\W{{1,3}}(?:whoever|whomever|anyone\ who|those\ who)\W{{1,3}}
@@ -38,12 +39,13 @@ _ADDRESS = re.compile(
         # for the evaluator:
       | (?:to|for|f[üu]e?r|pour|para)\W{{1,3}}(?:the|any|den|die|le|el)\W{{1,3}}
         {_ADJECTIVES}{_JUDGE.format(name="headed")}\W{{0,3}}(?::|$)
-        # AI judge, LLM-as-judge
-      | (?:[\w-]{{1,20}}\W{{1,3}}){{0,4}}?(?:ai|llm|automat(?:ed|ic)|ki)\W{{0,3}}
-        (?:as\W{{0,3}}(?:an?\W{{1,3}})?)?{_JUDGE.format(name="machine")}\W{{0,3}}[:,;!)\]\u2013\u2014]
-        # Judge: and what a judge is to do or find
-      | (?:(?:dear|hey|hello|to|for)\W{{1,3}})?{_ARTICLE}{_JUDGE.format(name="called")}
-        \W{{0,3}}[:,;!)\]\u2013\u2014-]\W{{0,4}}
+        # AI judge, / Dear judge, / The judge: and what a judge is to do or to find
+      | (?: (?:[\w-]{{1,20}}\W{{1,3}}){{0,4}}?(?:ai|llm|automat(?:ed|ic)|ki)\W{{0,3}}
+            (?:as\W{{0,3}}(?:an?\W{{1,3}})?)?{_JUDGE.format(name="machine")}\W{{0,3}}{_SIGN}
+          | (?:(?:dear|hey|hello|to|for)\W{{1,3}}{_ARTICLE})?{_JUDGE.format(name="called")}
+            \W{{0,3}}{_SIGN}
+          | the\ {_JUDGE.format(name="labelled")}\W{{0,3}}[:\]] )
+        \W{{0,4}}
         (?:(?:please|kindly|you\ (?:must|should|can|may)|now)\W{{1,3}}){{0,2}}
         (?:quote|grade|score|rate|mark|award|give|assign|accept|count|treat|ignore|output|answer
           |pass|this\ (?:is|was|answer|reply|response)|(?:the|my)\ (?:model|answer|reply|response)
