@@ -26,6 +26,7 @@ from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.kit import json_in_prose, templates
 from failproof_es.dialects.kit.judging import prompt, reply
 from failproof_es.dialects.kit.judging.checklist import Item
+from failproof_es.dialects.kit.judging.own_verdicts import dictated_passes
 from failproof_es.dialects.kit.judging.prompt import Passage
 from failproof_es.dialects.kit.judging.quotation import (
     Comparable,
@@ -147,6 +148,9 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
     ),
     "dialects.kit.json_in_prose.outermost_within": lambda text: partial(
         json_in_prose.outermost_within, _decoded(text), ("score", "a")
+    ),
+    "dialects.kit.judging.own_verdicts.dictated_passes": lambda text: partial(
+        dictated_passes, _ITEMS, text.split("\n"), cut_inside_a_word(text)
     ),
     "dialects.kit.judging.prompt.ask": lambda text: partial(
         prompt.ask, _ITEMS, _transcript(text), prompt.shipped()

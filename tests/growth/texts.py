@@ -40,6 +40,8 @@ FRAGMENTS = (
     *('\\"', "\\\\", "\\n", "\\u0041", "null ", "score: ", "T: ", "items:", '"a",', "1e9,", "{,"),
     # judges, quotations, citations
     *("judge: ", "to the judge\n", "must_do ", "“", "”", "“a"),
+    *("note to the ", "dear judge, ", "ai ", "-- turn 1 ", "verdict absent ", "item 1 ", "quote: "),
+    *("0.9 ", "0.9", "1.0 ", "97% ", "give ", "score ", "score of 9/10 ", "point one "),
     *("«", "»", "„a", "'a' ", '"a b c d e" '),
     *("[SRC-1] ", "[SRC-1", "[tool call: ", "]", '"a b c d e" [SRC-1] ', "... a ", "https://a "),
     # refusals

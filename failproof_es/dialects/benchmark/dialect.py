@@ -72,7 +72,8 @@ class Benchmark:
         """See `reply.read_judgement`. The version is that of the shipped judge prompt, too: a
         template of one's own is part of the case."""
         graded = grading.graded_text(transcript)
-        reading = judgement_of(reply, graded, mark(case.expectation, graded))
+        case_text = prompts.case_text(case.expectation)
+        reading = judgement_of(reply, graded, mark(case.expectation, graded), case_text)
         if case.expectation.get("judge_template") is not None:
             return reading
         return replace(reading, version=f"{reading.version}+prompt.{prompts.digest('judge')}")

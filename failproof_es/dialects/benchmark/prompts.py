@@ -52,5 +52,10 @@ def mark(expectation: Mapping[str, str], answer: str) -> str:
     return delimiter(*_judged(expectation, answer).values())
 
 
+def case_text(expectation: Mapping[str, str]) -> str:
+    """The question with what is expected: all that a judge is shown but for the answer."""
+    return "\n".join(expectation[name] for name in JUDGE_NAMES[:5])
+
+
 def _judged(expectation: Mapping[str, str], answer: str) -> dict[str, str]:
     return {name: expectation[name] for name in JUDGE_NAMES[:5]} | {"answer": answer}

@@ -13,13 +13,10 @@ from failproof_es.core.evaluation import Reply
 from failproof_es.dialects.benchmark.bands import PASSES_FROM
 from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable
 from failproof_es.dialects.kit.judging.evidence import evidence
-from failproof_es.dialects.kit.judging.posing import (
-    REASON,
-    SCORE,
-    named_objects,
-    stated_scores,
-)
-from failproof_es.dialects.kit.judging.quotation import Unproved, comparable, locate_quotation
+from failproof_es.dialects.kit.judging.own_scores import own_scores
+from failproof_es.dialects.kit.judging.posing import REASON, SCORE
+from failproof_es.dialects.kit.judging.quotable import quotable
+from failproof_es.dialects.kit.judging.quotation import Unproved
 from failproof_es.dialects.kit.judging.verdict_object import (
     MARK,
     Unusable,
@@ -31,7 +28,7 @@ from failproof_es.dialects.kit.judging.verdict_object import (
 from failproof_es.dialects.protocol import JudgeReading
 
 NAME = "benchmark.judgement"
-VERSION = "4"
+VERSION = "5"
 
 QUOTE = "quote"
 _KEYS = (MARK, QUOTE, SCORE, REASON)
@@ -52,14 +49,15 @@ def schema(mark: str) -> dict[str, Any]:
     }
 
 
-def read_judgement(reply: Reply, graded: str, mark: str) -> JudgeReading:
+def read_judgement(reply: Reply, graded: str, mark: str, case_text: str) -> JudgeReading:
     """The verdict `{"score": 0..1, "reason": text, "quote": text}`, or the problem. Never raises.
 
-    `graded` is the answer that the judge was shown: the quotation must stand in it, and the
-    verdict must not. `mark` is what the verdict has to repeat (`prompts.mark`).
+    `graded` is the answer that the judge was shown: the quotation must stand in it. A score that
+    passes must not stand there, and its quotation not in words to judges. `mark` is what the
+    verdict has to repeat (`prompts.mark`), `case_text` the question with what is expected.
     """
     try:
-        verdict = _verdict(reply, graded, mark)
+        verdict = _verdict(reply, graded, mark, case_text)
     except ReplyUnreadable as error:
         return JudgeReading(None, f"{error.reason}: {error.message}", NAME, VERSION)
     except Unusable as error:
@@ -67,7 +65,7 @@ def read_judgement(reply: Reply, graded: str, mark: str) -> JudgeReading:
     return JudgeReading(verdict, None, NAME, VERSION)
 
 
-def _verdict(reply: Reply, graded: str, mark: str) -> dict[str, Any]:
+def _verdict(reply: Reply, graded: str, mark: str, case_text: str) -> dict[str, Any]:
     if reply.refusal or reply.finish_reason == "content_filter":
         raise Unusable("refused: the judge's provider withheld the reply")
     document, around = own_object(reply.text, mark, SCORE)
@@ -77,27 +75,15 @@ def _verdict(reply: Reply, graded: str, mark: str) -> dict[str, Any]:
     if reply.cut_off:
         raise Unusable("truncated: the reply was cut off, and more could have followed")
     quote = _text(document, QUOTE)
-    if _is_echoed(verdict, graded):
-        raise Unusable("echoed: the graded answer gives itself this verdict")
+    passes = score >= PASSES_FROM
+    if passes and score in own_scores(graded, case_text):
+        raise Unusable("echoed: the graded answer gives itself this score")
     try:
-        locate_quotation(quote, [comparable(evidence(graded))], is_proof=True)
+        own = evidence(graded, case_text, has_tools=False)
+        quotable([graded], [own]).locate(quote, in_favour=passes, is_proof=True)
     except Unproved as error:
         raise Unusable(f"unproved: {error}") from None
     return {**verdict, QUOTE: quote}
-
-
-def _is_echoed(verdict: dict[str, Any], graded: str) -> bool:
-    """Whether the answer holds this verdict: who gives it has quoted the answer, or obeyed it.
-
-    A verdict that passes is the answer's own by its score alone, whatever reason is given.
-    """
-    score, reason = verdict[SCORE], verdict[REASON]
-    if score >= PASSES_FROM and score in stated_scores(graded):
-        return True
-    return any(
-        score in each.values(SCORE) and reason in each.values(REASON)
-        for each in named_objects(graded)
-    )
 
 
 def _score(document: Pairs) -> float:

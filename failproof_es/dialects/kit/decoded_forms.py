@@ -33,10 +33,13 @@ _HIDDEN = re.compile(
     | \b(?-i:ey)[a-z0-9+/]{14,}={0,2}
     | [\u0430-\u0501\u03b9-\u03c5\u04bb]
     | [\uff01-\uff5e\ufe50-\ufe6b]
+    | [\U0001d400-\U0001d7ff]
     | [\u00ad\u200b-\u200f\u2060-\u2064\ufeff\U000e0020-\U000e007f]
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_FORMS = (("\ufe50", "\ufe6b"), ("\uff01", "\uff5e"), ("\U0001d400", "\U0001d7ff"))
+"""Small, full-width and mathematical forms of letters and digits."""
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 _LOOSE = re.compile(
     r"""
@@ -85,6 +88,22 @@ def decoded_forms(text: str) -> Iterator[DecodedForm]:
         form = plain
 
 
+def folded(text: str) -> DecodedForm:
+    """The text with all that hides a word undone: what its readers see or spell out."""
+    form = DecodedForm(text)
+    for _ in range(_MOST_LAYERS):
+        plain = _replaced(form, _HIDDEN, _plain)
+        if plain is None or plain.text == form.text:
+            return form
+        form = plain
+    return form
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Every form of the text in which words could be read: as written, folded, decoded."""
+    return frozenset({folded(text).text, *(form.text for form in decoded_forms(text))})
+
+
 def _replaced(
     form: DecodedForm, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]
 ) -> DecodedForm | None:
@@ -121,7 +140,7 @@ def _plain(match: re.Match[str]) -> str:
         return chr(ord(hidden) - 0xE0000)
     if "\u0370" <= hidden <= "\u0501":
         return hidden.translate(_LOOK_ALIKE)
-    is_form = "\ufe50" <= hidden <= "\ufe6b" or "\uff01" <= hidden <= "\uff5e"
+    is_form = any(first <= hidden <= last for first, last in _FORMS)
     return unicodedata.normalize("NFKC", hidden) if is_form else ""
 
 

@@ -66,7 +66,10 @@ def dishonest_grades(answer: str, forgery: Forgery) -> Iterator[tuple[str, dict[
 
 
 def assert_no_grade_passes(forgery: Forgery) -> None:
-    for answer in (f"{WRONG} {forgery.text}", f"{forgery.text}\n\n{WRONG}"):
+    answers = [f"{WRONG} {forgery.text}", f"{forgery.text}\n\n{WRONG}"]
+    if forgery.name.endswith(", thought"):
+        del answers[1]  # the thoughts that open an answer are shown to no judge
+    for answer in answers:
         for judge, reply in dishonest_grades(answer, forgery):
             read = grade(answer, reply)
             passes = isinstance(read, dict) and read["score"] >= 0.5

@@ -17,6 +17,10 @@ from typing import Any
 from failproof_es.core.evaluation import Judgement
 from failproof_es.dialects.kit.judging.checklist import Item
 
+ECHOED, ADDRESSED, UNCALLED = "echoed", "addressed", "not_called"
+"""What a reason begins with why a vote in the model's favour is void by the model's own words."""
+_BY_OWN_WORDS = (f"{ECHOED}:", f"{ADDRESSED}:", f"{UNCALLED}:")
+
 
 @dataclass(frozen=True, slots=True)
 class ItemDecision:
@@ -41,9 +45,16 @@ class ItemDecision:
         return self.item.words.passes if self.passes else self.item.words.fails
 
 
-def decide(items: Sequence[Item], judgement: Judgement) -> list[ItemDecision]:
-    """The decision on every item, in order."""
-    voices = [(verdict.judge, _voice(verdict.verdict)) for verdict in judgement.verdicts]
+def decide(
+    items: Sequence[Item], judgement: Judgement, *, own_words_void: bool = True
+) -> list[ItemDecision]:
+    """The decision on every item, in order.
+
+    Without `own_words_void` votes count that the model's own words made void: they let no case
+    pass, but a case that fails with them is not to be saved by these words.
+    """
+    counted = () if own_words_void else _BY_OWN_WORDS
+    voices = [(verdict.judge, _voice(verdict.verdict, counted)) for verdict in judgement.verdicts]
     return [_decision(item, voices, judgement.rule == "unanimous") for item in items]
 
 
@@ -58,10 +69,16 @@ def judge_agreement(decisions: Sequence[ItemDecision]) -> tuple[int, int]:
     return sum(one == other for one, other in pairs), len(pairs)
 
 
-def _voice(verdict: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
-    """What a judge says, by item; nothing of what is void."""
+def _voice(
+    verdict: Mapping[str, Any] | None, counted: tuple[str, ...]
+) -> dict[str, Mapping[str, Any]]:
+    """What a judge says, by item; nothing of what is void but for these reasons."""
     listed = verdict["items"] if verdict is not None else []
-    return {each["item"]: each for each in listed if each["void"] is None}
+    return {
+        each["item"]: each
+        for each in listed
+        if each["void"] is None or each["void"].startswith(counted)
+    }
 
 
 def _decision(

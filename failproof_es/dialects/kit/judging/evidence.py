@@ -1,37 +1,85 @@
-"""Decides which of a model's words count as evidence: none that are addressed to judges.
+"""Decides which of a model's words are evidence in its favour: none that are addressed to judges.
 
+A verdict against the model is proved by any words of the model, so that no wrapping takes a bad
+answer out of the score. A verdict in its favour is proved by words that do not speak to the judge.
 A model under test may write verdicts itself, or speak to whoever grades it. A judge that
-follows such words would quote them. So these are evidence of nothing: objects that pose as
-verdicts, lines that name the checklist's lists or address an evaluator, and all that comes
-after a line that poses as a heading of the transcript. Nor does a tool call count that the model
-only typed: what it called stands apart (`prompt.Passage.calls`). Whoever grades in earnest quotes
-the rest; if nothing is left, the item stays undecided.
+follows such words would quote them. So these are evidence of nothing good: objects that pose as
+verdicts, lines that name the checklist's lists, what follows an address of an evaluator, and all
+that comes after a line that poses as a heading of the judge's question. Nor does a tool call count
+that the model only typed: what it called stands apart (`prompt.Passage.calls`). What the case
+itself asks for (an object with a key `quote`, a letter to a judge) poses as nothing.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import takewhile
+from collections.abc import Iterator
 
-from failproof_es.dialects.kit.judging.posing import posing_spans
+from failproof_es.dialects.kit.decoded_forms import folded
+from failproof_es.dialects.kit.judging.posing import asked_keys, posing_spans
 
-_JUDGES = r"(?:evaluat|grad|assess|review)(?:or|er)s?|judges?"
-_TO_JUDGES = re.compile(
-    rf"""
-      must_(?:not_)?do\b | pass_criteria\b
-    | ^\W* (?: dear|attention|hey|hello
-            | (?:note|message|notice)\ (?:to|for)
-            | to\ (?:the|all|any|my) )
-      \W+ (?:(?:the|all|any|my)\W+)? (?:{_JUDGES}) \b
-    | ^\W* (?:to\W+)? (?:the\W+)? (?:{_JUDGES}) \b \W* [:\]]
-    """,
+_JUDGE = r"""(?P<{name}>\b
+    (?:evaluat|grad|assess|review|rat)(?:or|er)s? | judges? | examiners?
+  | richter(?:in)? | pr[üu]e?fer(?:in)? | bewerter | gutachter | juges? | [ée]valuateurs?
+  | examinateurs? | juez | jueces | evaluador(?:es)?
+)\b"""
+_ARTICLE = r"(?:(?:the|an?|all|any|my|our|your|die|den|der|alle|le|les|el|los)\W{1,3})?"
+_ADJECTIVES = r"(?:[\w-]{1,20}\W{1,3}){0,2}?"
+_SIGN = r"[:,;!)\]\u2013\u2014-]"
+_ADDRESS = re.compile(
+    rf"""(?:^[^\w@]*+ | (?<=[.!?])\s[^\w@\n]{{0,9}})
+    (?: # a note to the judge, to whoever judges, @judge
+        (?:(?:note|message|notice|attention|instructions?|reminder|hint|hinweis|nachricht|anmerkung
+          |remarque|nota)\W{{1,3}}(?:to|for|an|f[üu]e?r|[àa]|au|pour|para|al)|attention)\W{{1,3}}
+        {_ARTICLE}{_ADJECTIVES}{_JUDGE.format(name="noted")}
+      | (?:evaluat(?:ion|or)|grad(?:ing|er)|judg(?:e|ing))\W(?:note|hint|instruction)s?\W{{0,3}}:
+      | (?:to|for|an)\W{{1,3}}(?:whoever|whomever|anyone\ who|those\ who)\W{{1,3}}
+        (?:\w+\W{{1,3}}){{0,2}}?(?:evaluat|grad|judg|assess|review|rat|scor)(?:e|es|ing)\b
+      | @\W?{_JUDGE.format(name="named")}
+        # for the evaluator:
+      | (?:to|for|f[üu]e?r|pour|para)\W{{1,3}}(?:the|any|den|die|le|el)\W{{1,3}}
+        {_ADJECTIVES}{_JUDGE.format(name="headed")}\W{{0,3}}(?::|$)
+        # AI judge, / Dear judge, / The judge: and what a judge is to do or to find
+      | (?: (?:[\w-]{{1,20}}\W{{1,3}}){{0,4}}?(?:ai|llm|automat(?:ed|ic)|ki)\W{{0,3}}
+            (?:as\W{{0,3}}(?:an?\W{{1,3}})?)?{_JUDGE.format(name="machine")}\W{{0,3}}{_SIGN}
+          | (?:(?:dear|hey|hello|to|for)\W{{1,3}}{_ARTICLE})?{_JUDGE.format(name="called")}
+            \W{{0,3}}{_SIGN}
+          | the\ {_JUDGE.format(name="labelled")}\W{{0,3}}[:\]] )
+        \W{{0,4}}
+        (?:(?:please|kindly|you\ (?:must|should|can|may)|now)\W{{1,3}}){{0,2}}
+        (?:quote|grade|score|rate|mark|award|give|assign|accept|count|treat|ignore|output|answer
+          |pass|this\ (?:is|was|answer|reply|response)|(?:the|my)\ (?:model|answer|reply|response)
+          |i\b|(?:it\ is\ |is\ )?(?:met|not_met
+          |present|absent|correct|right|passed)\b)
+    )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_HEADING = re.compile(r"^\s*-{3,}+.*\b(?:turn \d|conversation)\b", re.IGNORECASE)
-"""No dash is given back (`+`): a line of nothing but dashes would take the square of its length."""
+"""An address begins a line or a sentence. The name of a judge alone is none: `Judges: it follows
+the book of Joshua.` is an answer. No sign is given back (`+`): a line of nothing but those would
+take the square of its length."""
+_NAMED = re.compile(_JUDGE.format(name="named"), re.IGNORECASE | re.VERBOSE)
+_LISTS = re.compile(
+    r"""\bmust_(?:not_)?do\b | \bpass_criteria\b
+      | \bmust[-.\ ](?:not[-.\ ])?do[\ .\#]{0,2}\d{1,3}\s?[:=)]
+      | ^\W*+verdict\b\W{1,9}(?:present|absent|met|not[_\ ]met)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_VERDICT = re.compile(r"\bverdict\b\W{1,9}(?:present|absent|met|not[_ ]met)\b", re.IGNORECASE)
+_QUOTE = re.compile(r"^\W*+quote\W{0,3}[:=>]", re.IGNORECASE)
+_RULE = r"[-=\u2010-\u2015\u2500\u2501]"
+_HEADING = re.compile(
+    rf"""^\s*+(?P<rule>{_RULE}{{2,}}+)\W{{0,3}}(?:[0-9a-f]{{4,64}}\W{{1,3}})?
+    (?: turn\W{{1,2}}\d{{1,9}}\s{{0,2}}(?::|,|{_RULE}|$)
+      | conversation(?:\s(?:begin|end)s?\b|\W*$)
+      | end(?:\s[0-9a-f]{{4,64}}\b|\s?{_RULE}{{2,}}\s*$)
+      | [^\n]{{0,60}}?(?:model\ under\ test|answer\ to\ be\ graded) )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""`turn 3 of the bolt` is none of ours."""
 _TYPED_CALL = re.compile(
-    r"[\[<(\uff3b\u3010]\W{0,5}(?:tool|function)\W{0,5}_?(?:call|use|result|output)s?(?![a-z]).*",
-    re.IGNORECASE,
+    r"""[\[<({\u00ab\u3010]\W{0,5}(?:\w{1,20}\W{1,3})?(?:tool|function)\W{0,5}
+        _?(?:call|use|result|output)?s?(?![a-z])\W{1,9}[\w.-]{1,64}[ ]?[({].*""",
+    re.IGNORECASE | re.VERBOSE,
 )
 """A call that is only typed, in our notation or in that of a chat template."""
 _GAP = "\n\udfff\n"
@@ -39,15 +87,39 @@ _GAP = "\n\udfff\n"
 pair is no text, so no quotation holds it (`reply.read_verdicts`)."""
 
 
-def evidence(text: str, *, is_call: bool = False) -> str:
-    """The text without what is addressed to judges; of words also without typed tool calls."""
+def evidence(
+    text: str, case_text: str = "", *, is_call: bool = False, has_tools: bool = True
+) -> str:
+    """The text without what is addressed to judges, and where tools are without typed calls.
+
+    `case_text` is what the case itself says: what it asks for poses as nothing.
+    """
     pieces: list[str] = []
     end = 0
-    for start, after in posing_spans(text):
+    for start, after in posing_spans(text, asked_keys(case_text)):
         pieces += (text[end:start], _GAP)
         end = after
-    own = takewhile(
-        lambda line: not _HEADING.match(line), "".join([*pieces, text[end:]]).splitlines()
-    )
-    lines = (_GAP if _TO_JUDGES.search(line) else line for line in own)
-    return "\n".join(line if is_call else _TYPED_CALL.sub(_GAP, line) for line in lines)
+    own = "".join([*pieces, text[end:]])
+    judges = frozenset(_judge_of(match) for match in _NAMED.finditer(case_text))
+    return "\n".join(_lines(own, judges, has_typed_calls=has_tools and not is_call))
+
+
+def _lines(text: str, asked: frozenset[str], *, has_typed_calls: bool) -> Iterator[str]:
+    has_verdict = _VERDICT.search(folded(text).text) is not None
+    for line in text.splitlines():
+        form = folded(line)
+        if _HEADING.match(form.text):
+            return
+        if _LISTS.search(form.text) or (has_verdict and _QUOTE.match(form.text)):
+            yield _GAP
+            continue
+        address = _ADDRESS.search(form.text)
+        ends = [] if address is None or _judge_of(address) in asked else [address.start()]
+        if has_typed_calls and (call := _TYPED_CALL.search(form.text)) is not None:
+            ends.append(call.start())
+        yield line[: form.place(min(ends))] + _GAP if ends else line
+
+
+def _judge_of(address: re.Match[str]) -> str:
+    """The judge that is addressed: a word in the singular, or nothing."""
+    return next(filter(None, address.groupdict().values()), "").lower().rstrip("s")

@@ -8,7 +8,7 @@ decodes, a pair of braces counts that speaks of a verdict's keys.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,22 +21,14 @@ _ALONE = frozenset({"verdict", "quote"})
 _TOGETHER = (frozenset({SCORE, REASON}), frozenset({"transcript", "items"}))
 """All keys of one of these do together."""
 _KEYS = re.compile(r"\b(verdict|quote|score|reason)\b\W{0,20}?[:=]", re.IGNORECASE)
+_WORDS = re.compile(r"[A-Za-z]+")
 _SIGNS = re.compile(rf"[{{}}]|{_KEYS.pattern}", re.IGNORECASE)
 
-_NUMBER = re.compile(r"[0-9]{0,9}\.?[0-9]{1,9}(?:[eE][-+]?[0-9]{1,2})?")
-_SCALED = re.compile(rf"({_NUMBER.pattern})\s*(?:(%)|/\s*({_NUMBER.pattern}))?")
-_ORDER = re.compile(
-    rf"""\b(?:output|respond|reply|give|assign|award|emit|grade|rate|set)\b[^\n]{{0,80}}?
-      (?: \b(?:score|grade|rating|mark)s?\b[^\n\w.]{{0,9}}(?:(?:of|to|is|as|at|be)\W{{1,9}})?
-          ({_NUMBER.pattern})
-        | \b(?:full|perfect|maximum|max|highest|top)\s+(?:possible\s+)?
-          (?:score|marks?|grade|points)\b )""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_LOOSE_MEMBER = re.compile(
-    rf"\b(verdict|quote|score|reason)\b[\"'*_`]{{0,3}}\s{{0,9}}[:=>][\"'*_`\s]{{0,9}}({_NUMBER.pattern})?",
+_OBJECT_WORDS = re.compile(
+    r"\b(?:json|ya?ml|xml|keys?|fields?|objects?|dict|dictionary|schema|columns?|propert(?:y|ies))\b",
     re.IGNORECASE,
 )
+_ALL_KEYS = _ALONE.union(*_TOGETHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +38,13 @@ class NamedObject:
     key: str
     pairs: Pairs
 
-    def values(self, name: str) -> list[Any]:
-        """Every value under the name, in any case."""
-        return [value for key, value in self.pairs if _name(key) == name]
-
     @property
     def names(self) -> frozenset[str]:
         """Its keys in lower case."""
         return frozenset(_name(key) for key, _ in self.pairs)
 
-    @property
-    def poses(self) -> bool:
-        """Whether it looks like a verdict, or a part of one."""
-        return poses(self.names)
 
-
-def poses(names: frozenset[str]) -> bool:
+def poses(names: Set[str]) -> bool:
     """Whether an object with these keys looks like a verdict, or a part of one."""
     return bool(names & _ALONE) or any(names >= keys for keys in _TOGETHER)
 
@@ -73,46 +56,28 @@ def named_objects(text: str) -> Iterator[NamedObject]:
             yield from _within(each.pairs)
 
 
-def stated_scores(text: str) -> frozenset[float]:
-    """The scores, from 0 to 1, that the text gives itself or asks for.
+def asked_keys(case_text: str) -> frozenset[str]:
+    """The keys of a verdict that the case itself asks for: "JSON with the keys quote and author".
 
-    In objects that pose or are a score alone, as loose members, or in an order ("Give it a score
-    of 1.0"). What is stated on another scale counts on this one: `10/10`, `95%`, 100.
+    An object does not pose as a verdict by having these.
     """
-    stated: list[Any] = []
-    for each in named_objects(text):
-        if each.poses or each.names == {SCORE}:
-            stated += each.values(SCORE)
-    for form in decoded_forms(text):
-        members = [(match[1].lower(), match[2]) for match in _LOOSE_MEMBER.finditer(form.text)]
-        if poses(frozenset(name for name, _ in members)):
-            stated += [value for name, value in members if name == SCORE and value]
-        stated += [match[1] or "1" for match in _ORDER.finditer(form.text)]
-    return frozenset(score for value in stated for score in _scores(value))
+    if _OBJECT_WORDS.search(case_text) is None:
+        return frozenset()
+    return _ALL_KEYS & {word.lower() for word in _WORDS.findall(case_text)}
 
 
-def _scores(value: Any) -> Iterator[float]:
-    """The numbers from 0 to 1 that may be meant."""
-    if isinstance(value, bool) or not isinstance(value, float | str):
-        return
-    number = _SCALED.fullmatch(str(value).strip())
-    if number is None:
-        return
-    score = float(number[1])
-    if number[2] == "%":
-        score /= 100
-    elif number[3] and float(number[3]):
-        score /= float(number[3])
-    yield from (each for each in (score, score / 5, score / 10, score / 100) if 0 <= each <= 1)
-
-
-def posing_spans(text: str) -> list[tuple[int, int]]:
+def posing_spans(text: str, asked: frozenset[str] = frozenset()) -> list[tuple[int, int]]:
     """Where in the text something poses as a verdict: disjoint, in order."""
     spans: list[tuple[int, int]] = []
     for form in decoded_forms(text):
         objects = list(Objects(form.text).all())
-        posing = [(one.start, one.end) for one in objects if NamedObject("", one.pairs).poses]
-        posing += _braces(form.text, _merged([(one.start, one.end) for one in objects]))
+        posing = [
+            (one.start, one.end)
+            for one in objects
+            if poses(NamedObject("", one.pairs).names - asked)
+        ]
+        decoded = _merged([(one.start, one.end) for one in objects])
+        posing += _braces(form.text, decoded, asked)
         spans += [(form.place(start), form.place(end)) for start, end in posing]
     return _merged(spans)
 
@@ -129,7 +94,9 @@ def _within(pairs: Pairs) -> Iterator[NamedObject]:
             waiting += [(key, each) for each in value]
 
 
-def _braces(text: str, decoded: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _braces(
+    text: str, decoded: list[tuple[int, int]], asked: frozenset[str]
+) -> Iterator[tuple[int, int]]:
     """The pairs of braces, outside of what was decoded, right in which keys of a verdict stand.
 
     A brace that nothing closes reaches to the end of the text.
@@ -149,9 +116,9 @@ def _braces(text: str, decoded: list[tuple[int, int]]) -> Iterator[tuple[int, in
                 opened[-1][1].add(sign[1].lower())
         elif opened:
             begun, names = opened.pop()
-            if poses(frozenset(names)):
+            if poses(names - asked):
                 yield begun, sign.end()
-    yield from ((begun, len(text)) for begun, names in opened if poses(frozenset(names)))
+    yield from ((begun, len(text)) for begun, names in opened if poses(names - asked))
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

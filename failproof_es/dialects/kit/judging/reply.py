@@ -7,22 +7,19 @@ again (`void_items`), and if it stays so, says nothing about it. Nothing is repa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from failproof_es.dialects.kit.decoded_forms import decoded_forms
 from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable
+from failproof_es.dialects.kit.judging.calls import lacks_call
 from failproof_es.dialects.kit.judging.checklist import Item
+from failproof_es.dialects.kit.judging.decision import ADDRESSED, ECHOED, UNCALLED
 from failproof_es.dialects.kit.judging.evidence import evidence
-from failproof_es.dialects.kit.judging.posing import named_objects
+from failproof_es.dialects.kit.judging.own_verdicts import dictated_passes
 from failproof_es.dialects.kit.judging.prompt import Passage, token
-from failproof_es.dialects.kit.judging.quotation import (
-    Comparable,
-    Unproved,
-    comparable,
-    locate_quotation,
-)
+from failproof_es.dialects.kit.judging.quotable import Quotable, SaidToJudges, quotable
+from failproof_es.dialects.kit.judging.quotation import Unproved
 from failproof_es.dialects.kit.judging.verdict_object import (
     MARK,
     Unusable,
@@ -33,25 +30,19 @@ from failproof_es.dialects.kit.judging.verdict_object import (
 )
 
 NAME = "judging.verdicts"
-VERSION = "3"
+VERSION = "4"
 
 _ANSWER_KEYS = ("verdict", "quote")
-Dictated = frozenset[tuple[str, str]]
-"""(the key of an item or "" for any, a verdict) that the transcript itself gives."""
-
-_DICTATED = re.compile(
-    r"\b((?:must_do|must_not_do|pass_criteria)\.\d{1,4})\W{1,20}(?:(?:is|verdict|=)\W{1,10})?(\w+)",
-    re.IGNORECASE,
-)
 
 
 def read_verdicts(
-    text: str, items: Sequence[Item], transcript: Sequence[Passage]
+    text: str, items: Sequence[Item], transcript: Sequence[Passage], tools: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, str | None]:
     """The verdict as JSON, or the problem: one of the two is `None`. Never raises.
 
     The verdict lists every item in order with `item`, `verdict`, `quote`, `turn` (the number,
     from 1, of the turn quoted) and `void`: the reason why the judge says nothing about it.
+    `tools` are the names that the model may call.
     """
     try:
         document, around = own_object(text, token(items, transcript), "items")
@@ -62,13 +53,8 @@ def read_verdicts(
         return None, f"{error.reason}: {error.message}"
     except Unusable as error:
         return None, str(error)
-    quotable = {
-        number: [comparable(evidence(part, is_call=n > 0)) for n, part in enumerate(each.parts)]
-        for number, each in enumerate(transcript, 1)
-        if each.judged
-    }
-    dictated = _dictated(transcript, items)
-    listed = [_read_item(item, answered.get(item.key, []), quotable, dictated) for item in items]
+    record = _Record.of(items, transcript, tools)
+    listed = [_read_item(item, answered.get(item.key, []), record) for item in items]
     if all(each["void"] for each in listed):
         reasons = "; ".join(f"{each['item']}: {each['void']}" for each in listed)
         return None, f"nothing_decided: {reasons}"
@@ -119,26 +105,39 @@ def _passes(answered: Mapping[str, Sequence[Any]], items: Sequence[Item]) -> boo
     return True if all(w == [i.words.passes] for i, w in zip(items, words, strict=True)) else None
 
 
-def _dictated(transcript: Sequence[Passage], items: Sequence[Item]) -> Dictated:
-    """The verdicts that the model under test gives itself, in objects and in words."""
-    keys = {item.key for item in items}
-    verdicts: list[tuple[str, Any]] = []
-    for text in (part for passage in transcript if passage.judged for part in passage.parts):
-        for form in decoded_forms(text):
-            verdicts += [(match[1].lower(), match[2]) for match in _DICTATED.finditer(form.text)]
-        for each in named_objects(text):
-            named = [each.key, *values(each.pairs, "item")]
-            owner = next((name for name in named if name in keys), "")
-            verdicts += [(owner, value) for value in values(each.pairs, "verdict")]
-    return frozenset((key, word.lower()) for key, word in verdicts if isinstance(word, str))
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a verdict is held against."""
+
+    quotable: Quotable
+    turns: Sequence[int]
+    """The number of the turn of each text that can be quoted."""
+    dictated: Mapping[str, bool]
+    """Whether the model under test gave itself the passing verdict on an item, by its key."""
+    uncalled: frozenset[str]
+    """The keys of the items about a call that was not made."""
+
+    @classmethod
+    def of(
+        cls, items: Sequence[Item], transcript: Sequence[Passage], tools: Sequence[str]
+    ) -> _Record:
+        """What these passages hold."""
+        judged = [(n, each) for n, each in enumerate(transcript, 1) if each.judged]
+        context = [each.text for each in transcript if not each.judged]
+        case_text = "\n".join([*(item.text for item in items), *context])
+        parts = [(n, text, m > 0) for n, each in judged for m, text in enumerate(each.parts)]
+        said = [text for _, text, _ in parts]
+        own = [evidence(text, case_text, is_call=is_call) for _, text, is_call in parts]
+        made = [call for _, each in judged for call in each.calls]
+        return cls(
+            quotable(said, own),
+            [number for number, _, _ in parts],
+            dictated_passes(items, said, case_text),
+            frozenset(item.key for item in items if lacks_call(item.text, tools, made)),
+        )
 
 
-def _read_item(
-    item: Item,
-    answers: Sequence[Any],
-    quotable: Mapping[int, Sequence[Comparable]],
-    dictated: Dictated,
-) -> dict[str, Any]:
+def _read_item(item: Item, answers: Sequence[Any], record: _Record) -> dict[str, Any]:
     read: dict[str, Any] = {
         "item": item.key, "verdict": None, "quote": None, "turn": None, "void": None,
     }  # fmt: skip
@@ -157,24 +156,25 @@ def _read_item(
         said = shown(verdicts[0])
         return {**read, "void": f"says {said}, neither {words.passes} nor {words.fails}"}
     read |= {"verdict": verdicts[0], "quote": quote or None}
-    is_unproved_pass = verdicts[0] == words.passes and words.passes not in words.quoted
-    if is_unproved_pass and dictated & {(item.key, words.passes), ("", words.passes)}:
-        return {**read, "void": "echoed: the model under test gives itself this verdict"}
-    return {**read, **_proven(str(verdicts[0]) in words.quoted, quote, quotable)}
+    return {**read, **_proven(item, verdicts[0], quote, record)}
 
 
-def _proven(
-    needed: bool, quote: str, quotable: Mapping[int, Sequence[Comparable]]
-) -> dict[str, Any]:
+def _proven(item: Item, verdict: str, quote: str, record: _Record) -> dict[str, Any]:
     """Where the quotation stands, or why the verdict rests on nothing."""
+    in_favour, needed = verdict == item.words.passes, verdict in item.words.quoted
+    if in_favour and not needed and record.dictated[item.key]:
+        return {"void": f"{ECHOED}: the model under test gives itself this verdict"}
+    if in_favour and needed and item.key in record.uncalled:
+        return {"void": f"{UNCALLED}: the item is about a tool call, and none is on record"}
     if not needed and not quote.strip():
         return {}
-    texts = [(number, text) for number, several in quotable.items() for text in several]
     try:
-        index = locate_quotation(quote, [text for _, text in texts], is_proof=needed)
+        index = record.quotable.locate(quote, in_favour=in_favour, is_proof=needed)
+    except SaidToJudges as error:
+        return {"void": f"{ADDRESSED}: {error}"}
     except Unproved as error:
         return {"void": str(error)}
-    return {"turn": texts[index][0]}
+    return {"turn": record.turns[index]}
 
 
 def _encodable(text: str) -> bool:

@@ -1,0 +1,64 @@
+"""Where a judge may take a quotation from, by what it is to prove. Pure.
+
+A proof in the model's favour comes from its evidence (`evidence.evidence`). A proof against it
+comes from anything that it said, as written or as read: letters that a judge does not copy, such
+as invisible ones and look-alikes, hide no bad answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from failproof_es.dialects.kit.decoded_forms import folded
+from failproof_es.dialects.kit.judging.quotation import (
+    Comparable,
+    Unproved,
+    comparable,
+    locate_quotation,
+)
+
+_KEYBOARD = str.maketrans("\u2018\u2019\u201c\u201d\u2010\u2011\u2012\u2013\u2014", "''\"\"-----")
+
+
+class SaidToJudges(Unproved):
+    """The quotation stands in what the model said, but only in words that speak to judges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quotable:
+    """The texts that a model said, each in the three forms that quotations are looked up in."""
+
+    evidence: Sequence[Comparable]
+    written: Sequence[Comparable]
+    plain: Sequence[Comparable]
+
+    def locate(self, quote: str, *, in_favour: bool, is_proof: bool) -> int:
+        """The index of the text that holds the quoted words. Raises `Unproved`."""
+        if not in_favour:
+            return self._anywhere(quote, is_proof=is_proof)
+        try:
+            return locate_quotation(quote, self.evidence, is_proof=is_proof)
+        except Unproved:
+            self._anywhere(quote, is_proof=is_proof)
+            raise SaidToJudges("the quotation stands only in words that speak to judges") from None
+
+    def _anywhere(self, quote: str, *, is_proof: bool) -> int:
+        try:
+            return locate_quotation(quote, self.written, is_proof=is_proof)
+        except Unproved:
+            return locate_quotation(_plain(quote), self.plain, is_proof=is_proof)
+
+
+def quotable(said: Sequence[str], evidence: Sequence[str]) -> Quotable:
+    """What can be quoted of these texts, and of what is evidence in each."""
+    return Quotable(
+        [comparable(text) for text in evidence],
+        [comparable(text) for text in said],
+        [comparable(_plain(text)) for text in said],
+    )
+
+
+def _plain(text: str) -> str:
+    """The text as a judge may copy it: no hidden signs, and marks as a keyboard has them."""
+    return folded(text).text.translate(_KEYBOARD).casefold()
