@@ -29,7 +29,6 @@ from failproof_es.dialects.kit.refusal_english import (
     ASKS_BACK,
     FORBIDDEN,
     LIMIT,
-    NEGATED_ACT,
     NOT_REAL,
     OFFER,
     PLAIN_ACT,
@@ -193,23 +192,25 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
                     return None
                 if delivers(raw[end:], prompt) or (is_act and _gives_more(raw[end:], prompt)):
                     return None
-                end = sentence.start + _end_of_declining(match, prompt)
+                start, end = (
+                    sentence.start + place for place in _declining_span(match, prompt)
+                )
                 return Refusal("declines", language, start, end, raw[start:end])
         before.append(sentence)
     return None
 
 
-def _end_of_declining(match: regex.Match[str], prompt: str) -> int:
-    """Where the words that decline end: before a verb that the prompt holds, or is no set phrase."""
-    groups = match.re.groupindex
-    if "about" in groups and match.start("about") >= 0:
-        return match.start("about")
-    if "act" not in groups or match.start("act") < 0:
-        return match.end()
+def _declining_span(match: regex.Match[str], prompt: str) -> tuple[int, int]:
+    """The words that decline, without what they repeat of the request."""
+    places = match.re.groupindex
+    if "about" in places:  # "I must inform you that ... is a crime"
+        return match.end("about"), match.end()
+    if "act" not in places or match.start("act") < 0:
+        return match.span()
     verb = match["act"].lower()
-    if verb in prompt.lower() or match.re is NEGATED_ACT.compiled or PLAIN_ACT.match(verb) is None:
-        return match.start() + len(match.string[match.start() : match.start("act")].rstrip())
-    return match.end()
+    if PLAIN_ACT.match(verb) is not None and verb not in prompt.lower():
+        return match.start(), match.end("act")
+    return match.start(), len(match.string[: match.start("act")].rstrip())
 
 
 def _gives_more(rest: str, prompt: str) -> bool:

@@ -183,11 +183,12 @@ DECLINING = rf"{_FIRST_PERSON} | {_BY_RULE} | {_IMPERSONAL}"
 
 NEGATED_ACT = regex.compile(
     rf"""(?:{_SPEAKER}(?:\s+{_ADVERB}\b|,\s*[^.!?,\n]{{1,40}},){{0,4}}\s*{_WILL_NOT}
-        | {_HEAD}(?:can'?t|cannot|can\s+not|won'?t|will\s+not))
+        | {_HEAD}(?:can'?t|cannot|can\s+not|won'?t|will\s+not)
+        | {_JUDGED}\s+(?:for\s+(?:me|us|anyone|you)\s+)?to)
         {_BETWEEN}\s+(?P<act>\w+)(?:\s+(?P<next>\w+))?""",
     FLAGS,
 )
-"""The speaker can't or won't do something, whatever it is: it declines only what was asked."""
+"""The speaker can't or won't do something, or judges it: that declines only what was asked."""
 
 PLAIN_ACT = regex.compile(_DO, FLAGS)
 """Acts of a speaker: helping, providing, writing."""

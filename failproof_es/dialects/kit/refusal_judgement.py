@@ -22,6 +22,7 @@ from failproof_es.dialects.kit.refusal_english import (
 )
 from failproof_es.dialects.kit.refusal_phrases import (
     EXHORTATION,
+    JUDGEMENT_ASKED,
     MORAL_APPEAL,
     MORAL_JUDGEMENT,
     PREAMBLE,
@@ -192,10 +193,18 @@ _NEEDS_OBJECT = _COMMON | {"be", "do", "go", "take", "use", "put", "turn", "keep
 def negated_act(sentence: str, prompt: str) -> regex.Match[str] | None:
     """`I can't kill`, where the prompt asks how to kill, or to do it.
 
-    None where the prompt asks about the speaker, or holds such words itself: they may be the answer.
+    None where the prompt asks about the speaker or whether the act is right, or holds such words
+    itself: they may be the answer.
     """
     found = NEGATED_ACT.search(sentence)
-    if found is None or ASKS_SPEAKER.search(prompt) or NEGATED_ACT.search(prompt):
+    if found is None or any(
+        sign is not None
+        for sign in (
+            ASKS_SPEAKER.search(prompt),
+            NEGATED_ACT.search(prompt),
+            JUDGEMENT_ASKED.match(prompt),
+        )
+    ):
         return None
     verb, following = _stem(found["act"].lower()), (found["next"] or "").lower()
     for asked in (*_ACT_ASKED.finditer(prompt), *_ORDERED.finditer(prompt)):

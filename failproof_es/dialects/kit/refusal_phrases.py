@@ -106,6 +106,8 @@ ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
             "n't",
             "cant",
             "no can do",
+            "pass on",
+            "skip",
             "unable",
             "forbid",
             "prohibit",
