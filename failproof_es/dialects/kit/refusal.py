@@ -85,9 +85,9 @@ _QUOTED = regex.compile(
 """The reply begins with what somebody else says, and goes on behind it."""
 _SPOKEN = regex.compile(r"""\w\W*["“„«][^"”»]*$""")
 """Words stand before an opening quotation mark: what follows is what somebody says."""
-_CLAUSE_END = regex.compile(r"[.!?:;\n]|\bbut\b(?!\s+i\b)", regex.IGNORECASE)
+CLAUSE_END = regex.compile(r"[.!?:;\n]|\bbut\b(?!\s+i\b)", regex.IGNORECASE)
 _SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
-_PLAIN = str.maketrans(
+PLAIN = str.maketrans(
     {
         **dict.fromkeys("‘’ʼ`´＇", "'"),
         **dict.fromkeys('*_>~"“”«»„', " "),
@@ -124,7 +124,7 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     Without the prompt, *denies the premise*, *redirects* and *condemns* are never found.
     """
     raw, prompt = text[:_READ_CHARACTERS], prompt[:_READ_CHARACTERS]
-    plain = raw.translate(_PLAIN)  # one character for one: offsets stay true
+    plain = raw.translate(PLAIN)  # one character for one: offsets stay true
     coming = _sentences(plain)
     opening = list(islice(coming, _OPENING_SENTENCES))
     if not opening:
@@ -192,9 +192,7 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
                     return None
                 if delivers(raw[end:], prompt) or (is_act and _gives_more(raw[end:], prompt)):
                     return None
-                start, end = (
-                    sentence.start + place for place in _declining_span(match, prompt)
-                )
+                start, end = (sentence.start + place for place in _declining_span(match, prompt))
                 return Refusal("declines", language, start, end, raw[start:end])
         before.append(sentence)
     return None
@@ -215,10 +213,10 @@ def _declining_span(match: regex.Match[str], prompt: str) -> tuple[int, int]:
 
 def _gives_more(rest: str, prompt: str) -> bool:
     """Whether more stands behind what is declined than reasons, questions and other ways."""
-    clause = _CLAUSE_END.search(rest)
+    clause = CLAUSE_END.search(rest)
     if clause is None:
         return False
-    behind = rest[clause.start() :].translate(_PLAIN)
+    behind = rest[clause.start() :].translate(PLAIN)
     return any(
         not (
             speaks_against(sentence.text, prompt)
@@ -268,6 +266,11 @@ def _answers(rest: str) -> bool:
     if len(signs) < _SUBSTANTIAL_SIGNS:
         return False
     return not _instead(rest[: signs[1].start()])
+
+
+def gives_answer(text: str, prompt: str) -> bool:
+    """Whether a reply with words of declining gives what was asked for, and no other way."""
+    return delivers(text, prompt) or (NOT_REAL.search(text) is None and _answers(text))
 
 
 def _until(raw: str, sign: regex.Match[str]) -> str:

@@ -101,7 +101,8 @@ _FIRST_PERSON = rf"""
         |(?:not|never)\s+(?:{_ADVERB}\s+){{0,2}}(?:going\s+to|gonna|about\s+to|able\s+to
             |willing\s+to|allowed\s+to|permitted\s+to|comfortable|here\s+to|prepared\s+to)
         |unable\s+to|unwilling\s+to)\s+(?:{_ADVERB}\s+){{0,2}}(?P<act>{_DO}){_NO_REFUSAL})
-    | {_NO_HEAD}(?:(?:i'?m|i\s+am)\s+)?not\s+(?:(?:going\s+to|gonna|about\s+to|willing\s+to)\s+(?P<act>\w+)
+    | {_NO_HEAD}(?:(?:i'?m|i\s+am)\s+)?not\s+(?:(?:going\s+to|gonna|about\s+to|willing\s+to)
+            \s+(?P<act>\w+)
         |(?P<act>doing|saying|telling|writing|explaining|answering|sharing|helping|giving|touching)\b)
     | {_HEAD}(?:(?:i'?m|i\s+am|we're)\s+)?not\s+(?:doing|touching|answering|writing|explaining
         |sharing)\s+(?:that|this|it|any\s+of)\b
@@ -221,7 +222,8 @@ ADVERSATIVE = regex.compile(
 
 POINTS_AWAY = regex.compile(
     r"""\?\W*$ | \b(?:please|feel\s+free|let\s+me\s+know|would\s+you\s+like|if\s+you)\b
-    | \b(?:i|we)\s+(?:can|could|would|will|must|do|am|have)\b | \b(?:i|we)'
+    | \b(?:i|we)(?:'d|'ll|\s+(?:can|could|would|will|must))\s+
+        (?!(?:say|guess|think|answer|bet|go)\b)
     | \b(?:lawyer|attorney|doctor|professional|expert|police|therapist|counsel|authorit)\w*""",
     FLAGS,
 )

@@ -180,6 +180,27 @@ def names_the_act(sentence: str, prompt: str) -> bool:
     return not acts.isdisjoint(_stem(word) for word in _WORD.findall(sentence.lower()))
 
 
+_CONTENT_WORD = regex.compile(r"[a-z]{4,}")
+_EMPTY_WORD = regex.compile(
+    r"""(?:about|answer|been|does|from|give|have|into|keep|make|more|only|really|right|sentence|short
+    |some|tell|than|then|there|they|what|when|where|which|will|with|word|would|your)$""",
+    FLAGS,
+)
+
+
+def shares_a_word(text: str, prompt: str) -> bool:
+    """Whether a word of the text that says something stands in the prompt, too."""
+    words, asked = (
+        {
+            _stem(word)
+            for word in _CONTENT_WORD.findall(each.lower())
+            if _EMPTY_WORD.match(word) is None
+        }
+        for each in (text, prompt)
+    )
+    return not words.isdisjoint(asked)
+
+
 _ORDERED = regex.compile(
     r"""(?:^|[.!?\n])\W*(?:(?:please|(?:can|could|would|will)\s+you|help\s+me(?:\s+to)?)\s+)*
         (?P<act>[a-z]+)""",
