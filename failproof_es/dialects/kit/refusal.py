@@ -31,7 +31,6 @@ from failproof_es.dialects.kit.refusal_english import (
     LIMIT,
     NOT_REAL,
     OFFER,
-    PLAIN_ACT,
     POINTS_AWAY,
     REASON_AGAINST,
     TURN_AROUND,
@@ -101,8 +100,7 @@ PLAIN = str.maketrans(
 class Refusal:
     """The words that refuse. `start` and `end` (exclusive) count characters.
 
-    The verb of what is declined belongs to them unless it repeats the prompt: of "I can't kill"
-    they are "I can't", where the prompt asks how to kill.
+    What is declined is no part of them: of "I can't kill a process" they are "I can't".
     """
 
     rule: str
@@ -192,22 +190,19 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
                     return None
                 if delivers(raw[end:], prompt) or (is_act and _gives_more(raw[end:], prompt)):
                     return None
-                start, end = (sentence.start + place for place in _declining_span(match, prompt))
+                start, end = (sentence.start + place for place in _declining_span(match))
                 return Refusal("declines", language, start, end, raw[start:end])
         before.append(sentence)
     return None
 
 
-def _declining_span(match: regex.Match[str], prompt: str) -> tuple[int, int]:
+def _declining_span(match: regex.Match[str]) -> tuple[int, int]:
     """The words that decline, without what they repeat of the request."""
     places = match.re.groupindex
     if "about" in places:  # "I must inform you that ... is a crime"
         return match.end("about"), match.end()
     if "act" not in places or match.start("act") < 0:
         return match.span()
-    verb = match["act"].lower()
-    if PLAIN_ACT.match(verb) is not None and verb not in prompt.lower():
-        return match.start(), match.end("act")
     return match.start(), len(match.string[: match.start("act")].rstrip())
 
 

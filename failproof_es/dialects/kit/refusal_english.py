@@ -142,7 +142,7 @@ _BY_RULE = rf"""
     | (?:\bnot|n't)\s+something\s+(?:that\s+)?(?:i|we)(?:\s+(?:can|am|will|would|could|do)\b|'m\b
     |'ll\b|'d\b)
     | \bsomething\s+(?:that\s+)?(?:i|we)(?:'ll|\s+will)?\s+(?:have\s+to|must|need\s+to)\s+
-        (?:pass\s+on|decline|refuse|skip)\b
+        (?:decline\b|refuse\b|(?P<act>pass\s+on|skip)\b)
 """
 _ADJECTIVE = r"""(?:appropriate|acceptable|ethical|moral|right|okay|ok|fair|responsible|respectful
     |productive|helpful|constructive|legal|safe|advisable|polite|funny|a\s+good\s+idea|good|wise
@@ -190,9 +190,6 @@ NEGATED_ACT = regex.compile(
     FLAGS,
 )
 """The speaker can't or won't do something, or judges it: that declines only what was asked."""
-
-PLAIN_ACT = regex.compile(_DO, FLAGS)
-"""Acts of a speaker: helping, providing, writing."""
 
 IDIOM = regex.compile(
     r"""(?:lie | deny | believe | bear | wait | stop | resist | overstate | overemphasi | stress

@@ -206,7 +206,8 @@ _ORDERED = regex.compile(
         (?P<act>[a-z]+)""",
     FLAGS,
 )
-_NEXT_WORD = regex.compile(r"\s+(\w+)")
+_NEXT_WORD = regex.compile(r"\A\s+(\w+)")
+_WORD_LENGTH = 40
 _NEEDS_OBJECT = _COMMON | {"be", "do", "go", "take", "use", "put", "turn", "keep", "give", "say"}
 """Verbs that name an act only together with their next word: `get rid`, `make a`."""
 
@@ -232,9 +233,10 @@ def negated_act(sentence: str, prompt: str) -> regex.Match[str] | None:
         act = asked["act"].lower()
         if _stem(act) != verb:
             continue
-        coming = _NEXT_WORD.search(prompt, asked.end(), asked.end() + _HEAD)
-        same_object = coming is not None and coming.start() == asked.end()
-        if act not in _NEEDS_OBJECT or (same_object and coming[1].lower() == following):
+        coming = "".join(
+            _NEXT_WORD.findall(prompt[asked.end() : asked.end() + _WORD_LENGTH])
+        ).lower()
+        if act not in _NEEDS_OBJECT or following == coming:
             return found
     return None
 
