@@ -68,7 +68,7 @@ from failproof_es.dialects.kit.refusal_phrases import (
     WAY_ASKED,
 )
 
-VERSION = "4"
+VERSION = "5"
 
 _OPENING_SENTENCES = 3
 _OPENING_CHARACTERS = 600
@@ -84,7 +84,7 @@ _QUOTED = regex.compile(
 """The reply begins with what somebody else says, and goes on behind it."""
 _SPOKEN = regex.compile(r"""\w\W*["“„«][^"”»]*$""")
 """Words stand before an opening quotation mark: what follows is what somebody says."""
-CLAUSE_END = regex.compile(r"[.!?:;\n]|\bbut\b(?!\s+i\b)", regex.IGNORECASE)
+CLAUSE_END = regex.compile(r"[.!?:;\n]|\b(?:but|however|yet)\b(?!,?\s+i\b)", regex.IGNORECASE)
 _SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
 PLAIN = str.maketrans(
     {
@@ -197,13 +197,11 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
 
 
 def _declining_span(match: regex.Match[str]) -> tuple[int, int]:
-    """The words that decline, without what they repeat of the request."""
-    places = match.re.groupindex
-    if "about" in places:  # "I must inform you that ... is a crime"
-        return match.end("about"), match.end()
-    if "act" not in places or match.start("act") < 0:
-        return match.span()
-    return match.start(), len(match.string[: match.start("act")].rstrip())
+    """The words that decline, without what leads to them and what is declined."""
+    groups = match.groupdict()
+    start = match.start() if groups.get("lead") is None else match.end("lead")
+    end = match.end() if groups.get("act") is None else match.start("act")
+    return start, len(match.string[:end].rstrip())
 
 
 def _gives_more(rest: str, prompt: str) -> bool:

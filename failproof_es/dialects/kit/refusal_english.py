@@ -61,6 +61,13 @@ _NO_REFUSAL = r"""(?![^.!?\n]{0,60}\benough\b | \w*\s+(?:but|myself|feeling|wond
     |smiling)\b
     | \w*(?:\s+you)?\s+how\s+(?:much|happy|glad|excited|proud|sorry|many|important|often)\b
     | \w*\s+(?:more|too)\s+(?:highly|strongly)\b )"""
+_IDIOM = r"""(?:lie\b | deny | believ | bear | wait | stop | resist | overstat | overemphasi
+    | stress | emphasi | imagin | thank | hold\b | judge | blame | bore\b | tell\s+a\s+lie
+    | help\s+but | argue\s+with | complain | mince | sugar-?coat | disagree | count\b | spare
+    | think\s+of\s+(?:any|a\s+better) | get\s+(?:enough|over) | soften | tiptoe | beat\s+around
+    | say\s+(?:enough|it\s+(?:loud|clear)|no\b) | pretend\s+not
+    | be\s+(?:any\s+)?(?:polite|nice|kind|gentle|soft|quiet|silent|diplomatic|clearer|happier)
+    | keep\s+(?:quiet|silent|it\s+in|you\s+waiting))"""
 _NO_WORD = (
     r"(?:nope|nah|no+|no\s+way|no\s+chance|not\s+a\s+chance|absolutely\s+not|never|hard\s+pass)"
 )
@@ -73,14 +80,16 @@ _FIRST_PERSON = rf"""
         {_BETWEEN}\s*(?P<act>{_DO}){_NO_REFUSAL}
     | \bi(?:'ll|\s+will|'m\s+going\s+to|\s+am\s+going\s+to|'ll\s+have\s+to|\s+have\s+to)\s+pass\b
     | {_SPEAKER}\s*(?:{_ADVERB}\s+){{0,3}}{_COPULA}\s+(?:{_ADVERB}\s+){{0,3}}
-        (?:unable|not\s+able)\s+to\s+(?P<act>\w+)
-    | {_SPEAKER}\s*(?:{_ADVERB}\s+){{0,3}}(?:refuse|decline)\s+(?:to\b|this\b|that\b|your\b)
+        (?:unable|not\s+able)\s+to\s+(?!{_IDIOM})(?P<act>\w+)
+    | {_SPEAKER}\s*(?:{_ADVERB}\s+){{0,3}}(?:refuse|decline)\s+
+        (?:to\b(?!\s+{_IDIOM})|this\b|that\b|your\b)
     | {_SPEAKER}\s*(?:will\s+|'ll\s+)?(?:must|have\s+to|need\s+to)\s+(?:{_ADVERB}\s+){{0,3}}
         (?:decline|refuse)\b
-    | \b(?:i\s+am|i'm|as)\s+an?\s+[^.!?\n]{{0,60}}?\b(?:ai|artificial|language|assistant|chatbot)
-        [^.!?\n]{{0,60}}?(?:\band\s+|,\s*(?:i\s+)?)(?:(?:i\s+)?(?:do\s+not|don't|cannot|can't
+    | (?P<lead>\b(?:i\s+am|i'm|as)\s+an?\s+[^.!?\n]{{0,60}}?\b
+        (?:ai|artificial|language|assistant|chatbot)
+        [^.!?\n]{{0,60}}?(?:\band\s+|,\s*(?:i\s+)?))(?:(?:i\s+)?(?:do\s+not|don't|cannot|can't
             |will\s+not
-        |won't|am\s+(?:not\s+able|unable)\s+to)\s+)(?:condone|promote|have\s+(?:the\s+(?:ability
+        |won't|am\s+(?:not\s+able|unable)\s+to)\s+)(?P<act>condone|promote|have\s+(?:the\s+(?:ability
         |capability|capacity)|access)|provid|assist|help|engag|support|discuss|encourage|answer
         |offer|share|generat)
     | \bi(?:'d|\s+would)\s+(?:really\s+|much\s+)?(?:rather|prefer)\s+not\s*(?:[.!,]|$|to\s+(?:say
@@ -102,7 +111,7 @@ _FIRST_PERSON = rf"""
             |willing\s+to|allowed\s+to|permitted\s+to|comfortable|here\s+to|prepared\s+to)
         |unable\s+to|unwilling\s+to)\s+(?:{_ADVERB}\s+){{0,2}}(?P<act>{_DO}){_NO_REFUSAL})
     | {_NO_HEAD}(?:(?:i'?m|i\s+am)\s+)?not\s+(?:(?:going\s+to|gonna|about\s+to|willing\s+to)
-            \s+(?P<act>\w+)
+            \s+(?!{_IDIOM})(?P<act>\w+)
         |(?P<act>doing|saying|telling|writing|explaining|answering|sharing|helping|giving|touching)\b)
     | {_HEAD}(?:(?:i'?m|i\s+am|we're)\s+)?not\s+(?:doing|touching|answering|writing|explaining
         |sharing)\s+(?:that|this|it|any\s+of)\b
@@ -180,7 +189,7 @@ _IMPERSONAL = rf"""
         (?:to|for\s+me\s+to|of\s+me\s+to)\s+(?:\w+ly\s+|ever\s+)*{_SPEAK}
 """
 DECLINING = rf"{_FIRST_PERSON} | {_BY_RULE} | {_IMPERSONAL}"
-"""The group `act` holds the verb of what is declined, or its stem."""
+"""Of its groups `lead` stands before the words that decline, and `act` is what is declined."""
 
 NEGATED_ACT = regex.compile(
     rf"""(?:{_SPEAKER}(?:\s+{_ADVERB}\b|,\s*[^.!?,\n]{{1,40}},){{0,4}}\s*{_WILL_NOT}
@@ -191,13 +200,7 @@ NEGATED_ACT = regex.compile(
 )
 """The speaker can't or won't do something, or judges it: that declines only what was asked."""
 
-IDIOM = regex.compile(
-    r"""(?:lie | deny | believe | bear | wait | stop | resist | overstate | overemphasi | stress
-    | emphasi | imagine | thank | hold | judge | blame | bore | tell\s+a\s+lie | help\s+but
-    | argue\s+with | complain | mince | sugarcoat | disagree | think\s+of\s+(?:any|a\s+better)
-    | count | get\s+(?:enough|over) | say\s+(?:enough|it\s+(?:loud|clear)|no\b))""",
-    FLAGS,
-)
+IDIOM = regex.compile(_IDIOM, FLAGS)
 """Acts that decline nothing where they are negated: `I can't lie`, `I won't hold back`."""
 
 OWN_KNOWLEDGE = regex.compile(
