@@ -51,6 +51,8 @@ _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _MENTIONED_OPENING = re.compile(rf"[<＜]{NAMES}\b|\[THINK\]|◁think▷", re.IGNORECASE)
 _SOMETHING = re.compile(r"\S")
 _QUOTES = "`'\"“”‘’«»"
+_DELIMITERS = tuple("|#/,@%!:=+")
+"""Signs that stand around a tag in a command: `s|</think>||`."""
 _SENTENCE_ENDS = ".!?…:)*>"
 
 
@@ -129,6 +131,8 @@ def _orphan(text: str, start: int) -> re.Match[str] | None:
 def _is_mentioned(before: str, after: str) -> bool:
     """Whether a tag between these texts is a word of a sentence, or quoted."""
     if any(sign and sign in _QUOTES for sign in (before[-1:], after)):
+        return True
+    if before[-1:] == after and after in _DELIMITERS:
         return True
     line = before.rpartition("\n")[2]
     if not line.strip() or not line[-1:].isspace():

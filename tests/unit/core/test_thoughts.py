@@ -111,6 +111,8 @@ def test_how_thoughts_follow_each_other_changes_nothing(text: str, answer: str) 
         "~~~xml\n<think>x</think>\n~~~\nThat is it.",
         "```\n<think>a</think>\n```",
         "echo </think>",
+        "sed 's|</think>||g' log.txt",
+        "sed s#</think>## log.txt",
         "Oslo. <think>Or Bergen?</think>",
         "<thinker>x</thinker> is no such tag",
         "<b>think</b>",
