@@ -31,7 +31,7 @@ from failproof_es.dialects.kit.judging.verdict_object import (
 from failproof_es.dialects.protocol import JudgeReading
 
 NAME = "benchmark.judgement"
-VERSION = "4"
+VERSION = "5"
 
 QUOTE = "quote"
 _KEYS = (MARK, QUOTE, SCORE, REASON)

@@ -33,7 +33,7 @@ from failproof_es.dialects.kit.judging.verdict_object import (
 )
 
 NAME = "judging.verdicts"
-VERSION = "3"
+VERSION = "4"
 
 _ANSWER_KEYS = ("verdict", "quote")
 Dictated = frozenset[tuple[str, str]]
