@@ -122,8 +122,9 @@ def _grade(said: _Said, expected: str | None) -> tuple[str, dict[str, Any]]:
 def _grade_marked(said: _Said, marked: str, expected: str | None) -> tuple[str, dict[str, Any]]:
     """A reply with a refusal that the provider marks: an answer beside it makes it no answer."""
     words = refusal.find_refusal(marked, said.prompt)
-    start, end = (0, len(marked)) if words is None else (words.start, words.end)
-    refused = Refusal("provider", "", start, end, marked)
+    refused = Refusal("provider", "", 0, len(marked), marked)
+    if words is not None:
+        refused = replace(words, rule="provider", words=marked)
     primary, details = _grade_refusal(replace(said, text=marked), refused, expected)
     if primary == "refusal" and "matched" not in details and expected is not None:
         beside = next(expectation.matches(expected, said.text), None)
@@ -140,7 +141,7 @@ def _grade_refusal(
     answer: Match | None = None
     matches = [] if expected is None else expectation.matches(expected, said.text)
     for place, match in enumerate(matches):
-        if match.start < refused.end and match.end > refused.start:
+        if refused.declines_in(match.start, match.end):
             seen["matched"] = _shown_match(match, said.text)
             return "pass", {"rule": "expected_refusal", **seen}
         seen.setdefault("matched", _shown_match(match, said.text))

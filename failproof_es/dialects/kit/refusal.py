@@ -108,6 +108,15 @@ class Refusal:
     start: int
     end: int
     words: str
+    gaps: tuple[tuple[int, int], ...] = ()
+    """Between the words: what is declined may stand there."""
+
+    def declines_in(self, start: int, end: int) -> bool:
+        """Whether the characters from `start` to `end` hold some of the words that refuse."""
+        is_beside = end <= self.start or start >= self.end
+        return not is_beside and not any(
+            first <= start and end <= last for first, last in self.gaps
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +200,16 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
                 if delivers(raw[end:], prompt) or (is_act and _gives_more(raw[end:], prompt)):
                     return None
                 start, end = (sentence.start + place for place in _declining_span(match))
-                return Refusal("declines", language, start, end, raw[start:end])
+                gaps = _gaps(match, sentence.start)
+                return Refusal("declines", language, start, end, raw[start:end], gaps)
         before.append(sentence)
     return None
+
+
+def _gaps(match: regex.Match[str], offset: int) -> tuple[tuple[int, int], ...]:
+    if "gap" not in match.re.groupindex:
+        return ()
+    return tuple((offset + start, offset + end) for start, end in match.spans("gap") if end > start)
 
 
 def _declining_span(match: regex.Match[str]) -> tuple[int, int]:
