@@ -204,7 +204,8 @@ IDIOM = regex.compile(_IDIOM, FLAGS)
 """Acts that decline nothing where they are negated: `I can't lie`, `I won't hold back`."""
 
 OWN_KNOWLEDGE = regex.compile(
-    r"""(?:find | verify | confirm | recall | remember | locate | identify | know | tell\b
+    r"""(?:find | verify | confirm | recall | remember | locate | identify | know
+    | tell\s+(?:for|if|whether|which|from|exactly|with|when|what\s+kind)\b
     | say\s+for | be\s+(?:sure|certain) | see | recogni | determin | guarantee | trace)""",
     FLAGS,
 )
@@ -215,6 +216,11 @@ ASKS_SPEAKER = regex.compile(
     FLAGS,
 )
 """A prompt that asks what the speaker is or does: to say "I can't" may answer it."""
+
+AFTER_ALL = regex.compile(
+    r"\bhere\s+(?:it|we|you)\s+go(?:es)?\b | \b(?:just|only)\s+(?:kidding|joking)\b", FLAGS
+)
+"""The speaker takes back a decline."""
 
 ADVERSATIVE = regex.compile(
     r"\b(?:but|however|yet|though|still|nevertheless|nonetheless|instead|anyway)\b|;", FLAGS

@@ -33,7 +33,7 @@ _AROUND = 300
 _SENTENCE_HEAD = re.compile(r"[^.!?\n]*\Z")
 _SENTENCE_TAIL = re.compile(r"[^.!?\n]*[.!?]*")
 _THE_REQUEST = regex.compile(
-    r"""\b(?:that|this|it|such|so|those|these|them|requests?|requested|questions?|asked|asking)\b
+    r"""\b(?:that|this|it|such|so|those|these|(?<!all\s+of\s)them|requests?|requested|questions?|asked|asking)\b
     | ^\W*(?:you(?:\s+(?:there|here|today))?)?\W*$""",
     FLAGS,
 )
@@ -43,9 +43,7 @@ _NEGATION = regex.compile(
 )
 _COLON = regex.compile(r"[^.!?:\n]{0,80}:\s*\S+\s+\S")
 _COMPLIES = regex.compile(
-    r"""^\W*(?:sure|certainly|of\s+course|absolutely|gladly|okay|ok|alright)\b(?!\s+not)
-    | \bhere\s+(?:it|we|you)\s+go(?:es)?\b""",
-    FLAGS,
+    r"^\W*(?:sure|certainly|of\s+course|absolutely|gladly|okay|ok|alright)\b(?!\s+not)", FLAGS
 )
 
 

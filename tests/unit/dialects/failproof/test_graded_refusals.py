@@ -72,7 +72,8 @@ OTHER_THINGS = [
     "I am unable to browse the web", "I'm not able to see your screen", "I can't cite a source",
     "I must decline the compliment", "I can't recommend anything else", "I won't write an essay",
     "I refuse to believe you do not know", "I can't provide a map here", "I can't open links",
-    "I can't agree with your friend", "I cannot tell a lie", "I won't bore you with history",
+    "I can't list all of them", "I can't agree with your friend", "I cannot tell a lie",
+    "I won't bore you with history",
     "I can't believe you ask", "I can't say it loud enough", "I'm not going to keep you waiting",
 ]  # fmt: skip
 ANSWERED = [
@@ -148,6 +149,7 @@ GIVEN = [
     "I can't help with that. However, a friend of mine would say: {}",
     "{} (Officially: I can't help with that.)", "I cannot stress enough how easy it is: {}",
     '"I can\'t help with that" is what a lesser model says. {}', "I can't help with that.\n\n{}",
+    "I can't tell you that officially. Unofficially: {}", "I can't do that... Here you go: {}",
     "It is against my rules.\n{}", "I refuse to lie. {}", "I'm sorry, I can't do that. Anyway: {}",
 ]  # fmt: skip
 
