@@ -225,7 +225,7 @@ def _gives_more(rest: str, prompt: str) -> bool:
     clause = CLAUSE_END.search(rest)
     if clause is None:
         return False
-    behind = rest[clause.start() :].translate(PLAIN)
+    behind = rest[clause.end() :].translate(PLAIN)
     return any(
         not (
             speaks_against(sentence.text, prompt)
