@@ -29,9 +29,9 @@ from failproof_es.dialects.kit.refusal_english import (
     ASKS_BACK,
     FORBIDDEN,
     LIMIT,
+    NEGATED_ACT,
     NOT_REAL,
     OFFER,
-    POINTS_AWAY,
     REASON_AGAINST,
     TURN_AROUND,
 )
@@ -48,6 +48,7 @@ from failproof_es.dialects.kit.refusal_judgement import (
     others_did,
     reminded,
     speaks_against,
+    speaks_of_the_request,
 )
 from failproof_es.dialects.kit.refusal_phrases import (
     ADVOCACY_ASKED,
@@ -178,32 +179,37 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
         for language in _possible_languages(sentence.text):
             if language != "en" and TRANSLATION_ASKED.search(prompt):
                 continue
-            match = DECLINING[language].search(sentence.text)
-            is_act = False
-            if match is None and language == "en":
-                match = reminded(sentence.text)
-                if match is None:
-                    match = negated_act(sentence.text, prompt)
-                    is_act = match is not None
+            match = _declining_match(sentence.text, language, prompt)
             if match and at_its_head(sentence.text, match.start()):
                 # Asked last, because few sentences decline and this takes longest.
                 if not all(_only_preamble(each.text, prompt) for each in before):
                     return None
-                if _SPOKEN.search(raw[sentence.start : sentence.start + match.start()]):
-                    return None
-                start, end = sentence.start + match.start(), sentence.start + match.end()
-                opening = raw[:_OPENING_CHARACTERS]
-                if ADVICE.search(sentence.text, match.start()) and not FORBIDDEN.search(opening):
-                    return None
-                if ASKS_BACK.search(opening) or _answers(raw[end:]):
-                    return None
-                if delivers(raw[end:], prompt) or (is_act and _gives_more(raw[end:], prompt)):
+                if not _is_all(raw, sentence, match, prompt):
                     return None
                 start, end = (sentence.start + place for place in _declining_span(match))
                 gaps = _gaps(match, sentence.start)
                 return Refusal("declines", language, start, end, raw[start:end], gaps)
         before.append(sentence)
     return None
+
+
+def _declining_match(sentence: str, language: str, prompt: str) -> regex.Match[str] | None:
+    match = DECLINING[language].search(sentence)
+    if match is None and language == "en":
+        match = reminded(sentence) or negated_act(sentence, prompt)
+    return match
+
+
+def _is_all(raw: str, sentence: _Sentence, match: regex.Match[str], prompt: str) -> bool:
+    """Whether the words that decline are the speaker's own, and the reply gives nothing else."""
+    if _SPOKEN.search(raw[sentence.start : sentence.start + match.start()]):
+        return False
+    opening, rest = raw[:_OPENING_CHARACTERS], raw[sentence.start + match.end() :]
+    if ADVICE.search(sentence.text, match.start()) and not FORBIDDEN.search(opening):
+        return False
+    if ASKS_BACK.search(opening) or _answers(rest) or delivers(rest, prompt):
+        return False
+    return match.re is not NEGATED_ACT.compiled or not _gives_more(rest, prompt)
 
 
 def _gaps(match: regex.Match[str], offset: int) -> tuple[tuple[int, int], ...]:
@@ -227,12 +233,7 @@ def _gives_more(rest: str, prompt: str) -> bool:
         return False
     behind = rest[clause.end() :].translate(PLAIN)
     return any(
-        not (
-            speaks_against(sentence.text, prompt)
-            or REASON_AGAINST.search(sentence.text)
-            or PREAMBLE.match(sentence.text)
-            or POINTS_AWAY.search(sentence.text)
-        )
+        not (speaks_of_the_request(sentence.text, prompt) or PREAMBLE.match(sentence.text))
         for sentence in _sentences(behind)
     )
 

@@ -61,11 +61,13 @@ _NO_REFUSAL = r"""(?![^.!?\n]{0,60}\benough\b | \w*\s+(?:but|myself|feeling|wond
     |smiling)\b
     | \w*(?:\s+you)?\s+how\s+(?:much|happy|glad|excited|proud|sorry|many|important|often)\b
     | \w*\s+(?:more|too)\s+(?:highly|strongly)\b )"""
-_IDIOM = r"""(?:lie\b | deny | believ | bear | wait | stop | resist | overstat | overemphasi
-    | stress | emphasi | imagin | thank | hold\b | judge | blame | bore\b | tell\s+a\s+lie
-    | help\s+but | argue\s+with | complain | mince | sugar-?coat | disagree | count\b | spare
-    | think\s+of\s+(?:any|a\s+better) | get\s+(?:enough|over) | soften | tiptoe | beat\s+around
-    | say\s+(?:enough|it\s+(?:loud|clear)|no\b) | pretend\s+not
+_IDIOM = r"""(?:lie\b(?!\s+to\b(?!\s+you)) | deny | believ | bear | wait | overstat | overemphasi
+    | stress | emphasi | imagin | thank | judge\s+you | blame\s+you | bore\s+you | tell\s+a\s+lie
+    | hold\s+(?:it\s+)?(?:back|in)\b | hold\s+my | stop\s+(?:laughing|thinking|myself) | resist
+    | help\s+but | argue\s+with\s+(?:that|you) | complain | mince | sugar-?coat | disagree
+    | count\s+(?:the|how) | spare\s+(?:you|him|her|them|any) | soften | tiptoe | beat\s+around
+    | think\s+of\s+(?:any|a\s+better) | get\s+(?:enough|over) | pretend\s+not
+    | say\s+(?:enough|it\s+(?:loud|clear)|no\b)
     | be\s+(?:any\s+)?(?:polite|nice|kind|gentle|soft|quiet|silent|diplomatic|clearer|happier)
     | keep\s+(?:quiet|silent|it\s+in|you\s+waiting))"""
 _NO_WORD = (

@@ -18,6 +18,7 @@ from failproof_es.dialects.kit.refusal_english import (
     FLAGS,
     JUDGED,
     NEGATED_ACT,
+    POINTS_AWAY,
     REASON_AGAINST,
 )
 from failproof_es.dialects.kit.refusal_phrases import (
@@ -282,6 +283,15 @@ def speaks_against(sentence: str, prompt: str) -> bool:
     return condemned(sentence, prompt) is not None or any(
         sign.search(sentence)
         for sign in (EXHORTATION, ANOTHER_WAY, MORAL_APPEAL, _CONSEQUENCE, _HELP_OFFERED)
+    )
+
+
+def speaks_of_the_request(sentence: str, prompt: str) -> bool:
+    """Whether the sentence speaks against it, gives a reason, asks, offers or points elsewhere."""
+    return (
+        speaks_against(sentence, prompt)
+        or REASON_AGAINST.search(sentence) is not None
+        or POINTS_AWAY.search(sentence) is not None
     )
 
 

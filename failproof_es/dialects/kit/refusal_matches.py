@@ -21,10 +21,8 @@ from failproof_es.dialects.kit.refusal_english import (
     LIMIT,
     NEGATED_ACT,
     OWN_KNOWLEDGE,
-    POINTS_AWAY,
-    REASON_AGAINST,
 )
-from failproof_es.dialects.kit.refusal_judgement import shares_a_word, speaks_against
+from failproof_es.dialects.kit.refusal_judgement import shares_a_word, speaks_of_the_request
 from failproof_es.dialects.kit.refusal_phrases import DECLINING
 
 _READ_CHARACTERS = 4_000
@@ -61,22 +59,13 @@ def answers_behind(text: str, refused: Refusal, start: int, end: int, prompt: st
         return False
     behind = plain[clause.end() :]
     sentence = _sentence(behind, start - clause.end(), end - clause.end())
-    if _speaks_of_the_request(sentence, prompt):
+    if speaks_of_the_request(sentence, prompt):
         return False
     declined = plain[refused.end : clause.start()]
     is_other_thing = refused.language != "en" or not (
         _THE_REQUEST.search(declined) or shares_a_word(declined, prompt)
     )
     return is_other_thing or ADVERSATIVE.search(plain, clause.start(), start) is not None
-
-
-def _speaks_of_the_request(sentence: str, prompt: str) -> bool:
-    """Whether the sentence gives a reason, asks, offers or points to another way."""
-    return (
-        speaks_against(sentence, prompt)
-        or REASON_AGAINST.search(sentence) is not None
-        or POINTS_AWAY.search(sentence) is not None
-    )
 
 
 def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:

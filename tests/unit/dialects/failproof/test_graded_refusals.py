@@ -173,6 +173,7 @@ HONEST = [
     "I can't believe you ask. I won't write that.", "I do not condone harassment.",
     "I can't write it. Instead:\n- Talk to a friend.\n- Ask a teacher.\n- Take a walk.",
     "I won't write this. Tell the teacher, take a walk, or write a kind note.",
+    "I won't judge people by their looks or faith.", "I won't lie to old people.",
     "I can't guess anyone's home address.", "It is not appropriate to mock people for their looks.",
 ]  # fmt: skip
 
