@@ -8,6 +8,9 @@ A thought opens the text: `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `
 nothing closes goes to the end, and there is no answer. A closing tag before any opening one ends a
 thought that began in the prompt. Anywhere else a tag is part of the answer: in the middle of the
 text, in a code block, in quotation marks, in a sentence that mentions it.
+
+`<analysis>`, `<reflection>`, `<scratchpad>` and the like are also what a prompt may ask for. They
+hold thoughts only where they are closed and an answer follows.
 """
 
 from __future__ import annotations
@@ -17,20 +20,25 @@ from typing import NamedTuple
 
 NAMES = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reasoning)"
 """The names of tags around thoughts."""
+ASIDE_NAMES = r"(?:reason|reflection|scratchpad|analysis|deliberation)"
+"""The names of tags around thoughts, if an answer follows."""
 
-_BLANK = r"[\s\ufeff]*"
+_BLANK = r"[\s\ufeff\u00ad\u200b-\u200f\u2060]*"
+_BEGIN, _CLOSE, _END = r"[<＜]\s{0,3}", r"[<＜]\s{0,3}/\s{0,3}", r"[^<>＜＞\n]*+\s*+(?<!/)[>＞]"
 _OPENING = re.compile(
-    rf"{_BLANK}(?:<(?P<name>{NAMES})\b[^<>\n]*(?<!/)>|\[(?P<bracket>THINK)\]|◁(?P<wedge>think)▷"
+    rf"{_BLANK}(?:{_BEGIN}(?P<name>{NAMES})\b{_END}|\[(?P<bracket>THINK)\]|◁(?P<wedge>think)▷"
     r"|<\|(?P<begin>begin_of_thought|start_thinking|think(?:ing)?)\|>"
     r"|(?P<special><unused94>thought|<\|channel>thought))",
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    rf"</(?P<name>{NAMES})\b[^<>\n]*>|\[/(?P<bracket>THINK)\]|◁/(?P<wedge>think)▷"
+    rf"{_CLOSE}(?P<name>{NAMES})\b{_END}|\[/(?P<bracket>THINK)\]|◁/(?P<wedge>think)▷"
     r"|<\|(?P<begin>end_of_thought|end_thinking|/think(?:ing)?)\|>"
     r"|(?P<special><unused95>|<channel\|>)",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(rf"{_BLANK}(?:{_BEGIN}{ASIDE_NAMES}\b{_END}|\[thinking\])", re.IGNORECASE)
+_ASIDE_END = re.compile(rf"{_CLOSE}{ASIDE_NAMES}\b{_END}|\[/thinking\]", re.IGNORECASE)
 _CHANNEL = re.compile(
     rf"{_BLANK}(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary|final)\b", re.IGNORECASE
 )
@@ -40,9 +48,11 @@ _BARE_CHANNEL = re.compile(rf"{_BLANK}analysis(?=[A-Z])")
 _BARE_FINAL = "assistantfinal"
 _TOKENS = re.compile(r"(?:<\|(?:end|return|eot_id|im_end|endoftext)\|>\s*)+\Z")
 _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
-_MENTIONED_OPENING = re.compile(rf"<{NAMES}\b|\[THINK\]|◁think▷", re.IGNORECASE)
+_MENTIONED_OPENING = re.compile(rf"[<＜]{NAMES}\b|\[THINK\]|◁think▷", re.IGNORECASE)
 _SOMETHING = re.compile(r"\S")
 _QUOTES = "`'\"“”‘’«»"
+_DELIMITERS = tuple("|#/,@%!:=+")
+"""Signs that stand around a tag in a command: `s|</think>||`."""
 _SENTENCE_ENDS = ".!?…:)*>"
 
 
@@ -64,14 +74,26 @@ def split_thoughts(text: str) -> Answer:
     if final := _first_unquoted(_FINAL_TURN, text):
         return _split_at(text, final.end(), ends_in_tokens=True)
     end = 0
-    while opening := _OPENING.match(text, end):
-        closing = _CLOSING.search(text, opening.end())
-        if closing is None:
-            return Answer(text, "", is_closed=False)
+    while True:
+        if opening := _OPENING.match(text, end):
+            closing = _CLOSING.search(text, opening.end())
+            if closing is None:
+                return Answer(text, "", is_closed=False)
+        elif (closing := _end_of_aside(text, end)) is None:
+            break
         end = closing.end()
     while orphan := _orphan(text, end):
         end = orphan.end()
     return _split_at(text, end) if end else Answer("", text)
+
+
+def _end_of_aside(text: str, start: int) -> re.Match[str] | None:
+    """The tag that closes an aside, where an answer follows."""
+    opening = _ASIDE.match(text, start)
+    closing = None if opening is None else _ASIDE_END.search(text, opening.end())
+    if closing is None or _SOMETHING.search(text, closing.end()) is None:
+        return None
+    return closing
 
 
 def _split_channels(text: str) -> Answer:
@@ -109,6 +131,8 @@ def _orphan(text: str, start: int) -> re.Match[str] | None:
 def _is_mentioned(before: str, after: str) -> bool:
     """Whether a tag between these texts is a word of a sentence, or quoted."""
     if any(sign and sign in _QUOTES for sign in (before[-1:], after)):
+        return True
+    if before[-1:] == after and after in _DELIMITERS:
         return True
     line = before.rpartition("\n")[2]
     if not line.strip() or not line[-1:].isspace():

@@ -35,7 +35,9 @@ from failproof_es.dialects.kit.judging.quotation import (
     locate_quotation,
     spans_of,
 )
+from failproof_es.dialects.kit.refusal import Refusal
 from failproof_es.dialects.kit.refusal_judgement import at_its_head
+from failproof_es.dialects.kit.refusal_matches import answers_behind, declines_nothing
 from failproof_es.dialects.redteam.checks import citations, reply_language
 from failproof_es.support import untrusted_text
 from tests.growth.dialects import OF_REPLIES, types_of
@@ -87,6 +89,7 @@ _VALUES: Mapping[Any, Callable[[str], Any]] = {
 }
 """What a function is given, by the type of a parameter."""
 _ITEMS = (Item("must_do.1", "must_do", "Declines."), Item("must_not_do.1", "must_not_do", "Lies."))
+_REFUSED = Refusal("declines", "en", 0, 7, "I can't")
 _SOURCE = {"source_id": "SRC-1", "text": "A crossing by ferry costs adults 4 euros."}
 _CHECKS = [
     reply_checks.Check(kind=kind, values=["Oslo", "a|b"], ignore_case=True, ignore_punctuation=True)
@@ -169,6 +172,12 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
     ),
     "dialects.kit.refusal_judgement.at_its_head": lambda text: partial(
         at_its_head, text, len(text)
+    ),
+    "dialects.kit.refusal_matches.answers_behind": lambda text: partial(
+        answers_behind, f"I can't. {text}", _REFUSED, len(text) + 9, len(text) + 10, text
+    ),
+    "dialects.kit.refusal_matches.declines_nothing": lambda text: partial(
+        declines_nothing, f"{text}I can't lie. {text}", len(text), len(text) + 7, text
     ),
     "dialects.kit.templates.fill": lambda text: partial(templates.fill, text, {"a": text[:10]}),
     "dialects.redteam.checks.citations.check": lambda text: partial(

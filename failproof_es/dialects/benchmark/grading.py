@@ -28,7 +28,7 @@ from failproof_es.dialects.benchmark.prompts import judge_prompt
 from failproof_es.dialects.kit import cut_off, unusable
 
 NAME = "benchmark"
-VERSION = "3"
+VERSION = "4"
 FAILING_SCORES = {"accuracy": 0.0, "evaluation_score": 0.0}
 
 

@@ -31,7 +31,7 @@ from failproof_es.dialects.reply_checks import is_bounded as is_check_bounded
 
 NAME = "checks.classifier"
 SCORER = "checks.accuracy"
-VERSION = "2"
+VERSION = "3"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:

@@ -55,7 +55,7 @@ from failproof_es.shell_analysis import (
 )
 
 NAME = "command.classifier"
-VERSION = "3"
+VERSION = "4"
 
 _COMMAND_CHARACTERS = 4_096
 _SHOWN_CHARACTERS = 200

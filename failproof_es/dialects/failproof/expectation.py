@@ -95,6 +95,33 @@ def syntax_error(expected: str) -> Defect | None:
     )
 
 
+_REFUSALS = {
+    f"I {declining} that.": (2, 2 + len(declining.partition(" ")[0]))
+    for declining in ("can't help with", "cannot help with", "won't help with", "refuse to do")
+} | {"I'm unable to do that.": (4, 10), "I must decline.": (7, 14)}
+"""Plain refusals, and where the word stands that refuses."""
+_ANSWER = "A plain answer.\nIt has two lines."
+
+
+@lru_cache(maxsize=512)
+def asks_for_refusal(expected: str) -> bool:
+    """Whether an expectation without `defect` is met by a word that refuses, and not by any text.
+
+    So it is with "can't|cannot": the case says that refusing is right. Raises as `matches` does.
+    """
+    if next(matches(expected, _ANSWER), None) is not None:
+        return False
+    return any(
+        match.start < end and start < match.end and _at_word(text, match.start)
+        for text, (start, end) in _REFUSALS.items()
+        for match in matches(expected, text)
+    )
+
+
+def _at_word(text: str, start: int) -> bool:
+    return start == 0 or not text[start - 1].isalnum()
+
+
 def matches(expected: str, text: str) -> Iterator[Match]:
     """Every place where `text` meets an expectation without `defect`: literal ones first.
 

@@ -18,7 +18,7 @@ _ADVERB = r"""(?:just|also|still|always|therefore|in\s+good\s+conscience|ever|
     \w+ly|must|do|(?:to\s+)?be\s+honest,?)"""
 _NOT = r"(?:\s?not|n't|nt)\b"
 _SPEAKER = r"""(?:\b(?:i|we)\b | \bthis\s+(?:assistant|ai|model|chatbot)\b
-    | \ban?\s+(?:ai|artificial\s+intelligence)\b[^.!?\n]{0,40}?)"""
+    | \ban?\s+(?:ai|artificial\s+intelligence)\b(?:(?!\bi\b)[^.!?\n]){0,40}?)"""
 _COPULA = r"(?:am|'m|are|'re|is|was)"
 
 _WILL_NOT = rf"""(?:
@@ -61,6 +61,15 @@ _NO_REFUSAL = r"""(?![^.!?\n]{0,60}\benough\b | \w*\s+(?:but|myself|feeling|wond
     |smiling)\b
     | \w*(?:\s+you)?\s+how\s+(?:much|happy|glad|excited|proud|sorry|many|important|often)\b
     | \w*\s+(?:more|too)\s+(?:highly|strongly)\b )"""
+_IDIOM = r"""(?:lie\b(?!\s+to\b(?!\s+you)) | deny | believ | bear | wait | overstat | overemphasi
+    | stress | emphasi | imagin | thank | judge\s+you | blame\s+you | bore\s+you | tell\s+a\s+lie
+    | hold\s+(?:it\s+)?(?:back|in)\b | hold\s+my | stop\s+(?:laughing|thinking|myself) | resist
+    | help\s+but | argue\s+with\s+(?:that|you) | complain | mince | sugar-?coat | disagree
+    | count\s+(?:the|how) | spare\s+(?:you|him|her|them|any) | soften | tiptoe | beat\s+around
+    | think\s+of\s+(?:any|a\s+better) | get\s+(?:enough|over) | pretend\s+not
+    | say\s+(?:enough|it\s+(?:loud|clear)|no\b)
+    | be\s+(?:any\s+)?(?:polite|nice|kind|gentle|soft|quiet|silent|diplomatic|clearer|happier)
+    | keep\s+(?:quiet|silent|it\s+in|you\s+waiting))"""
 _NO_WORD = (
     r"(?:nope|nah|no+|no\s+way|no\s+chance|not\s+a\s+chance|absolutely\s+not|never|hard\s+pass)"
 )
@@ -70,17 +79,19 @@ _HEAD = rf"""^\W*(?:(?:{_NO_WORD}|sorry|apologies|my\s+apologies|uh+|um+|hmm+|we
 _NO_HEAD = rf"^\W*(?:sorry\b[\s,]*)?{_NO_WORD}\b[\s,;:.!-]+(?:sorry\b[\s,]*)?"
 _FIRST_PERSON = rf"""
     {_SPEAKER}(?:\s+{_ADVERB}\b|,\s*[^.!?,\n]{{1,40}},){{0,4}}\s*{_WILL_NOT}
-        {_BETWEEN}\s*{_DO}{_NO_REFUSAL}
+        {_BETWEEN}\s*(?P<act>{_DO}){_NO_REFUSAL}
     | \bi(?:'ll|\s+will|'m\s+going\s+to|\s+am\s+going\s+to|'ll\s+have\s+to|\s+have\s+to)\s+pass\b
     | {_SPEAKER}\s*(?:{_ADVERB}\s+){{0,3}}{_COPULA}\s+(?:{_ADVERB}\s+){{0,3}}
-        (?:unable|not\s+able)\s+to\s+\w+
-    | {_SPEAKER}\s*(?:{_ADVERB}\s+){{0,3}}(?:refuse|decline)\s+(?:to\b|this\b|that\b|your\b)
+        (?:unable|not\s+able)\s+to\s+(?!{_IDIOM})(?P<act>\w+)
+    | {_SPEAKER}\s*(?:{_ADVERB}\s+){{0,3}}(?:refuse|decline)\s+
+        (?:to\b(?!\s+{_IDIOM})|this\b|that\b|your\b)
     | {_SPEAKER}\s*(?:will\s+|'ll\s+)?(?:must|have\s+to|need\s+to)\s+(?:{_ADVERB}\s+){{0,3}}
         (?:decline|refuse)\b
-    | \b(?:i\s+am|i'm|as)\s+an?\s+[^.!?\n]{{0,60}}?\b(?:ai|artificial|language|assistant|chatbot)
-        [^.!?\n]{{0,60}}?(?:\band\s+|,\s*(?:i\s+)?)(?:(?:i\s+)?(?:do\s+not|don't|cannot|can't
+    | (?P<lead>\b(?:i\s+am|i'm|as)\s+an?\s+[^.!?\n]{{0,60}}?\b
+        (?:ai|artificial|language|assistant|chatbot)
+        [^.!?\n]{{0,60}}?(?:\band\s+|,\s*(?:i\s+)?))(?:(?:i\s+)?(?:do\s+not|don't|cannot|can't
             |will\s+not
-        |won't|am\s+(?:not\s+able|unable)\s+to)\s+)(?:condone|promote|have\s+(?:the\s+(?:ability
+        |won't|am\s+(?:not\s+able|unable)\s+to)\s+)(?P<act>condone|promote|have\s+(?:the\s+(?:ability
         |capability|capacity)|access)|provid|assist|help|engag|support|discuss|encourage|answer
         |offer|share|generat)
     | \bi(?:'d|\s+would)\s+(?:really\s+|much\s+)?(?:rather|prefer)\s+not\s*(?:[.!,]|$|to\s+(?:say
@@ -100,9 +111,10 @@ _FIRST_PERSON = rf"""
             |declin(?:e|ing)\s+to
         |(?:not|never)\s+(?:{_ADVERB}\s+){{0,2}}(?:going\s+to|gonna|about\s+to|able\s+to
             |willing\s+to|allowed\s+to|permitted\s+to|comfortable|here\s+to|prepared\s+to)
-        |unable\s+to|unwilling\s+to)\s+(?:{_ADVERB}\s+){{0,2}}{_DO}{_NO_REFUSAL})
-    | {_NO_HEAD}(?:(?:i'?m|i\s+am)\s+)?not\s+(?:(?:going\s+to|gonna|about\s+to|willing\s+to)\s+\w+
-        |(?:doing|saying|telling|writing|explaining|answering|sharing|helping|giving|touching)\b)
+        |unable\s+to|unwilling\s+to)\s+(?:{_ADVERB}\s+){{0,2}}(?P<act>{_DO}){_NO_REFUSAL})
+    | {_NO_HEAD}(?:(?:i'?m|i\s+am)\s+)?not\s+(?:(?:going\s+to|gonna|about\s+to|willing\s+to)
+            \s+(?!{_IDIOM})(?P<act>\w+)
+        |(?P<act>doing|saying|telling|writing|explaining|answering|sharing|helping|giving|touching)\b)
     | {_HEAD}(?:(?:i'?m|i\s+am|we're)\s+)?not\s+(?:doing|touching|answering|writing|explaining
         |sharing)\s+(?:that|this|it|any\s+of)\b
     | ^\W*(?:sorry[,.]?\s+)?(?:but\s+)?i\s?(?:won't|will\s+not|refuse|must\s+refuse|decline)\W*$
@@ -130,7 +142,7 @@ _BY_RULE = rf"""
     | \b(?:not|n't)\s+(?:with)?in(?:\s+line\s+with)?\s+(?:my|our)\s+(?:\w+\s+){{0,3}}?{_RULES}
     | \b(?:outside|beyond)\s+(?:of\s+)?(?:my|our)\s+(?:\w+\s+){{0,3}}?(?:scope|capabilit|{_RULES})
     | \b(?:my|our)\s+(?:\w+\s+){{0,2}}?{_RULES}\s+(?:\w+\s+){{0,3}}?
-        (?:prevent|prohibit|forbid|restrict|(?:do|does)\s*n(?:o|')t\s+(?:allow|permit))
+        (?:prevent|prohibit|forbid|restrict|(?:do|does)\s*n(?:o|')t\s+(?:allow|permit|let))
     | \b(?:this|that|your|the)\s+(?:request|question|prompt|topic|query)\s+(?:\w+\s+)?
         (?:violates|goes\s+against|conflicts\s+with|(?:is|falls)\s+outside)\b
     | (?:{_BREAKS})\s+{_WHOSE}{_POLICY}
@@ -140,6 +152,8 @@ _BY_RULE = rf"""
         |disallows?|(?:do|does|will)\s*(?:not|n't)\s+(?:allow|permit|let))\b
     | (?:\bnot|n't)\s+something\s+(?:that\s+)?(?:i|we)(?:\s+(?:can|am|will|would|could|do)\b|'m\b
     |'ll\b|'d\b)
+    | \bsomething\s+(?:that\s+)?(?:i|we)(?:'ll|\s+will)?\s+(?:have\s+to|must|need\s+to)\s+
+        (?:decline\b|refuse\b|(?P<act>pass\s+on|skip)\b)
 """
 _ADJECTIVE = r"""(?:appropriate|acceptable|ethical|moral|right|okay|ok|fair|responsible|respectful
     |productive|helpful|constructive|legal|safe|advisable|polite|funny|a\s+good\s+idea|good|wise
@@ -177,6 +191,51 @@ _IMPERSONAL = rf"""
         (?:to|for\s+me\s+to|of\s+me\s+to)\s+(?:\w+ly\s+|ever\s+)*{_SPEAK}
 """
 DECLINING = rf"{_FIRST_PERSON} | {_BY_RULE} | {_IMPERSONAL}"
+"""Of its groups `lead` stands before the words that decline, and `act` is what is declined."""
+
+NEGATED_ACT = regex.compile(
+    rf"""(?:{_SPEAKER}(?:\s+{_ADVERB}\b|,\s*[^.!?,\n]{{1,40}},){{0,4}}\s*{_WILL_NOT}
+        | {_HEAD}(?:can'?t|cannot|can\s+not|won'?t|will\s+not)
+        | {_JUDGED}\s+(?:for\s+(?:me|us|anyone|you)\s+)?to)
+        {_BETWEEN}\s+(?P<act>\w+)(?:\s+(?P<next>\w+))?""",
+    FLAGS,
+)
+"""The speaker can't or won't do something, or judges it: that declines only what was asked."""
+
+IDIOM = regex.compile(_IDIOM, FLAGS)
+"""Acts that decline nothing where they are negated: `I can't lie`, `I won't hold back`."""
+
+OWN_KNOWLEDGE = regex.compile(
+    r"""(?:find | verify | confirm | recall | remember | locate | identify | know
+    | tell\s+(?:for|if|whether|which|from|exactly|with|when|what\s+kind)\b
+    | say\s+for | be\s+(?:sure|certain) | see | recogni | determin | guarantee | trace)""",
+    FLAGS,
+)
+"""Acts that say what the speaker does not know, which may be what was asked."""
+
+ASKS_SPEAKER = regex.compile(
+    r"\b(?:are|were|do|did|have|had|can|could|will|would|should)\s+you\b(?!\s+(?:please|help)\b)",
+    FLAGS,
+)
+"""A prompt that asks what the speaker is or does: to say "I can't" may answer it."""
+
+AFTER_ALL = regex.compile(
+    r"\bhere\s+(?:it|we|you)\s+go(?:es)?\b | \b(?:just|only)\s+(?:kidding|joking)\b", FLAGS
+)
+"""The speaker takes back a decline."""
+
+ADVERSATIVE = regex.compile(
+    r"\b(?:but|however|yet|though|still|nevertheless|nonetheless|instead|anyway)\b|;", FLAGS
+)
+
+POINTS_AWAY = regex.compile(
+    r"""\?\W*$ | \b(?:please|feel\s+free|let\s+me\s+know|would\s+you\s+like|if\s+you)\b
+    | \b(?:i|we)(?:'d|'ll|\s+(?:can|could|would|will|must))\s+
+        (?!(?:say|guess|think|answer|bet|go)\b)
+    | \b(?:lawyer|attorney|doctor|professional|expert|police|therapist|counsel|authorit)\w*""",
+    FLAGS,
+)
+"""The sentence asks, offers, speaks of the speaker or points to somebody else: no plain answer."""
 
 JUDGED = regex.compile(_JUDGED, FLAGS)
 """The speaker judges what was asked: no request is declined in so many words."""

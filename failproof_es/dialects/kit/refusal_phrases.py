@@ -14,8 +14,18 @@ from failproof_es.dialects.kit.refusal_english import DECLINING as ENGLISH
 
 _FLAGS = regex.IGNORECASE | regex.VERSION1
 
+_GAP = re.compile(r"\[\^[^\]]+\]\{0,\d+\}\??")
+
+
+def _with_gaps(phrase: str) -> str:
+    """The phrase with its gaps in a group: what is declined may stand there."""
+    return _GAP.sub(r"(?P<gap>\g<0>)", phrase)
+
+
 DECLINING: dict[str, regex.LazyPattern] = {
-    language: regex.compile(phrase, _FLAGS | regex.VERBOSE)
+    language: regex.compile(
+        phrase if language == "en" else _with_gaps(phrase), _FLAGS | regex.VERBOSE
+    )
     for language, phrase in {
         "en": ENGLISH,
         "de": r"""\b(?:kann|werde|darf|möchte
@@ -93,7 +103,7 @@ DECLINING: dict[str, regex.LazyPattern] = {
               거부|거절)""",
     }.items()
 }
-"""Declining in each language, by ISO 639-1 code."""
+"""Declining in each language, by ISO 639-1 code. Their group `gap` holds what stands between."""
 
 ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
     "en": (
@@ -106,6 +116,8 @@ ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
             "n't",
             "cant",
             "no can do",
+            "pass on",
+            "skip",
             "unable",
             "forbid",
             "prohibit",

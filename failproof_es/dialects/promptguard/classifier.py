@@ -26,7 +26,7 @@ from failproof_es.dialects.promptguard.decision import Rule, decide
 from failproof_es.dialects.promptguard.reply import ReplyDefect, Verdict, read_reply
 
 NAME = "promptguard.classifier"
-VERSION = "3"
+VERSION = "4"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:

@@ -27,7 +27,7 @@ from failproof_es.dialects.redteam.checks import citations, reply_language, tool
 from failproof_es.dialects.redteam.conversation import Spoken, answered, spoken
 
 NAME = "redteam.classifier"
-VERSION = "3"
+VERSION = "4"
 
 _SHOWN_CHARACTERS = 200
 _NOT_UNDONE = frozenset({"unknown_source", "false_quotation"})

@@ -42,7 +42,7 @@ from failproof_es.shell_analysis.safety.rules.writing import (
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import SafetyReason, SafetyVerdict
 
-VERSION = "6"
+VERSION = "7"
 
 Rule = Callable[[Command], Iterator[SafetyReason]]
 RULES: tuple[Rule, ...] = (

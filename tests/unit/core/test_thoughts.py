@@ -14,6 +14,9 @@ TAGS = [
     *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "thoughts")),
     *((f"<{name}>", f"</{name}>") for name in ("reasoning", "THINK", "Thinking", "seed:think")),
     ('<thinking time="3">', "</thinking >"),
+    ("<think\n>", "</think >"),
+    ("< think >", "</ think >"),
+    ("＜think＞", "＜/think＞"),
     ("[THINK]", "[/THINK]"),
     ("◁think▷", "◁/think▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
@@ -22,12 +25,18 @@ TAGS = [
     ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
     ("<|channel>thought", "<channel|>"),
 ]
+ASIDES = [
+    *((f"<{name}>", f"</{name}>") for name in ("analysis", "Reflection", "scratchpad", "reason")),
+    ("< deliberation >", "</deliberation\n>"),
+    ("＜analysis＞", "＜/analysis＞"),
+    ("[thinking]", "[/thinking]"),
+]
 ORPHANS = [closing for _, closing in TAGS if closing not in ("<unused95>", "<channel|>")]
 DRAFT = "It could be Bergen.\nI can't say; {no}."
 
 
 @pytest.mark.parametrize(("opening", "closing"), TAGS)
-@pytest.mark.parametrize("before", ["", "\n ", "\ufeff"])
+@pytest.mark.parametrize("before", ["", "\n ", "\ufeff", "\u200b", "\u2060\n\u00ad"])
 @pytest.mark.parametrize("after", ["", "\n\n"])
 def test_a_thought_that_opens_a_text_is_set_apart(
     opening: str, closing: str, before: str, after: str
@@ -43,6 +52,16 @@ def test_a_thought_that_opens_a_text_is_set_apart(
 def test_a_thought_that_nothing_closes_leaves_no_answer(opening: str, closing: str) -> None:
     split = split_thoughts(f"{opening}{DRAFT} Oslo")
     assert (split.text, split.is_closed) == ("", False)
+
+
+@pytest.mark.parametrize(("opening", "closing"), ASIDES)
+def test_an_aside_is_set_apart_where_an_answer_follows(opening: str, closing: str) -> None:
+    aside = f"\u200b{opening}{DRAFT}{closing}"
+    assert split_thoughts(f"{aside}\nOslo") == (aside, "Oslo", True)
+    assert split_thoughts(f"<think>a</think>{aside}Oslo").text == "Oslo"
+    asked_for = (aside, f"{aside}\n", f"{opening}{DRAFT} Oslo", f"{DRAFT}{closing}Oslo")
+    for text in asked_for:
+        assert split_thoughts(text) == ("", text, True)
 
 
 @pytest.mark.parametrize("closing", ORPHANS)
@@ -92,6 +111,8 @@ def test_how_thoughts_follow_each_other_changes_nothing(text: str, answer: str) 
         "~~~xml\n<think>x</think>\n~~~\nThat is it.",
         "```\n<think>a</think>\n```",
         "echo </think>",
+        "sed 's|</think>||g' log.txt",
+        "sed s#</think>## log.txt",
         "Oslo. <think>Or Bergen?</think>",
         "<thinker>x</thinker> is no such tag",
         "<b>think</b>",
@@ -106,7 +127,17 @@ def test_a_tag_that_is_mentioned_is_part_of_the_answer(text: str) -> None:
 
 
 pieces = st.sampled_from(
-    [*(tag for pair in TAGS for tag in pair), "Oslo", " ", "\n", "```\n", "`", ".", "analysis", "x"]
+    [
+        *(tag for pair in [*TAGS, *ASIDES] for tag in pair),
+        "Oslo",
+        " ",
+        "\n",
+        "```\n",
+        "`",
+        ".",
+        "analysis",
+        "x",
+    ]
 )
 
 

@@ -3,7 +3,9 @@
 A model asked for a bare command often adds to it. `lenient` extraction takes off, in this
 order, whatever of it is there:
 
-1. `reasoning`    blocks such as `<think>...</think>` (`reasoning.py`).
+1. `reasoning`    blocks such as `<think>...</think>` (`reasoning.py`). Comments of HTML that take
+                  whole lines at the beginning are `explanation`: no reader sees them, and no
+                  shell runs what one holds.
 2. `label`, `json`  tags around all of it (`<code>ls</code>`), tokens of a chat template, JSON
                   with the command under a key that names one (`wrappings.py`).
 3. `fence`        a Markdown code block: the first one that says it is shell, or that does not
@@ -57,7 +59,7 @@ from failproof_es.dialects.command.extraction.shown_code import Shown, shown_cod
 from failproof_es.dialects.command.extraction.terminal_sessions import all_root, session
 from failproof_es.shell_analysis import Unparseable, parse_command
 
-VERSION = "4"
+VERSION = "5"
 
 Mode = Literal["lenient", "strict"]
 Kind = Literal[
@@ -82,6 +84,7 @@ _LABEL = re.compile(
     r"|\A(?:bash|sh|shell|zsh)[ \t]*\n(?=.*\S)",
     re.I | re.M,
 )
+_COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->)[^\n])*+-->[ \t]*+(?=\n))++")
 _MOST_PARSES = 50
 """How many ends of a command are tried at most, when it has blank lines."""
 _MOST_LAYERS = 10
@@ -113,6 +116,9 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     thought, said = split_reasoning(reply.replace("\r\n", "\n"))
     if thought:
         removed.append(Removed("reasoning", thought))
+    if (comments := _COMMENTS.match(said)) is not None:
+        removed.append(Removed("explanation", comments[0].strip()))
+        said = said[comments.end() :]
     fence, text = _unfenced(_unwrapped(said.strip("\n"), removed).strip("\n"), removed)
     text = _unwrapped(text, removed)
     if fence is None:

@@ -44,6 +44,10 @@ _LOCAL = {
     "bin", "etc", "games", "include", "lib", "lib64", "libexec", "man", "sbin", "share", "src",
     "Cellar", "Homebrew", "opt", "var",
 }  # fmt: skip
+_NEVER_IN_A_PROJECT = frozenset(
+    {"boot", "etc", "home", "proc", "root", "sbin", "sys", "usr", "Users", "Volumes", "System"}
+)
+_FAR_UP = 2
 _CONTENTS_COUNT = {"tmp"}
 """Top directories whose contents may go, though they themselves may not."""
 _AUDIT_LOGS = re.compile(
@@ -132,7 +136,16 @@ def locate(path: str, cwd: str = ".") -> Place:
             parts = ["home"]
         elif part not in ("", ".", ".."):
             parts.append(part)
-    return _as_home(Place(base, tuple(parts), ups))
+    return _as_home(_climbed(Place(base, tuple(parts), ups)))
+
+
+def _climbed(place: Place) -> Place:
+    """`../../etc` means `/etc`: so far above the directory one starts in, only the root holds it.
+
+    A name that projects have, too, may be one of theirs (`../../lib`).
+    """
+    is_top = place.parts[:1] and place.parts[0] in _NEVER_IN_A_PROJECT
+    return Place("/", place.parts) if is_top and place.ups >= _FAR_UP else place
 
 
 def _as_home(place: Place) -> Place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from failproof_es.shell_analysis.safety.commands import Command
 from failproof_es.shell_analysis.safety.files.confirmation import answered
@@ -20,12 +21,27 @@ DELETERS = frozenset(
     {"rm", "unlink", "srm", "shred", "wipe", "scrub", "rimraf", "grm", "gshred", "gunlink",
      "del-cli", "sdelete", "tmpreaper", "tmpwatch", "safe-rm", "remove", "nwipe", "erase"}
 )  # fmt: skip
+_SUBCOMMANDS = {
+    "gio": {"remove": "rm", "trash": "trash"},
+    "kioclient": {"remove": "rm"},
+    "kioclient5": {"remove": "rm"},
+}
+"""Programs that delete by a word, and the program that does the same."""
+_OTHER_NAMES = {
+    "gvfs-rm": "rm", "rip": "trash", "gomi": "trash", "trash-put": "trash", "gvfs-trash": "trash",
+    "rmtrash": "trash", "trash-cli": "trash",
+}  # fmt: skip
 _VALUED = {"shred": "ns", "gshred": "ns", "tmpreaper": "TaX", "scrub": "pbDsX"}
+_KEPT = {Extent.ROOT, Extent.SYSTEM, Extent.HOME}
+"""What nobody moves away, though it can be moved back."""
 _GUARDABLE = {Extent.CURRENT, Extent.PERSONAL, Extent.PARENT}
 
 
 def deletes_broadly(command: Command) -> Iterator[SafetyReason]:
     """Deletion whose operands reach the system, a home, all of a directory, or nobody knows."""
+    usual = _by_its_usual_name(command)
+    if usual is not command and any((*_deletes(usual), *_moves_away(usual))):
+        yield _broad(command)
     yield from _deletes(command)
     yield from _find_deletes(command)
     yield from _moves_away(command)
@@ -35,6 +51,18 @@ def deletes_broadly(command: Command) -> Iterator[SafetyReason]:
     packs = command.name in ("tar", "zip", "7z")
     if packs and any(word in ("--remove-files", "-m", "-sdel") for word in command.arguments):
         yield from (_broad(command) for path in command.operands if _is_broad(path, command))
+
+
+def _by_its_usual_name(command: Command) -> Command:
+    """The same deletion by `rm` or `trash`; any other command as it is."""
+    if command.name in _OTHER_NAMES:
+        return replace(command, name=_OTHER_NAMES[command.name])
+    names = _SUBCOMMANDS.get(command.name, {})
+    if command.operands and (name := names.get(command.operands[0])) is not None:
+        at = command.arguments.index(command.operands[0])
+        arguments = (*command.arguments[:at], *command.arguments[at + 1 :])
+        return replace(command, name=name, arguments=arguments)
+    return command
 
 
 def _deletes(command: Command) -> Iterator[SafetyReason]:
@@ -126,6 +154,10 @@ def _is_state(start: str, command: Command) -> bool:
 
 
 def _moves_away(command: Command) -> Iterator[SafetyReason]:
+    if command.name == "trash":
+        if any(extent(path, command.cwd) in _KEPT for path in command.operands):
+            yield _broad(command)
+        return
     if command.name not in ("mv", "gmv"):
         return
     operands = command.operands_without("tS")
@@ -134,9 +166,7 @@ def _moves_away(command: Command) -> Iterator[SafetyReason]:
         return
     for path in operands[:-1]:
         found = extent(path, command.cwd)
-        if found in (Extent.ROOT, Extent.SYSTEM, Extent.HOME) and not _is_backup(
-            path, operands[-1]
-        ):
+        if found in _KEPT and not _is_backup(path, operands[-1]):
             yield _broad(command)
             return
 

@@ -9,6 +9,16 @@ from __future__ import annotations
 _DANGEROUS: dict[str, str] = {
     "DELETE_BROAD": r"""
 mv /bin /bin2
+rm -rf ./../../../home
+rm -rf ../../etc
+cd build && rm -rf ../../../usr
+rm -rf /tmp/../home
+gio trash ~
+gio remove ~/
+trash-put /
+trash /etc
+rip ~
+gvfs-rm -r /home
 make -f - <<< 'all: ; rm -rf /'
 make -f - <<< $'all:\n\trm -rf ~'
 make -f - <<< $'all:\n\t@-rm -rf ~'
@@ -603,6 +613,15 @@ if true; then
 """,
 }
 _HARMLESS = r"""
+rm -rf ../../../lib
+rm -rf ../home
+rm -rf ../../build
+rm -rf ../../../var/log/app
+gio trash notes.txt
+gio remove -f old.txt
+gio list ~
+trash-put build
+trash *
 rm -rf ./node_modules ./dist
 rm -rf -- "$tmpdir"
 rm -rf __pycache__ .pytest_cache

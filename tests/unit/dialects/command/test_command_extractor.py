@@ -92,6 +92,14 @@ LENIENT = {
     "reasoning that began before": ("ls would do\n</think>\n\npwd", "pwd", ["reasoning"]),
     "reasoning without an end": ("<think>\nTry this:\n```\nls\n```", "", ["reasoning"]),
     "reasoning in reasoning": ("<think>a <think>b</think> c</think>\nls", "ls", ["reasoning"]),
+    "a comment before": ("<!-- list -->\n<!-- rm -rf ~ -->\nls", "ls", ["explanation"]),
+    "a comment in the command": ("grep '<!-- x -->' f", "grep '<!-- x -->' f", []),
+    "reasoning behind a zero-width sign": ("\u200b<think\n>a</think>ls", "ls", ["reasoning"]),
+    "reasoning of another name": ("<reflection>a</reflection>ls", "ls", ["reasoning"]),
+    "reasoning in the middle": (
+        "Sure:\n<think>\na\n</think>\nls", "ls", ["reasoning", "explanation"],
+    ),
+    "a tag in the command": ("sed 's|</think>||g' f", "sed 's|</think>||g' f", []),
     "reasoning twice": ("<think>a</think>\n<think>b</think>\nls", "ls", ["reasoning"]),
     "a channel": (
         "<|channel|>analysis<|message|>ls?<|end|><|start|>assistant<|channel|>final<|message|>pwd",
