@@ -81,7 +81,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
 
 def as_aws_means(error: ModelError) -> ModelError:
     """The error of a status, told by what it means here."""
-    if error.status == 403:
+    if error.status == 403 and error.kind == "bad_request":
         error.kind, error.disposition = "authentication", "halting"
     elif error.status == 424:  # the model failed, and not the request
         error.kind, error.disposition = "server_error", "transient"

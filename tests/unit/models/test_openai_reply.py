@@ -89,11 +89,7 @@ def test_a_refusal_without_content_is_an_answer() -> None:
         (b'{"choices": [{"message": {"content": null}}]}', "missing_content", "transient"),
         (b'{"choices": [{"message": {}}]}', "missing_content", "transient"),
         (b'{"choices": [{"message": null}]}', "malformed_response", "transient"),
-        (
-            b'{"choices": [{"text": "x", "finish_reason": "stop"}]}',
-            "malformed_response",
-            "transient",
-        ),
+        (b'{"choices": [{"text": 7, "finish_reason": "stop"}]}', "missing_content", "transient"),
         (reply({"content": 7}), "missing_content", "transient"),
         (b'{"error": {"message": "odd input"}}', "provider_error", "final"),
         (b'{"error": {"message": "overloaded_error"}}', "provider_error", "transient"),
