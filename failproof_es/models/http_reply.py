@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
@@ -18,6 +18,7 @@ from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.events import Disposition
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
 from failproof_es.models.replies.content_parts import Content
+from failproof_es.models.replies.content_types import content_type_shown
 from failproof_es.models.replies.half_characters import (
     join_all_halves,
     join_halves,
@@ -152,6 +153,18 @@ class HttpReply:
         return {"true": "transient", "false": "final"}.get(said, disposition)
 
 
+class Reader(Protocol):
+    """Who reads the replies of a protocol: see `HttpProvider`."""
+
+    @staticmethod
+    def stream_of(headers: Mapping[str, str]) -> Any:
+        """The assembler for a streamed reply with these headers; `None` if it is not streamed."""
+
+    @staticmethod
+    def read(reply: HttpReply, stream: Any) -> Answer:
+        """The answer in a complete reply. Raises `ModelError`."""
+
+
 def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
     """Parse the reply's JSON with `read`. Raises `ModelError`, also for any other status."""
     try:
@@ -160,6 +173,25 @@ def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
         return read(document_of(reply.body))
     except InvalidReply as flaw:
         raise reply.error(flaw) from None
+
+
+def read_as_it_came(reader: Reader, reply: HttpReply, stream: Any) -> Answer:
+    """The answer in a complete reply. Raises `ModelError`.
+
+    `stream` is the reply's assembler by its content type, fed with the body. Where the body is of
+    another form than that says, the body counts: some servers call a stream JSON or plain text,
+    and some call a document a stream.
+    """
+    shown = content_type_shown(reply.headers.get("content-type", ""), reply.body)
+    if reply.status != _ANSWERED or shown is None:
+        return reader.read(reply, stream)
+    stream = reader.stream_of({**reply.headers, "content-type": shown})
+    try:
+        if stream is not None:
+            stream.feed(reply.body)
+    except InvalidReply as flaw:
+        raise reply.error(flaw) from None
+    return reader.read(reply, stream)
 
 
 def require_no_error(document: Any) -> dict[str, Any]:
@@ -287,8 +319,7 @@ def _error_message(document: Any) -> str | None:
 
 
 def finish_word(value: Any) -> str | None:
-    """The finish reason as it came (`word_of`). Raises `InvalidReply` for what is longer than any.
-    """
+    """The finish reason as it came (`word_of`). Raises `InvalidReply` for a far too long one."""
     return name_or_none(word_of(value))
 
 

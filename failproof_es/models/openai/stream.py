@@ -1,9 +1,9 @@
 """Assembles a streamed chat completion as it arrives. Pure: bytes in, an answer out.
 
 A stream is an answer when the server said that it is whole: by a finish reason or by
-`[DONE]`. Where text follows a finish reason, as of servers that write one in every chunk, `[DONE]`
-alone says so. One that ends before, holds an error, or holds what can't be read is a `ModelError`
-with every byte that came, and never half an answer.
+`[DONE]`; by `[DONE]` alone, where it writes a finish reason in every chunk. One that ends before,
+holds an error, or holds what can't be read is a `ModelError` with every byte that came, and never
+half an answer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class StreamedReply:
     """Parts of content that are no text; the last ones that came."""
     begun: bool = False
     went_on: bool = False
-    """Whether text came after a finish reason."""
+    """Whether text and another finish reason came after a finish reason."""
     done: bool = False
 
     def feed(self, piece: bytes) -> str:
@@ -81,9 +81,7 @@ class StreamedReply:
                 f"the stream ended before the reply did, after {came} characters of text",
                 "transient",
             )
-        message: dict[str, Any] = {
-            "content": "".join(self.text) if self.text else self.other_parts
-        }
+        message: dict[str, Any] = {"content": "".join(self.text) if self.text else self.other_parts}
         if self.refusal:
             message["refusal"] = "".join(self.refusal)
         if self.calls:
@@ -153,9 +151,16 @@ class StreamedReply:
             raise _malformed("`delta` is not a JSON object")
         if isinstance(choice.get("message"), dict):
             self.message = choice["message"]
+        reason = finish_word(choice.get("finish_reason"))
         content = delta.get("content", choice.get("text"))  # `text` of a completion of text
-        self._add(self.text, content, "content")
-        self._add(self.refusal, delta.get("refusal"), "refusal")
+        said = (
+            self._add(self.text, content, "content"),
+            self._add(self.refusal, delta.get("refusal"), "refusal"),
+        )
+        if self.finish_reason is not None and any(said):
+            if reason is None:
+                raise _malformed("text follows the finish reason")
+            self.went_on = True
         calls = delta.get("tool_calls") or []
         if not isinstance(calls, list):
             raise _malformed("`tool_calls` of a delta is not a list")
@@ -163,10 +168,10 @@ class StreamedReply:
             self._call(call)
         if former := delta.get("function_call"):
             self._call({"function": former})
-        self.finish_reason = worse(self.finish_reason, finish_word(choice.get("finish_reason")))
+        self.finish_reason = worse(self.finish_reason, reason)
 
-    def _add(self, pieces: list[str], piece: Any, name: str) -> None:
-        """A piece of text or of a refusal. Among parts of content there may be thoughts."""
+    def _add(self, pieces: list[str], piece: Any, name: str) -> bool:
+        """Whether a piece of text or of a refusal adds any. Among its parts may be thoughts."""
         if isinstance(piece, list):
             content = read_content(piece)
             if content.refusal is not None:
@@ -175,11 +180,11 @@ class StreamedReply:
                 self.other_parts = piece
             piece = piece if content.is_damaged else content.text
         if piece is None:
-            return
+            return False
         if not isinstance(piece, str):
             raise _malformed(f"`{name}` of a delta is not text")
-        self.went_on |= self.finish_reason is not None and bool(piece)
         pieces.append(piece)
+        return bool(piece)
 
     def _call(self, piece: Any) -> None:
         name, arguments = (part or "" for part in call_of(piece))

@@ -1,4 +1,4 @@
-"""Reads the content of a message: a text, or a list of parts. Pure.
+"""Reads the content of a message in any protocol: a text, or a list of parts. Pure.
 
 Servers give parts of text types of their own (`text`, `output_text`), none at all, or write plain
 strings. So a part is text by its `text`, unless it is a thought or a refusal. Content of which
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 _Kind = Literal["text", "refusal", "thought", "other", "damaged"]
-_THOUGHT = re.compile("think|thought|reason|summary")
-"""In the type of a part: its text is none of the answer."""
+_THOUGHT = re.compile("think|thought|reason|summary", re.IGNORECASE)
+"""In the type of a part: its text is none of the answer. In the name of a field: so is its value.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,14 @@ def _read_part(part: Any) -> tuple[_Kind, str]:
         return "text", part
     if not isinstance(part, dict):
         return "other", ""
-    kind = str(part.get("type")).lower()
+    kind = str(part.get("type"))
     if part.get("thought") is True or _THOUGHT.search(kind):
         return "thought", ""
     is_refusal = kind == "refusal"
     said = part.get("refusal") if is_refusal and "refusal" in part else part.get("text")
     if said is None:
-        return "other", ""
+        silent = "text" not in part and all(map(_THOUGHT.search, part.keys() - {"type"}))
+        return ("thought" if silent and part.get("type") is None else "other"), ""
     if not isinstance(said, str):
         return "damaged", ""
     return ("refusal" if is_refusal else "text"), said

@@ -98,7 +98,7 @@ def test_a_done_that_no_blank_line_follows_is_still_the_servers_word() -> None:
     assert stream.document()["choices"][0]["message"]["content"] == "hello"
 
 
-def test_text_after_a_finish_reason_is_read_where_the_server_says_that_the_stream_is_done() -> None:
+def test_a_stream_with_a_finish_reason_in_every_chunk_is_whole_when_it_is_done() -> None:
     every_chunk = events(delta("a", "stop"), delta("b", "stop"), delta("c", "stop"))
     stream, text = fed(every_chunk, DONE)
     assert text == "abc"
@@ -108,7 +108,9 @@ def test_text_after_a_finish_reason_is_read_where_the_server_says_that_the_strea
 
 
 @pytest.mark.parametrize("numbers", [(0, 0, 1), (None, None, None)])
-def test_calls_without_a_number_are_told_apart_by_their_ids(numbers: tuple[int | None, ...]) -> None:
+def test_calls_without_a_number_are_told_apart_by_their_ids(
+    numbers: tuple[int | None, ...],
+) -> None:
     pieces = (
         {"id": "a", "function": {"name": "f", "arguments": "{"}},
         {"function": {"arguments": "}"}},
@@ -160,6 +162,7 @@ def test_a_stream_that_ends_too_early_is_never_an_answer() -> None:
         (events({"choices": [{"delta": {"tool_calls": [5]}}]}), "malformed_response"),
         (events({"choices": [{"delta": {"tool_calls": 5}}]}), "malformed_response"),
         (events(delta("a"), delta("b") | {"model": "other"}), "malformed_response"),
+        (events(delta("a", "stop"), delta("more")), "malformed_response"),
         (DONE + events(delta("more")), "malformed_response"),
         (events(delta("a"), {"error": {"message": "it broke"}}), "provider_error"),
         (events({"error": "overloaded_error"}), "provider_error"),
