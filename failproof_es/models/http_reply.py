@@ -150,7 +150,9 @@ class HttpReply:
         said = self.headers.get(_SHOULD_RETRY, "").strip().lower()
         if self.status == _ANSWERED or disposition in ("halting", "deferred"):
             return disposition
-        return {"true": "transient", "false": "final"}.get(said, disposition)
+        if said == "true":
+            return "transient"
+        return "final" if said == "false" else disposition
 
 
 class Reader(Protocol):

@@ -34,9 +34,11 @@ from failproof_es.models.replies.openai_family import (
     withheld_answer,
 )
 
-_ENDED = ("response.completed", "response.incomplete", "response.failed")
 _INCOMPLETE = "incomplete"
 """The status of a response that ended too soon; its finish reason, where it does not say why."""
+_ENDINGS = ("completed", _INCOMPLETE, "failed")
+"""The statuses of a response that has ended, the worst one last."""
+_ENDED = tuple(f"response.{status}" for status in _ENDINGS)
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """The types of items that are tool calls, and where each has its arguments."""
 _MOST_ITEMS = 10 * MOST_TOOL_CALLS
@@ -171,8 +173,9 @@ class StreamedResponse:
 def _ended_as(kind: str, response: dict[str, Any]) -> dict[str, Any]:
     """The response with the worse one of its own status and that of the event that brings it."""
     told, own = kind.removeprefix("response."), response.get("status")
-    is_told = own is None or (told != "completed" and own == "completed")
-    return {**response, "status": told} if is_told else response
+    if own is None or (own in _ENDINGS and _ENDINGS.index(told) > _ENDINGS.index(own)):
+        return {**response, "status": told}
+    return response
 
 
 def _malformed(message: str) -> InvalidReply:

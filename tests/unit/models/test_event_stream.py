@@ -111,7 +111,7 @@ def test_a_stream_with_a_finish_reason_in_every_chunk_is_whole_when_it_is_done()
 def test_calls_without_a_number_are_told_apart_by_their_ids(
     numbers: tuple[int | None, ...],
 ) -> None:
-    pieces = (
+    pieces: tuple[dict[str, Any], ...] = (
         {"id": "a", "function": {"name": "f", "arguments": "{"}},
         {"function": {"arguments": "}"}},
         {"id": "b", "function": {"name": "g", "arguments": "{}"}},
