@@ -44,6 +44,8 @@ class StreamedReply:
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
     calls: dict[int, _Call] = field(default_factory=dict)
+    last_call: int = 0
+    """The number of the call of which a piece came last."""
     about: dict[str, Any] = field(default_factory=dict)
     finish_reason: str | None = None
     """The worst that came."""
@@ -188,7 +190,8 @@ class StreamedReply:
 
     def _call(self, piece: Any) -> None:
         name, arguments = (part or "" for part in call_of(piece))
-        call = self.calls.setdefault(self._number_of(piece), _Call())
+        self.last_call = self._number_of(piece)
+        call = self.calls.setdefault(self.last_call, _Call())
         require_few_calls(len(self.calls))
         if not isinstance(name, str) or not isinstance(arguments, str):
             raise _malformed("a tool call's name or arguments are not text")
@@ -206,9 +209,9 @@ class StreamedReply:
             return number
         if number is not None:
             raise _malformed("the number of a tool call is none")
-        last = max(self.calls, default=0)
-        is_another = last in self.calls and piece.get("id") not in (None, "", self.calls[last].id)
-        return last + is_another
+        last = self.calls.get(self.last_call)
+        is_another = last is not None and piece.get("id") not in (None, "", last.id)
+        return self.last_call + is_another
 
 
 def _malformed(message: str) -> InvalidReply:

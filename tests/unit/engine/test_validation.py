@@ -216,7 +216,9 @@ def test_a_server_that_ends_each_reply_with_another_word_does_not_fill_the_recor
         word = f'{{"number":{number}}}'
         events = altered(1, body=body, finish_reason=word)
         validation.check(RecordedEvaluation(key, CASE, events))
-    found = validation.end(OtherStreams(Counts(planned=0, finished=0, scored=0, abandoned=0)), 1, 1, {})
+    found = validation.end(
+        OtherStreams(Counts(planned=0, finished=0, scored=0, abandoned=0)), 1, 1, {}
+    )
     named = [each for each in found["findings"] if each.kind == "unknown_finish_reason"]
     assert len(named) <= 101 and any("900 replies" in each.message for each in named)
 
