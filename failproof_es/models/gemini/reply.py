@@ -41,7 +41,13 @@ _MOST_PARTS = 100 * MOST_TOOL_CALLS
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a response. Raises `InvalidReply` for everything else."""
+    """The answer in a response. Raises `InvalidReply` for everything else.
+
+    A list is a stream that came whole: so does the API write one without `alt=sse`, which some
+    gateways do not pass on.
+    """
+    if isinstance(document, list) and document:
+        document = _joined_chunks(document)
     document = require_no_error(document)
     candidate = _first(document)
     if candidate is None:
@@ -243,7 +249,10 @@ class StreamedContent:
         return {"parts": [*parts, *_joined(texts)], "role": "model"}
 
     def _take(self, data: str) -> str:
-        chunk = piece_of(data)
+        return self.take(piece_of(data))
+
+    def take(self, chunk: Any) -> str:
+        """Take the next event; return the text that it adds. Raises `InvalidReply`."""
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if chunk.get("error"):
@@ -267,6 +276,14 @@ class StreamedContent:
         text = "".join(each for each in said if isinstance(each, str))
         self.characters += len(text)
         return text
+
+
+def _joined_chunks(chunks: list[Any]) -> dict[str, Any]:
+    """The response that these events make. Raises `InvalidReply`."""
+    stream = StreamedContent()
+    for chunk in chunks:
+        stream.take(chunk)
+    return stream.document()
 
 
 def _joined(texts: list[str]) -> list[dict[str, Any]]:

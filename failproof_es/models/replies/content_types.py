@@ -30,10 +30,15 @@ def content_type_shown(told: str, body: bytes) -> str | None:
 def _shown(body: bytes) -> str | None:
     if _BEGINS_EVENTS.match(body):
         return _EVENTS
-    if _BEGINS_OBJECT.match(body):
-        line, _, rest = body.lstrip().partition(b"\n")
-        several = _ENDED_OBJECT.search(line[-99:]) and _BEGINS_OBJECT.match(rest[:200])
-        return _LINES if several else _DOCUMENT
+    if (begun := _BEGINS_OBJECT.match(body)) is not None:
+        return _LINES if _ends_in_its_line(body, begun.end()) else _DOCUMENT
     length = body[:8]
     is_frame = len(body) >= _PRELUDE and crc32(length) == int.from_bytes(body[8:_PRELUDE])
     return _FRAMES if is_frame else None
+
+
+def _ends_in_its_line(body: bytes, start: int) -> bool:
+    """Whether the object that begins there ends in its line, and another one follows."""
+    end = body.find(b"\n", start)
+    line_end, following = body[max(start, end - 99) : end], body[end + 1 : end + 200]
+    return end > 0 and bool(_ENDED_OBJECT.search(line_end) and _BEGINS_OBJECT.match(following))

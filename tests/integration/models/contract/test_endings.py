@@ -284,6 +284,18 @@ def test_a_stream_of_gemini_1_says_in_every_event_how_it_ends(
     assert meaning_of(came.finish_reason) == meaning
 
 
+@pytest.mark.parametrize("provider", ["gemini", "vertex"])
+def test_a_stream_of_gemini_in_one_list_is_read(provider: str) -> None:
+    def chunk(text: str, **more: Any) -> dict[str, Any]:
+        return {"candidates": [{"content": {"parts": [{"text": text}]}, **more}]}
+
+    chunks = [chunk("Os"), chunk("lo", finishReason="STOP")]
+    came = read(provider, "application/json", orjson.dumps(chunks))
+    assert isinstance(came, Answer) and came.text == SAID
+    for broken in (chunks[:1], [], [*chunks, {"error": {"code": 503, "message": "it broke"}}]):
+        assert isinstance(read(provider, "application/json", orjson.dumps(broken)), ModelError)
+
+
 def test_a_message_that_stops_without_a_reason_was_broken_off() -> None:
     for reasons in ((), (None,), ("",)):
         came = read("anthropic", *anthropic_stream(SAID, *reasons))
