@@ -3,14 +3,16 @@
 Words are compared without case, and the way in which they are joined makes no difference, nor the
 name of an enumeration before them (`content-filter`, `maxTokens`, `FinishReason.MAX_TOKENS`). The
 protocol plays no part: gateways that speak one vendor's protocol pass on the words of another. A
-word that is not listed has no meaning: its answer is recorded, named and not scored. A server that
-gives no word at all says nothing against its answer, which counts as complete. Pure.
+word that is not listed has no meaning: its answer is recorded, named and not scored. So is one
+whose server writes something else than a word there. A server that gives no word at all says
+nothing against its answer, which counts as complete. Pure.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Literal
+from typing import Any, Literal
 
 Meaning = Literal["complete", "tool_call", "cut_off", "withheld", "broken", "unknown"]
 """`cut_off`: the server ended an answer that was not at its end, at a limit of tokens or context.
@@ -78,6 +80,23 @@ _MEANINGS: dict[str, Meaning] = {
 _SEPARATORS = re.compile(r"[\s\-]+|(?<=[a-z])(?=[A-Z])")
 _ENUMERATION = re.compile(r"\A(?:(?:finish|stop)_?reason[._:]+|reason_)")
 _NOTHING = frozenset({"", "null", "none"})
+_UNSPECIFIED = "unspecified"
+"""The default of an enumeration. Google's servers write it while an answer goes on."""
+_UNGRADED_LAST: tuple[Meaning, ...] = ("cut_off", "unknown", "broken", "withheld")
+"""The meanings of answers that are not whole. Of two the later one here counts."""
+
+
+def word_of(value: Any) -> str | None:
+    """The word that stands in a reply's field for it, as it came; `None` for one that says nothing.
+
+    What is no text is its own JSON, which is none of the words: nobody knows what it means.
+    """
+    if isinstance(value, str | None):
+        return word_or_none(value)
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return type(value).__name__
 
 
 def word_or_none(word: str | None) -> str | None:
@@ -88,6 +107,20 @@ def word_or_none(word: str | None) -> str | None:
 def meaning_of(word: str | None) -> Meaning:
     """The meaning of a finish reason; `complete` without one."""
     return "complete" if word_or_none(word) is None else _MEANINGS.get(_plain(word), "unknown")
+
+
+def worse(first: str | None, later: str | None) -> str | None:
+    """The one that counts of two words of one answer: the worse. Of equals the later one."""
+    if word_or_none(later) is None:
+        return first
+    return first if _badness(first) > _badness(later) else later
+
+
+def _badness(word: str | None) -> int:
+    if word_or_none(word) is None or _plain(word) == _UNSPECIFIED:
+        return 0
+    meaning = meaning_of(word)
+    return 2 + _UNGRADED_LAST.index(meaning) if meaning in _UNGRADED_LAST else 1
 
 
 def was_interrupted(word: str | None) -> bool:

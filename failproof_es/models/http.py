@@ -20,7 +20,7 @@ from failproof_es.core.case import Turn
 from failproof_es.models.catalog.listing import CheckCache, is_listed, listed_ids
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.http_listing import listed_models
-from failproof_es.models.http_reply import HttpReply, InvalidReply, kept_headers
+from failproof_es.models.http_reply import HttpReply, InvalidReply, kept_headers, read_as_it_came
 from failproof_es.models.local_faults import local_trouble
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
@@ -249,7 +249,7 @@ class HttpProvider(ABC):
                 kind, message, "transient", status=came.status, headers=came.headers,
                 body=bytes(came.body) or None, latency_ms=came.given_up_after_ms(),
             ) from (None if quotes_partial_line(error) else error)  # fmt: skip
-        return require_short(self.read(came.reply(), came.stream))
+        return require_short(read_as_it_came(self, came.reply(), came.stream))
 
     async def _exchange(
         self,

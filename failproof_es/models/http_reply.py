@@ -9,14 +9,16 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
-from failproof_es.core.finish_reasons import Meaning, meaning_of, was_interrupted, word_or_none
+from failproof_es.core.finish_reasons import Meaning, meaning_of, was_interrupted, word_of
 from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.events import Disposition
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
+from failproof_es.models.replies.content_parts import Content
+from failproof_es.models.replies.content_types import content_type_shown
 from failproof_es.models.replies.half_characters import (
     join_all_halves,
     join_halves,
@@ -26,10 +28,12 @@ from failproof_es.models.replies.half_characters import (
 from failproof_es.models.replies.stated_waits import LIMIT_HEADERS, stated_wait
 from failproof_es.web.bounded_json import JsonTooComplex
 
+_SHOULD_RETRY = "x-should-retry"
+"""By this header a server says whether asking again makes sense. The clients of its vendor obey."""
 _KEPT_HEADERS = frozenset(
     {
         "content-type", "content-length", "date", "retry-after", "retry-after-ms", "server", "via",
-        "x-request-id", "request-id", "x-should-retry",
+        "x-request-id", "request-id", _SHOULD_RETRY,
     }
 )  # fmt: skip
 
@@ -64,7 +68,9 @@ _STATUS_OF_WORD: Mapping[str, int] = {
     "overloaded_error": 529,
 }
 """The status that means the same as the `code` or the `type` of an error object."""
-_PAYMENT = 402
+_ANSWERED, _PAYMENT = 200, 402
+_LIMITS = frozenset({429, 529})
+"""The statuses that say that a limit is reached."""
 _ERROR_STATUS = re.compile(r"[45][0-9]{2}")
 _LONGEST_NAME = 1000
 _MOST_TOKENS = 10**9
@@ -128,7 +134,7 @@ class HttpReply:
         )
         wait_s = None if wait is None else wait.seconds
         words = "" if wait is None or not wait.words else f" ({wait.words})"
-        disposition = flaw.disposition
+        disposition = self._said_disposition(flaw.disposition)
         if self.status == _UNAVAILABLE and wait_s is not None:
             disposition = "deferred"  # not tried, and it says when it will be
         return ModelError(
@@ -136,15 +142,58 @@ class HttpReply:
             body=self.body, retry_after_s=wait_s, latency_ms=self.latency_ms,
         )  # fmt: skip
 
+    def _said_disposition(self, disposition: Disposition) -> Disposition:
+        """What the server says of asking again, where it says that; else this disposition.
+
+        A request that was turned away at a limit is asked again in any case: it was not tried.
+        """
+        said = self.headers.get(_SHOULD_RETRY, "").strip().lower()
+        if self.status == _ANSWERED or disposition in ("halting", "deferred"):
+            return disposition
+        if said == "true":
+            return "transient"
+        return "final" if said == "false" else disposition
+
+
+class Reader(Protocol):
+    """Who reads the replies of a protocol: see `HttpProvider`."""
+
+    @staticmethod
+    def stream_of(headers: Mapping[str, str]) -> Any:
+        """The assembler for a streamed reply with these headers; `None` if it is not streamed."""
+
+    @staticmethod
+    def read(reply: HttpReply, stream: Any) -> Answer:
+        """The answer in a complete reply. Raises `ModelError`."""
+
 
 def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
     """Parse the reply's JSON with `read`. Raises `ModelError`, also for any other status."""
     try:
-        if reply.status != 200:
+        if reply.status != _ANSWERED:
             raise _invalid_status(reply)
         return read(document_of(reply.body))
     except InvalidReply as flaw:
         raise reply.error(flaw) from None
+
+
+def read_as_it_came(reader: Reader, reply: HttpReply, stream: Any) -> Answer:
+    """The answer in a complete reply. Raises `ModelError`.
+
+    `stream` is the reply's assembler by its content type, fed with the body. Where the body is of
+    another form than that says, the body counts: some servers call a stream JSON or plain text,
+    and some call a document a stream.
+    """
+    shown = content_type_shown(reply.headers.get("content-type", ""), reply.body)
+    if reply.status != _ANSWERED or shown is None:
+        return reader.read(reply, stream)
+    stream = reader.stream_of({**reply.headers, "content-type": shown})
+    try:
+        if stream is not None:
+            stream.feed(reply.body)
+    except InvalidReply as flaw:
+        raise reply.error(flaw) from None
+    return reader.read(reply, stream)
 
 
 def require_no_error(document: Any) -> dict[str, Any]:
@@ -196,7 +245,10 @@ def _json_bytes(value: Any) -> bytes:
 
 
 def _invalid_status(reply: HttpReply) -> InvalidReply:
-    """What a status means that is none of an answer. No credit is no limit that passes."""
+    """What a status means that is none of an answer.
+
+    No credit is no limit that passes; and a limit is one under whatever status it comes.
+    """
     try:
         document = document_of(reply.body)
     except InvalidReply:
@@ -205,8 +257,9 @@ def _invalid_status(reply: HttpReply) -> InvalidReply:
         document = document[0]  # of Google, where a stream was asked for
     said = _error_message(document)
     error = (error_in(document) or document) if isinstance(document, dict) else None
-    paid = _status_of(error) != _PAYMENT
-    kind, disposition = _status_verdict(reply.status if paid else _PAYMENT)
+    told = _status_of(error)
+    of_account = told == _PAYMENT or (told in _LIMITS and reply.status not in _LIMITS)
+    kind, disposition = _status_verdict(told if told is not None and of_account else reply.status)
     message = f"HTTP {reply.status}" + (f": {said}" if said else "")
     return InvalidReply(kind, message, disposition, error)
 
@@ -267,13 +320,31 @@ def _error_message(document: Any) -> str | None:
     return next((each for each in said if isinstance(each, str)), None)
 
 
+def finish_word(value: Any) -> str | None:
+    """The finish reason as it came (`word_of`). Raises `InvalidReply` for a far too long one."""
+    return name_or_none(word_of(value))
+
+
 def reason_or_none(value: Any) -> str | None:
-    """The finish reason, word for word. Raises `InvalidReply` for one of an interrupted answer."""
-    reason = word_or_none(name_or_none(value))
+    """The same. Raises `InvalidReply` also for one of an interrupted answer."""
+    reason = finish_word(value)
     if was_interrupted(reason):
         said = f"the answer was broken off by an error: {reason}"
         raise InvalidReply("provider_error", said, "transient")
     return reason
+
+
+def require_readable(content: Content, reason: str | None, *, more: bool) -> None:
+    """Raises `InvalidReply` for an answer that is at its end, and whose content cannot be read.
+
+    `more`: the reply holds a refusal or a tool call besides. What its reason says of any other
+    answer holds whatever the content is.
+    """
+    is_missing = content.is_unreadable and not (more and content.text is None)
+    if is_missing and meaning_of(reason) in ("complete", "tool_call"):
+        ended = "" if reason is None else f", and ended with {reason}"
+        said = f"the content holds what is no text{ended}"
+        raise InvalidReply("missing_content", said, "transient")
 
 
 def require_said(reason: str | None, text: str | None, *, more: bool) -> Meaning:

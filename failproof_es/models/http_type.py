@@ -62,7 +62,7 @@ class HttpProviderType(BaseProviderType):
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
         """See `ProviderType`. By the same functions that read the reply when it came."""
-        from failproof_es.models.http_reply import HttpReply, InvalidReply
+        from failproof_es.models.http_reply import HttpReply, InvalidReply, read_as_it_came
 
         body = raw_body(response) or b""
         reply = HttpReply(response.status or 0, response.headers, body, 0.0, response.timestamp)
@@ -73,4 +73,4 @@ class HttpProviderType(BaseProviderType):
                 stream.feed(body)
         except InvalidReply as flaw:
             raise reply.error(flaw) from None
-        return kind.read(reply, stream)
+        return read_as_it_came(kind, reply, stream)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.finish_reasons import common_word
+from failproof_es.core.finish_reasons import common_word, word_of
 from failproof_es.events import ImportedError, ImportedReply, SourceFile, ToolCall, Usage
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.inspect_process import Lines, read_lines
@@ -329,4 +329,5 @@ def _without(whole: Any, parts: list[Any]) -> int | None:
 
 
 def _finish(given: Any) -> str | None:
-    return common_word(given) if isinstance(given, str) else None
+    word = word_of(given)
+    return None if word is None else common_word(word)

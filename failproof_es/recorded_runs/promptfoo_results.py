@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from failproof_es.core.case import Case, Turn
+from failproof_es.core.finish_reasons import word_of
 from failproof_es.events import ImportedError, ImportedReply, Usage
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.json_files import load_json
@@ -278,7 +279,7 @@ def _reply(response: Json, remainder: Remainder, place: str) -> ImportedReply | 
         text = written(plain_value(output, remainder, place))
         remainder.add("an output that is no text", "it is kept as JSON", place)
     refusal = text if response.get("isRefusal") is True else None
-    finish = text_of(response.get("finishReason"), remainder, place)
+    finish = text_of(word_of(response.get("finishReason")), remainder, place)
     return ImportedReply(text=text, refusal=refusal, finish_reason=finish)
 
 

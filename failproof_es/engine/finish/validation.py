@@ -352,7 +352,10 @@ class Validation:
         meaning = meaning_of(finish_reason)
         if meaning in _ENDINGS:
             word = repr(finish_reason) if meaning == "unknown" else ""
-            self._endings[Ending(key, meaning, word)] += 1
+            ending = Ending(key, meaning, word)
+            if ending not in self._endings and len(self._endings) >= _NAMED:
+                ending = Ending(key, meaning, "")  # counted with others, and not named
+            self._endings[ending] += 1
 
     def _is_unreadable(self, model: ModelSnapshot) -> bool:
         """Whether the model's provider is not installed. Notes what was not checked then."""

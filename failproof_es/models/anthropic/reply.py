@@ -19,10 +19,12 @@ from failproof_es.models.http_reply import (
     reason_or_none,
     require_few_calls,
     require_no_error,
+    require_readable,
     require_said,
     text_or_none,
 )
 from failproof_es.models.protocol import Answer
+from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.models.replies.openai_family import withheld
 
@@ -45,19 +47,22 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     """Raises `InvalidReply`."""
     document = require_no_error(document)
     reason = reason_or_none(document.get("stop_reason"))
-    content = document.get("content")
-    if content is None and reason is not None:
-        content = []  # what the reason says is all that there is
-    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+    blocks = document.get("content")
+    if blocks is None and reason is not None:
+        blocks = []  # what the reason says is all that there is
+    if not isinstance(blocks, list | str):
         raise InvalidReply("malformed_response", "`content` is not a list of blocks", "transient")
-    texts = [block.get("text") for block in content if block.get("type") == "text"]
-    if not all(isinstance(text, str) for text in texts):
-        raise InvalidReply("malformed_response", "a text block holds no text", "transient")
-    uses = [block for block in content if block.get("type") == "tool_use"]
+    content = read_content(blocks)
+    uses = [
+        block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"
+    ]
     require_few_calls(len(uses))
     calls = tuple(map(_call, uses))
-    text = "".join(map(str, texts)) if texts else None
-    require_said(reason, text, more=bool(calls))
+    refusal = _said_of(document.get("stop_details")) or content.refusal
+    has_more = refusal is not None or bool(calls)
+    require_readable(content, reason, more=has_more)
+    text = content.text
+    require_said(reason, text, more=has_more)
     return Answer(
         status=reply.status,
         headers=reply.headers,
@@ -65,7 +70,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         text=text or "",
         latency_ms=reply.latency_ms,
         finish_reason=None if reason is None else common_word(reason),
-        refusal=_said_of(document.get("stop_details")),
+        refusal=refusal,
         tool_calls=calls,
         model=name_or_none(document.get("model")),
         provider_request_id=reply.headers.get("request-id") or name_or_none(document.get("id")),

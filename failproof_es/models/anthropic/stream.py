@@ -1,7 +1,8 @@
 """Assembles a streamed message as it arrives. Pure: bytes in, a document out.
 
-A message is whole when `message_stop` has come. One that ends before, holds an error, or holds
-what can't be read is a `ModelError` with every byte that came, and never half an answer.
+A message is whole when `message_stop` has come, and a `stop_reason` before it. One that ends
+before, holds an error, or holds what can't be read is a `ModelError` with every byte that came, and
+never half an answer.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from failproof_es.core.finish_reasons import worse
 from failproof_es.models.http_reply import (
     InvalidReply,
+    finish_word,
     input_of,
     invalid_reply_of_error,
     piece_of,
@@ -62,14 +65,14 @@ class StreamedMessage:
 
         Raises `InvalidReply` when the stream ended before the message did.
         """
-        if not self.stopped or self.message is None:
+        reason = None if self.message is None else finish_word(self.message.get("stop_reason"))
+        if not self.stopped or self.message is None or reason is None:
             raise InvalidReply(
                 "stream_broken",
                 f"the stream ended before the reply did, after {self.characters} characters of "
                 "text",
                 "transient",
             )
-        reason = self.message.get("stop_reason")
         return {**self.message, "content": [block.whole(reason) for block in self.blocks]}
 
     # -- one event -------------------------------------------------------------------------
@@ -145,8 +148,10 @@ class StreamedMessage:
         return block
 
     def _change(self, message: dict[str, Any], event: dict[str, Any]) -> None:
-        """Why it stopped, and the last counts, each in place of the one before."""
-        message |= _object(event, "delta")
+        """Why it stopped, at worst, and the last counts, each in place of the one before."""
+        before, delta = finish_word(message.get("stop_reason")), _object(event, "delta")
+        reason = worse(before, finish_word(delta.get("stop_reason")))
+        message |= {**delta, "stop_reason": reason}
         used = event.get("usage")
         if isinstance(used, dict):
             before = message.get("usage")

@@ -24,9 +24,11 @@ from failproof_es.models.http_reply import (
     piece_of,
     reason_or_none,
     require_few_calls,
+    require_readable,
     require_said,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
+from failproof_es.models.replies.content_parts import read_content
 
 _EXCEPTIONS: dict[str, tuple[str, Disposition]] = {
     "throttlingException": ("rate_limited", "deferred"),
@@ -57,12 +59,11 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         content = []  # what the reason says is all that there is
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise _malformed("the reply holds no message with a list of blocks")
-    texts = [text for block in content for text in _texts(block)]
-    if not all(isinstance(text, str) for text in texts):
-        raise _malformed("`text` of a block is not text")
+    said = read_content([part for block in content for part in _parts(block)])
     uses = [block["toolUse"] for block in content if "toolUse" in block]
     require_few_calls(len(uses))
-    text = "".join(texts) if texts else None
+    require_readable(said, reason, more=bool(uses))
+    text = said.text
     require_said(reason, text, more=bool(uses))
     return Answer(
         status=reply.status,
@@ -81,7 +82,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
 
 def as_aws_means(error: ModelError) -> ModelError:
     """The error of a status, told by what it means here."""
-    if error.status == 403:
+    if error.status == 403 and error.kind == "bad_request":
         error.kind, error.disposition = "authentication", "halting"
     elif error.status == 424:  # the model failed, and not the request
         error.kind, error.disposition = "server_error", "transient"
@@ -94,16 +95,16 @@ def _routed(trace: Any) -> str | None:
     return name_or_none(router.get("invokedModelId")) if isinstance(router, dict) else None
 
 
-def _texts(block: dict[str, Any]) -> list[Any]:
-    """The texts of a block: one, or those between which sources are cited. Raises
+def _parts(block: dict[str, Any]) -> list[Any]:
+    """The parts of a block: itself, or those between which sources are cited. Raises
     `InvalidReply`."""
     if "citationsContent" not in block:
-        return [block["text"]] if "text" in block else []
+        return [block]
     cited = block["citationsContent"]
     parts = cited.get("content", []) if isinstance(cited, dict) else None
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         raise _malformed("`citationsContent` of a block is not a list of parts")
-    return [part["text"] for part in parts if "text" in part]
+    return parts
 
 
 def _call(value: Any) -> ToolCall:

@@ -2,7 +2,8 @@
 
 A candidate is at its end when it has a finish reason. A prompt that is blocked has no candidate,
 and says why. A stream that ends before either is a `ModelError` with every byte that came, and
-never half an answer.
+never half an answer. Gemini 1.x writes a finish reason in every event of a stream: the worst of
+them counts.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.core.finish_reasons import CONTENT_FILTER, TOOL_CALLS, common_word
+from failproof_es.core.finish_reasons import CONTENT_FILTER, TOOL_CALLS, common_word, worse
 from failproof_es.events import Disposition, ToolCall, Usage
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
     count_or_none,
     document_of,
+    finish_word,
     invalid_reply_of_error,
     json_text,
     name_or_none,
@@ -25,10 +27,12 @@ from failproof_es.models.http_reply import (
     reason_or_none,
     require_few_calls,
     require_no_error,
+    require_readable,
     require_said,
     text_or_none,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
+from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.event_stream import EventStream
 
 _ACCOUNT_DISABLED = "PUP_LIMITED_DISABLED"
@@ -37,7 +41,13 @@ _MOST_PARTS = 100 * MOST_TOOL_CALLS
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a response. Raises `InvalidReply` for everything else."""
+    """The answer in a response. Raises `InvalidReply` for everything else.
+
+    A list is a stream that came whole: so does the API write one without `alt=sse`, which some
+    gateways do not pass on.
+    """
+    if isinstance(document, list) and document:
+        document = _joined_chunks(document)
     document = require_no_error(document)
     candidate = _first(document)
     if candidate is None:
@@ -48,12 +58,11 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     if reason == _ACCOUNT_DISABLED:
         raise InvalidReply("authentication", f"the account is limited: {reason}", "halting")
     parts = _parts(candidate)
-    texts = [part["text"] for part in parts if "text" in part and part.get("thought") is not True]
-    if not all(isinstance(text, str) for text in texts):
-        raise _malformed("`text` of a part is not text")
+    content = read_content(parts)
     calls = [part["functionCall"] for part in parts if "functionCall" in part]
     require_few_calls(len(calls))
-    text = "".join(texts)
+    require_readable(content, reason, more=bool(calls))
+    text = content.text or ""
     meaning = require_said(reason, text, more=bool(calls))
     told = text_or_none(candidate.get("finishMessage")) or reason
     refusal = told if meaning == "withheld" else None
@@ -88,7 +97,7 @@ def _answer(
 def _blocked(document: dict[str, Any]) -> str:
     """Why the prompt was blocked. Raises `InvalidReply` where nothing says that it was."""
     feedback = document.get("promptFeedback")
-    reason = name_or_none(feedback.get("blockReason")) if isinstance(feedback, dict) else None
+    reason = finish_word(feedback.get("blockReason")) if isinstance(feedback, dict) else None
     if reason is None or not isinstance(feedback, dict):
         raise InvalidReply("empty_choices", "the reply holds no candidate", "transient")
     return text_or_none(feedback.get("blockReasonMessage")) or reason
@@ -240,24 +249,26 @@ class StreamedContent:
         return {"parts": [*parts, *_joined(texts)], "role": "model"}
 
     def _take(self, data: str) -> str:
-        chunk = piece_of(data)
+        return self.take(piece_of(data))
+
+    def take(self, chunk: Any) -> str:
+        """Take the next event; return the text that it adds. Raises `InvalidReply`."""
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if chunk.get("error"):
             raise _flaw_of(chunk["error"])
-        before = self.about.get("modelVersion")
-        if chunk.get("modelVersion") not in (None, before) and before is not None:
+        model = self.about.get("modelVersion")
+        if chunk.get("modelVersion") not in (None, model) and model is not None:
             raise _malformed("the stream names two models")
         self.about |= {name: value for name, value in chunk.items() if name != "candidates"}
         candidate = _first(chunk)
         if candidate is None:
             return ""
         parts = _parts(candidate)
-        if self.candidate is not None and self.candidate.get("finishReason") and parts:
-            raise _malformed("content follows the finish reason")
-        self.candidate = (self.candidate or {}) | {
-            name: value for name, value in candidate.items() if name != "content"
-        }
+        before = self.candidate or {}
+        reason = worse(before.get("finishReason"), finish_word(candidate.get("finishReason")))
+        self.candidate = {**before, **candidate, "finishReason": reason}
+        self.candidate.pop("content", None)
         self.parts += parts
         if len(self.parts) > _MOST_PARTS:
             raise _malformed(f"the response has more than {_MOST_PARTS} parts")
@@ -265,6 +276,14 @@ class StreamedContent:
         text = "".join(each for each in said if isinstance(each, str))
         self.characters += len(text)
         return text
+
+
+def _joined_chunks(chunks: list[Any]) -> dict[str, Any]:
+    """The response that these events make. Raises `InvalidReply`."""
+    stream = StreamedContent()
+    for chunk in chunks:
+        stream.take(chunk)
+    return stream.document()
 
 
 def _joined(texts: list[str]) -> list[dict[str, Any]]:

@@ -9,12 +9,14 @@ from typing import Any
 import orjson
 
 from failproof_es.core.case import Turn
+from failproof_es.core.finish_reasons import worse
 from failproof_es.events import ToolCall, Usage
 from failproof_es.models.http import HttpProvider, OutgoingRequest
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
     count_or_none,
+    finish_word,
     json_text,
     name_or_none,
     piece_of,
@@ -22,6 +24,7 @@ from failproof_es.models.http_reply import (
     reason_or_none,
     require_few_calls,
     require_no_error,
+    require_readable,
     require_said,
 )
 from failproof_es.models.protocol import (
@@ -30,6 +33,7 @@ from failproof_es.models.protocol import (
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.web.bounded_json import read_json
 
@@ -109,6 +113,8 @@ class StreamedLines:
         self._text: list[str] = []
         self._calls: list[Any] = []
         self._model: Any = None
+        self._reason: str | None = None
+        """The worst that any line gives."""
         self._last: dict[str, Any] | None = None
 
     def feed(self, piece: bytes) -> str:
@@ -162,8 +168,9 @@ class StreamedLines:
         self._text.append(text or "")
         self._calls += _listed_calls(message)
         require_few_calls(len(self._calls))
+        self._reason = worse(self._reason, finish_word(part.get("done_reason")))
         if done:
-            self._last = {**part, "model": self._model}
+            self._last = {**part, "model": self._model, "done_reason": self._reason}
 
 
 def _require_no_error(document: Any) -> dict[str, Any]:
@@ -193,16 +200,15 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         message = {}  # what the reason says is all that there is
     if not isinstance(message, dict):
         raise _malformed("the reply holds no message")
-    text, calls = message.get("content"), _listed_calls(message)
+    content, calls = read_content(message.get("content")), _listed_calls(message)
     require_few_calls(len(calls))
-    if not isinstance(text, str | None) and not calls:
-        raise InvalidReply("missing_content", "the content is no text", "transient")
-    require_said(reason, text if isinstance(text, str) else None, more=bool(calls))
+    require_readable(content, reason, more=bool(calls))
+    require_said(reason, content.text, more=bool(calls))
     return Answer(
         status=reply.status,
         headers=reply.headers,
         body=reply.body,
-        text=text if isinstance(text, str) else "",
+        text=content.text or "",
         latency_ms=reply.latency_ms,
         finish_reason=reason,
         tool_calls=tuple(map(_call, calls)),

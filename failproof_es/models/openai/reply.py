@@ -19,17 +19,18 @@ from failproof_es.models.http_reply import (
     reason_or_none,
     require_few_calls,
     require_no_error,
+    require_readable,
     require_said,
     text_or_none,
 )
 from failproof_es.models.protocol import Answer
+from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.models.replies.openai_family import (
-    arguments_of,
+    call_of,
     is_block,
     message_of,
     request_id,
-    text_of,
     usage_of,
     withheld,
     withheld_answer,
@@ -66,17 +67,14 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     if (error := choice.get("error")) and not is_block(error):
         raise invalid_reply_of_error(error)
     reason = CONTENT_FILTER if error else reason_or_none(choice.get("finish_reason"))
-    message = choice.get("message")
-    if message is None and reason is not None and "text" not in choice:
-        message = {}  # what the reason says is all that there is
-    if not isinstance(message, dict):
-        raise InvalidReply("malformed_response", "the first choice holds no message", "transient")
-    refusal = message_of(error) or text_or_none(message.get("refusal"))
-    text = text_of(message.get("content"))
-    tool_calls = _tool_calls(message.get("tool_calls"), meaning_of(reason))
+    message = _message(choice, reason)
+    content = read_content(message.get("content"))
+    refusals = (text_or_none(message.get("refusal")), text_or_none(content.refusal))
+    refusal = message_of(error) or "\n".join(filter(None, dict.fromkeys(refusals))) or None
+    tool_calls = _tool_calls(_calls_in(message), meaning_of(reason))
     has_more = refusal is not None or bool(tool_calls)
-    if text is None and not has_more and not isinstance(message.get("content"), list | None):
-        raise InvalidReply("missing_content", "the content is no text", "transient")
+    require_readable(content, reason, more=has_more)
+    text = content.text
     require_said(reason, text, more=has_more)
     return Answer(
         status=reply.status,
@@ -94,6 +92,16 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     )
 
 
+def _message(choice: dict[str, Any], reason: str | None) -> dict[str, Any]:
+    """The message; of a server that answers as to a completion of text, the text as one."""
+    message = choice.get("message")
+    if message is None and (reason is not None or isinstance(choice.get("text"), str)):
+        return {"content": choice.get("text")}  # without a text the reason is all that there is
+    if not isinstance(message, dict):
+        raise InvalidReply("malformed_response", "the first choice holds no message", "transient")
+    return message
+
+
 def _first_choice(choices: Any) -> dict[str, Any]:
     """The choice of index 0, wherever it stands; the first one where none says that it is."""
     if not isinstance(choices, list) or not choices:
@@ -105,13 +113,19 @@ def _first_choice(choices: Any) -> dict[str, Any]:
     return choice
 
 
+def _calls_in(message: dict[str, Any]) -> Any:
+    """Its tool calls; in the form of before 2023-11 it is one `function_call`."""
+    former = message.get("function_call")
+    return message.get("tool_calls") or ([{"function": former}] if former else None)
+
+
 def _tool_calls(value: Any, ended: Meaning) -> tuple[ToolCall, ...]:
     """The calls that the model wants made, their arguments as it wrote them.
 
     Of an answer that is not at its end a call may be half: it is left out, and stands in the raw
     bytes. Raises `InvalidReply`.
     """
-    if value is None:
+    if not value:  # some servers write an empty text for none
         return ()
     if not isinstance(value, list):
         raise InvalidReply("malformed_response", "`tool_calls` is not a list", "transient")
@@ -129,10 +143,7 @@ def _call_or_none(value: Any) -> ToolCall | None:
 
 
 def _tool_call(value: Any) -> ToolCall:
-    function = value.get("function") if isinstance(value, dict) else None
-    if not isinstance(function, dict):
-        raise InvalidReply("malformed_response", "a tool call holds no function", "transient")
-    name, arguments = function.get("name"), arguments_of(function)
+    name, arguments = call_of(value)
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
         raise InvalidReply(
             "malformed_response", "a tool call lacks its name or its arguments", "transient"

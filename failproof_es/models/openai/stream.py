@@ -1,8 +1,9 @@
 """Assembles a streamed chat completion as it arrives. Pure: bytes in, an answer out.
 
 A stream is an answer when the server said that it is whole: by a finish reason or by
-`[DONE]`. One that ends before, holds an error, or holds what can't be read is a `ModelError`
-with every byte that came, and never half an answer.
+`[DONE]`; by `[DONE]` alone, where it writes a finish reason in every chunk. One that ends before,
+holds an error, or holds what can't be read is a `ModelError` with every byte that came, and never
+half an answer.
 """
 
 from __future__ import annotations
@@ -10,21 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.core.finish_reasons import CONTENT_FILTER, word_or_none
+from failproof_es.core.finish_reasons import CONTENT_FILTER, worse
 from failproof_es.models.http_reply import (
     InvalidReply,
     error_in,
+    finish_word,
     invalid_reply_of_error,
     piece_of,
     require_few_calls,
 )
+from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.event_stream import EventStream
-from failproof_es.models.replies.openai_family import (
-    arguments_of,
-    is_block,
-    message_of,
-    text_of,
-)
+from failproof_es.models.replies.openai_family import call_of, is_block, message_of
 
 _DONE = "[DONE]"
 
@@ -46,9 +44,18 @@ class StreamedReply:
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
     calls: dict[int, _Call] = field(default_factory=dict)
+    last_call: int = 0
+    """The number of the call of which a piece came last."""
     about: dict[str, Any] = field(default_factory=dict)
     finish_reason: str | None = None
+    """The worst that came."""
+    message: dict[str, Any] | None = None
+    """The whole message, of a server that writes it in place of the pieces."""
+    other_parts: list[Any] | None = None
+    """Parts of content that are no text; the last ones that came."""
     begun: bool = False
+    went_on: bool = False
+    """Whether text and another finish reason came after a finish reason."""
     done: bool = False
 
     def feed(self, piece: bytes) -> str:
@@ -68,14 +75,15 @@ class StreamedReply:
 
         Raises `InvalidReply` when the stream ended before the reply did.
         """
-        if not self.done and self.finish_reason is None and self.events.pending != _DONE:
+        is_done = self.done or self.events.pending == _DONE
+        if not is_done and (self.finish_reason is None or self.went_on):
             came = sum(map(len, self.text))
             raise InvalidReply(
                 "stream_broken",
                 f"the stream ended before the reply did, after {came} characters of text",
                 "transient",
             )
-        message: dict[str, Any] = {"content": "".join(self.text) if self.text else None}
+        message: dict[str, Any] = {"content": "".join(self.text) if self.text else self.other_parts}
         if self.refusal:
             message["refusal"] = "".join(self.refusal)
         if self.calls:
@@ -86,6 +94,8 @@ class StreamedReply:
                 }
                 for _, call in sorted(self.calls.items())
             ]
+        if self.message is not None and not any((self.text, self.refusal, self.calls)):
+            message = self.message
         choice = {"message": message, "finish_reason": self.finish_reason}
         return {**self.about, "choices": [choice] if self.begun else []}
 
@@ -112,7 +122,8 @@ class StreamedReply:
         for choice in choices:
             if not isinstance(choice, dict):
                 raise _malformed("a choice is not a JSON object")
-            if choice.get("index", 0) == 0:
+            index = choice.get("index")  # some servers write `null` for the only one
+            if not isinstance(index, int) or index == 0:
                 self._choice(choice)
 
     def _withhold(self, error: Any) -> None:
@@ -133,41 +144,74 @@ class StreamedReply:
 
     def _choice(self, choice: dict[str, Any]) -> None:
         self.begun = True
+        if error := choice.get("error"):
+            if not is_block(error):
+                raise invalid_reply_of_error(error)
+            self._withhold(error)
         delta = choice.get("delta") or {}
         if not isinstance(delta, dict):
             raise _malformed("`delta` is not a JSON object")
-        for name, pieces in (("content", self.text), ("refusal", self.refusal)):
-            piece = delta.get(name)
-            if isinstance(piece, list):  # thoughts and text
-                piece = text_of(piece)
-            if piece is None:
-                continue
-            if not isinstance(piece, str):
-                raise _malformed(f"`{name}` of a delta is not text")
-            if self.finish_reason is not None and piece:
+        if isinstance(choice.get("message"), dict):
+            self.message = choice["message"]
+        reason = finish_word(choice.get("finish_reason"))
+        content = delta.get("content", choice.get("text"))  # `text` of a completion of text
+        said = (
+            self._add(self.text, content, "content"),
+            self._add(self.refusal, delta.get("refusal"), "refusal"),
+        )
+        if self.finish_reason is not None and any(said):
+            if reason is None:
                 raise _malformed("text follows the finish reason")
-            pieces.append(piece)
+            self.went_on = True
         calls = delta.get("tool_calls") or []
         if not isinstance(calls, list):
             raise _malformed("`tool_calls` of a delta is not a list")
         for call in calls:
             self._call(call)
-        reason = choice.get("finish_reason")
-        if isinstance(reason, str) and word_or_none(reason) is not None:
-            self.finish_reason = reason
+        if former := delta.get("function_call"):
+            self._call({"function": former})
+        self.finish_reason = worse(self.finish_reason, reason)
+
+    def _add(self, pieces: list[str], piece: Any, name: str) -> bool:
+        """Whether a piece of text or of a refusal adds any. Among its parts may be thoughts."""
+        if isinstance(piece, list):
+            content = read_content(piece)
+            if content.refusal is not None:
+                self.refusal.append(content.refusal)
+            if content.has_other_parts:
+                self.other_parts = piece
+            piece = piece if content.is_damaged else content.text
+        if piece is None:
+            return False
+        if not isinstance(piece, str):
+            raise _malformed(f"`{name}` of a delta is not text")
+        pieces.append(piece)
+        return bool(piece)
 
     def _call(self, piece: Any) -> None:
-        function = piece.get("function") if isinstance(piece, dict) else None
-        if not isinstance(function, dict) or not isinstance(piece.get("index", 0), int):
-            raise _malformed("a tool call of a delta holds no function")
-        call = self.calls.setdefault(piece.get("index", 0), _Call())
+        name, arguments = (part or "" for part in call_of(piece))
+        self.last_call = self._number_of(piece)
+        call = self.calls.setdefault(self.last_call, _Call())
         require_few_calls(len(self.calls))
-        name, arguments = function.get("name") or "", arguments_of(function) or ""
         if not isinstance(name, str) or not isinstance(arguments, str):
             raise _malformed("a tool call's name or arguments are not text")
         call.id = piece.get("id") or call.id
         call.name.append(name)
         call.arguments.append(arguments)
+
+    def _number_of(self, piece: dict[str, Any]) -> int:
+        """The number of the call of which this is a piece.
+
+        Without one it is of the last call, unless it has the id of another.
+        """
+        number = piece.get("index")
+        if isinstance(number, int):
+            return number
+        if number is not None:
+            raise _malformed("the number of a tool call is none")
+        last = self.calls.get(self.last_call)
+        is_another = last is not None and piece.get("id") not in (None, "", last.id)
+        return self.last_call + is_another
 
 
 def _malformed(message: str) -> InvalidReply:

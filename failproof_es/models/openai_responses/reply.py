@@ -21,8 +21,10 @@ from failproof_es.models.http_reply import (
     reason_or_none,
     require_few_calls,
     require_no_error,
+    require_readable,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer
+from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.event_stream import EventStream
 from failproof_es.models.replies.openai_family import (
     is_block,
@@ -32,9 +34,13 @@ from failproof_es.models.replies.openai_family import (
     withheld_answer,
 )
 
-_ENDED = ("response.completed", "response.incomplete", "response.failed")
 _INCOMPLETE = "incomplete"
 """The status of a response that ended too soon; its finish reason, where it does not say why."""
+_ENDINGS = ("completed", _INCOMPLETE, "failed")
+"""The statuses of a response that has ended, the worst one last."""
+_ENDED = tuple(f"response.{status}" for status in _ENDINGS)
+_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The types of items that are tool calls, and where each has its arguments."""
 _MOST_ITEMS = 10 * MOST_TOOL_CALLS
 
 
@@ -58,19 +64,24 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         raise _malformed("`output` is not a list of items")
     if not items and status != _INCOMPLETE:
         raise InvalidReply("missing_content", "the response holds no item", "transient")
-    parts = [part for item in items if item.get("type") == "message" for part in _parts(item)]
-    calls = [item for item in items if item.get("type") == "function_call"]
+    messages = [item for item in items if item.get("type") == "message"]
+    content = read_content([part for item in messages for part in _parts(item)])
+    calls = [item for item in items if str(item.get("type")) in _CALLS]
     require_few_calls(len(calls))
-    texts = [_text(part, "text") for part in parts if part.get("type") == "output_text"]
-    refusals = [_text(part, "refusal") for part in parts if part.get("type") == "refusal"]
+    reason = TOOL_CALLS if calls else STOP
+    if status == _INCOMPLETE:
+        reason = _why(document)
+    elif any(item.get("status") == _INCOMPLETE for item in messages):
+        reason = _INCOMPLETE
+    require_readable(content, reason, more=content.refusal is not None or bool(calls))
     return Answer(
         status=reply.status,
         headers=reply.headers,
         body=reply.body,
-        text="".join(texts),
+        text=content.text or "",
         latency_ms=reply.latency_ms,
-        finish_reason=_why(document) if status == _INCOMPLETE else TOOL_CALLS if calls else STOP,
-        refusal="".join(refusals) or None,
+        finish_reason=reason,
+        refusal=content.refusal or None,
         tool_calls=tuple(map(_call, calls)),
         model=name_or_none(document.get("model")),
         provider_request_id=request_id(reply.headers) or name_or_none(document.get("id")),
@@ -85,21 +96,15 @@ def _why(document: dict[str, Any]) -> str:
     return _INCOMPLETE if reason is None else common_word(reason)
 
 
-def _parts(item: dict[str, Any]) -> list[dict[str, Any]]:
-    parts = item.get("content")
-    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+def _parts(item: dict[str, Any]) -> list[Any]:
+    content = item.get("content")
+    if not isinstance(content, list | str):
         raise _malformed("`content` of a message is not a list of parts")
-    return parts
-
-
-def _text(part: dict[str, Any], name: str) -> str:
-    if not isinstance(text := part.get(name), str):
-        raise _malformed(f"`{name}` of a part is not text")
-    return text
+    return content if isinstance(content, list) else [content]
 
 
 def _call(item: dict[str, Any]) -> ToolCall:
-    name, arguments = item.get("name"), item.get("arguments")
+    name, arguments = item.get("name"), item.get(_CALLS[item["type"]])
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
         raise _malformed("a function call lacks its name or its arguments")
     return ToolCall(id=name_or_none(item.get("call_id")), name=name, arguments=arguments)
@@ -152,7 +157,7 @@ class StreamedResponse:
             response = event.get("response")
             if not isinstance(response, dict):
                 raise _malformed("the last event holds no response")
-            self.response = response
+            self.response = _ended_as(kind, response)
         elif kind == "response.output_item.done":
             if len(self.items) >= _MOST_ITEMS:
                 raise _malformed(f"the response has more than {_MOST_ITEMS} items")
@@ -163,6 +168,14 @@ class StreamedResponse:
             self.characters += len(delta)
             return delta
         return ""  # the other events repeat what the last one holds
+
+
+def _ended_as(kind: str, response: dict[str, Any]) -> dict[str, Any]:
+    """The response with the worse one of its own status and that of the event that brings it."""
+    told, own = kind.removeprefix("response."), response.get("status")
+    if own is None or (own in _ENDINGS and _ENDINGS.index(told) > _ENDINGS.index(own)):
+        return {**response, "status": told}
+    return response
 
 
 def _malformed(message: str) -> InvalidReply:

@@ -1,4 +1,10 @@
-"""Half characters: surrogates that stand alone in the JSON of a reply. Pure.
+"""What servers write in the JSON of a reply although no JSON can hold it. Pure.
+
+`NaN`, `Infinity` and `-Infinity` are numbers of no JSON. Servers in Python write them for a speed
+or a likelihood that they could not compute, beside an answer that is whole. They are read as such
+numbers, and nothing that is graded is a number.
+
+Half characters are surrogates that stand alone.
 
 `"\\ud835"` is valid JSON and no text. A server writes it where a model's tokens end inside a
 character, and its other half may come with the next piece of a stream. So pieces are joined before
@@ -14,6 +20,7 @@ from typing import Any
 
 from failproof_es.web.bounded_json import JsonTooComplex, read_json
 
+_NO_NUMBER = re.compile(rb"NaN|Infinity")
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 """A surrogate as JSON escapes it, or as some encoders write it in bytes."""
 
@@ -30,7 +37,7 @@ def read_piece(text: bytes | str) -> Any:
 
 
 def _read(text: bytes | str) -> tuple[Any, bool]:
-    """The JSON without a byte order mark before it, and whether half characters are in it."""
+    """The JSON without a byte order mark before it, and whether half characters may be in it."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -38,11 +45,10 @@ def _read(text: bytes | str) -> tuple[Any, bool]:
     except JsonTooComplex:
         raise
     except ValueError:
-        if _HALF.search(data) is None:
+        if _HALF.search(data) is None and _NO_NUMBER.search(data) is None:
             raise
     try:
-        decoded = data.decode("utf-8", "surrogatepass")
-        return json.loads(decoded, parse_constant=_refuse), True
+        return json.loads(data.decode("utf-8", "surrogatepass")), True
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -95,7 +101,3 @@ class PieceJoiner:
         """The half that nothing came for."""
         half, self._half = self._half, ""
         return join_halves(half)
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")

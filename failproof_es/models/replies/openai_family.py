@@ -102,15 +102,17 @@ def withheld_answer(reply: HttpReply, said: str | None) -> Answer:
     )
 
 
-def text_of(content: Any) -> str | None:
-    """Text content: a string, or the text parts of a list, joined. Thoughts are no text."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = [p.get("text") for p in content if isinstance(p, dict) and p.get("type") == "text"]
-        if parts and all(isinstance(part, str) for part in parts):
-            return "".join(str(part) for part in parts)
-    return None
+def call_of(value: Any) -> tuple[Any, Any]:
+    """The name and the arguments of a tool call: of a function, or of a tool that takes a text.
+
+    Raises `InvalidReply` for what is neither.
+    """
+    called = _object(value)
+    if isinstance(custom := called.get("custom"), dict):
+        return custom.get("name"), custom.get("input")
+    if not isinstance(function := called.get("function"), dict):
+        raise InvalidReply("malformed_response", "a tool call holds no function", "transient")
+    return function.get("name"), arguments_of(function)
 
 
 def arguments_of(function: Mapping[str, Any]) -> Any:

@@ -2,9 +2,10 @@
 
 A server says so outright (`Retry-After`, `Retry-After-Ms`, Google's `retryDelay`), or it says when
 each of its limits is whole again: `x-ratelimit-reset-requests: 6m0s`, `X-RateLimit-Reset` as a
-moment or as seconds, `anthropic-ratelimit-tokens-reset` as a date. Some gateways pass on such
-headers in the body of an error. Of the limits those count that are exhausted; of several the one
-that takes longest.
+moment or as seconds, `anthropic-ratelimit-tokens-reset` as a date, `RateLimit: "day";r=0;t=60`.
+Some gateways pass on such headers in the body of an error, and some vendors say it in a sentence:
+`Please try again in 6m0s`. Of the limits those count that are exhausted; of several the one that
+takes longest.
 """
 
 from __future__ import annotations
@@ -43,6 +44,27 @@ _DELAYS = {
 }
 """Fields of an error that say outright how long to wait, and their unit where they are numbers."""
 _MOST_DETAILS = 100
+_SENTENCES = ("message", "detail", "raw")
+"""Fields of an error that hold a sentence; in `raw` a gateway quotes the vendor's own error."""
+_LONGEST_SENTENCE = 10_000
+_SPOKEN_UNITS = {
+    **dict.fromkeys(("millisecond", "msec"), 1e-3),
+    **dict.fromkeys(("second", "sec"), 1.0),
+    **dict.fromkeys(("minute", "min"), 60.0),
+    **dict.fromkeys(("hour", "hr"), 3_600.0),
+    "day": 86_400.0,
+}
+_SPOKEN_UNIT = rf"(?:{'|'.join(_SPOKEN_UNITS)})s?|{_UNIT}"
+_SPOKEN_PART = re.compile(rf"({_NUMBER}) ?({_SPOKEN_UNIT})")
+_SPOKEN = re.compile(
+    rf"\b(?:try(?: (?:it|your request))? again|retry(?: your request)?|wait)(?: (?:in|after|for))?"
+    rf" ((?:{_NUMBER} ?(?:{_SPOKEN_UNIT})(?:,? and |, ?| )?){{1,6}})(?![a-z0-9])"
+)
+"""The sentence of an error that asks to come back, and the duration in it."""
+_QUOTED = re.compile(r'"[^"]*"')
+_QUOTA = re.compile(r"\b(r|remaining|t|reset) ?= ?([0-9]{1,15})(?![0-9.])")
+_RATE_LIMIT = "ratelimit"
+_LONGEST_QUOTAS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,8 @@ class StatedWait:
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3), a year at most.
 
+    Some servers write a duration (`2s`).
+
     A date is one of the server's clock: it is taken against the reply's own `Date`, and
     against `now` only where there is none. `Retry-After-Ms`, which some vendors send beside it,
     is the more exact one.
@@ -65,8 +89,9 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     if _SECONDS.fullmatch(exact):
         return min(float(exact) / 1000, LONGEST_S)
     value = headers.get("retry-after", "").strip()
-    if _SECONDS.fullmatch(value):
-        return min(float(value), LONGEST_S)
+    seconds = float(value) if _SECONDS.fullmatch(value) else duration_s(value)
+    if seconds is not None:
+        return min(seconds, LONGEST_S)
     moment = _http_date(value)
     if moment is None:
         return None
@@ -90,6 +115,8 @@ def stated_wait(
         words = _words_of(error)
         for limits in (headers, *_passed_on(error)):
             waits += _resets(limits, at, words)
+            waits += _quotas(limits.get(_RATE_LIMIT, ""))
+        waits += _spoken(error)
     if waits:
         return max(waits, key=lambda wait: wait.seconds)
     return None if seconds is None else StatedWait(seconds)
@@ -149,6 +176,20 @@ def _resets(limits: Mapping[str, str], now: datetime, words: str) -> Iterator[St
     yield from (resets[limit] for limit in exhausted or _named_in(words, resets))
 
 
+def _quotas(value: str) -> Iterator[StatedWait]:
+    """The resets of exhausted limits in one header (draft-ietf-httpapi-ratelimit-headers).
+
+    `"day";r=0;t=60, "hour";r=5;t=9`; before its version 8 `limit=9, remaining=0, reset=60`.
+    """
+    plain = _QUOTED.sub('""', value[:_LONGEST_QUOTAS])
+    for limit in plain.split(",") if ";" in plain else (plain,):
+        counts = {name[:3]: int(number) for name, number in _QUOTA.findall(limit)}
+        seconds = counts.get("t", counts.get("res"))
+        remaining = counts.get("r", counts.get("rem", 0))
+        if seconds is not None and seconds <= LONGEST_S and not remaining:
+            yield StatedWait(float(seconds), f"{_RATE_LIMIT}: {value[:_LONGEST_QUOTAS].strip()}")
+
+
 def _named_in(words: str, limits: Iterable[str]) -> list[str]:
     """The limits of which the error speaks: `tokens` of a header that ends in it."""
     kinds = {limit: limit.rpartition("remaining")[2].strip("-") or limit for limit in limits}
@@ -182,6 +223,27 @@ def _delays(error: Any) -> Iterator[StatedWait]:
             unit = _DELAYS.get(name.lower())
             if unit is not None and (seconds := _delay_s(value, unit)) is not None:
                 yield StatedWait(min(seconds, LONGEST_S), f"{name}: {value}")
+
+
+def _spoken(error: Any) -> Iterator[StatedWait]:
+    """The waits for which the sentences of an error ask: `Please try again in 1m2.5s.`"""
+    sentences = (
+        [described.get(name) for described in _objects(error) for name in _SENTENCES]
+        if isinstance(error, dict)
+        else [error]
+    )
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            continue
+        found = _SPOKEN.search(sentence[:_LONGEST_SENTENCE].lower())
+        if found is None:
+            continue
+        seconds = sum(
+            float(number) * (_UNITS.get(unit) or _SPOKEN_UNITS[unit.removesuffix("s")])
+            for number, unit in _SPOKEN_PART.findall(found[1])
+        )
+        if seconds <= LONGEST_S:
+            yield StatedWait(seconds, found[0].strip())
 
 
 def _delay_s(value: Any, unit: float) -> float | None:

@@ -22,7 +22,7 @@ HALF = '{"choices":[{"message":{"content":"Oslo \\ud83d"},"finish_reason":"stop"
 BLOCKED = {"error": {"message": "It was filtered by the content management policy."}}
 
 
-def chat(content: Any, reason: str | None) -> dict[str, Any]:
+def chat(content: Any, reason: Any) -> dict[str, Any]:
     return {"choices": [{"message": {"content": content}, "finish_reason": reason}]}
 
 
@@ -43,6 +43,14 @@ REPLIES: dict[str, tuple[int, Any, str, str, int]] = {
     ),
     "blocked": (400, BLOCKED, "withheld", "content_filter", 1),
     "new": (200, chat("Oslo", "brand_new"), "unknown", "unknown_finish_reason", 1),
+    "number": (200, chat("Oslo", 3), "unknown", "unknown_finish_reason", 1),
+    "object": (200, chat("Oslo", {"type": "length"}), "unknown", "unknown_finish_reason", 1),
+    "parts": (200, chat([{"text": "Os"}, "lo"], "stop"), "pass", "scored", 1),
+    "odd_parts": (200, chat([{"odd": "Oslo"}], "stop"), "error", "missing_content", 2),
+    "no_number": (
+        200, '{"choices":[{"message":{"content":"Oslo","tool_calls":""},"logprobs":NaN}]}',
+        "pass", "scored", 1,
+    ),
     "broken": (200, chat("Oslo", "network_error"), "error", "provider_error", 2),
     "thought": (200, chat("<think>Not Oslo.</think>Bergen", "stop"), "fail", "scored", 1),
     "doubt": (200, chat("<think>I can't help with that?</think>Oslo", "stop"), "pass", "scored", 1),
@@ -106,10 +114,11 @@ def test_what_comes_of_a_reply_is_what_its_end_means(store: Store, tmp_path: Pat
         assert came == {name: reply[2:4] for name, reply in REPLIES.items()}
         with store.connect() as connection:
             (checked,) = [row.payload() for row in find(connection, topics=["RunValidated"])]
-        named = {each["kind"]: each["message"] for each in checked["findings"]}
+        named = [(each["kind"], each["message"]) for each in checked["findings"]]
         assert checked["passed"], named
-        assert "'brand_new'" in named["unknown_finish_reason"]
-        assert named["withheld"].startswith("4 replies of mock ")
+        unknown = " ".join(said for kind, said in named if kind == "unknown_finish_reason")
+        assert all(repr(word) in unknown for word in ("brand_new", "3", '{"type":"length"}'))
+        assert dict(named)["withheld"].startswith("4 replies of mock ")
         asked.clear()
         again = invoke(store.url, "start", "run.yaml", "--quiet", "--reuse", 1, cwd=tmp_path)
         unscored = {name for name, reply in REPLIES.items() if reply[3] != "scored"}

@@ -88,7 +88,7 @@ def test_a_conversation_is_sent_in_the_shape_of_the_messages_api() -> None:
         ("model", "not_found", "halting"),
         ("long", "bad_request", "final"),
         ("asked", "bad_request", "final"),
-        ("odd", "malformed_response", "transient"),
+        ("odd", "missing_content", "transient"),
     ],
 )
 def test_what_is_no_answer_is_an_error_with_its_bytes(

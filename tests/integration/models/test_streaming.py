@@ -199,6 +199,20 @@ def test_an_answer_in_one_piece_is_an_answer_although_a_stream_was_asked_for() -
     assert answer.text == "whole" and not heard and answer.first_token_ms is None
 
 
+@pytest.mark.parametrize("content_type", [b"application/json", b"text/plain; charset=utf-8"])
+def test_a_stream_that_its_server_calls_something_else_is_read(content_type: bytes) -> None:
+    body = SPOKEN + END + USAGE + DONE
+    head = HEAD.replace(b"text/event-stream", content_type)
+    answer, _, server = stream(at_once(head + framed(body) + LAST))
+    assert (answer.text, answer.body) == ("Hello, wörld", body)
+    assert len(server.requests) == 1 and head != HEAD
+
+
+def test_a_document_that_its_server_calls_a_stream_is_read() -> None:
+    answer, _, _ = stream(whole(b'{"model": "mock", "choices": [{"message": {"content": "a"}}]}'))
+    assert answer.text == "a"
+
+
 @pytest.mark.slow
 def test_the_embedded_model_streams_what_it_says_without_streaming() -> None:
     async def ask(streamed: bool) -> tuple[Answer, list[str]]:

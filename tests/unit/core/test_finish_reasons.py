@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +14,9 @@ from failproof_es.core.finish_reasons import (
     common_word,
     meaning_of,
     was_interrupted,
+    word_of,
     word_or_none,
+    worse,
 )
 
 WORDS: dict[Meaning, tuple[str, ...]] = {
@@ -84,3 +89,55 @@ def test_only_a_failure_of_the_server_is_an_interruption() -> None:
     assert interrupted == {
         "error", "network_error", "abort", "insufficient_system_resource", "cancelled",
     }  # fmt: skip
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.booleans() | st.integers() | st.floats() | st.none() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["type", "reason"]), inner, max_size=2)
+        | st.lists(st.sampled_from([word for word, _ in PAIRS]), min_size=1, max_size=2)
+    ),
+    max_leaves=5,
+)
+
+
+@given(json_values)
+def test_what_is_no_text_is_kept_word_for_word_and_means_nothing_that_is_known(value: Any) -> None:
+    word = word_of(value)
+    if isinstance(value, str | None):
+        assert word == word_or_none(value)
+    else:
+        assert word is not None and meaning_of(word) == "unknown" and not was_interrupted(word)
+        assert repr(json.loads(word)) == repr(value)
+
+
+def test_a_reason_too_deep_to_be_written_is_unknown() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert meaning_of(word_of(deep)) == "unknown"
+
+
+ORDER: tuple[Meaning, ...] = ("complete", "tool_call", "cut_off", "unknown", "broken", "withheld")
+"""From what is graded to what is never graded."""
+any_word = st.sampled_from([pair for pair in PAIRS if "unspecified" not in pair[0].lower()])
+
+
+@given(any_word, any_word)
+def test_of_two_words_the_worse_counts_whatever_their_order(
+    first: tuple[str, Meaning], later: tuple[str, Meaning]
+) -> None:
+    worst = max(first[1], later[1], key=ORDER.index)
+    came = worse(first[0], later[0])
+    assert came in (first[0], later[0])
+    if worst not in ("complete", "tool_call"):
+        assert meaning_of(came) == meaning_of(worse(later[0], first[0])) == worst
+    if first[1] == later[1]:
+        assert came == later[0]
+
+
+@given(any_word, st.sampled_from([None, "", "null", "FINISH_REASON_UNSPECIFIED", "UNSPECIFIED"]))
+def test_what_says_nothing_changes_no_word(pair: tuple[str, Meaning], nothing: str | None) -> None:
+    assert worse(pair[0], nothing) == worse(nothing, pair[0]) == pair[0]
+    assert worse(None, nothing) in (None, nothing)

@@ -208,6 +208,21 @@ def test_a_reply_that_did_not_end_well_is_to_be_known_and_breaks_nothing(
     assert ("'brand_new'" in finding.message) == (word == "brand_new")
 
 
+def test_a_server_that_ends_each_reply_with_another_word_does_not_fill_the_record() -> None:
+    validation = Validation(STARTED, PlainDialect(), False)  # type: ignore[arg-type]
+    key = EvaluationKey(RUN, prompt_id(CASE.digest()), "m")
+    for number in range(1_000):
+        body = raw(choices=[{"message": {"content": "hi"}, "finish_reason": {"number": number}}])
+        word = f'{{"number":{number}}}'
+        events = altered(1, body=body, finish_reason=word)
+        validation.check(RecordedEvaluation(key, CASE, events))
+    found = validation.end(
+        OtherStreams(Counts(planned=0, finished=0, scored=0, abandoned=0)), 1, 1, {}
+    )
+    named = [each for each in found["findings"] if each.kind == "unknown_finish_reason"]
+    assert len(named) <= 101 and any("900 replies" in each.message for each in named)
+
+
 def test_an_evaluation_that_ended_without_a_score_is_to_be_known_with_its_reason() -> None:
     head = {name: getattr(history()[3], name) for name in EvaluationEvent.model_fields}
     ended = EvaluationAbandoned(**head, kind="refusal", reason="it declined")

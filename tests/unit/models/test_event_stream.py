@@ -98,6 +98,35 @@ def test_a_done_that_no_blank_line_follows_is_still_the_servers_word() -> None:
     assert stream.document()["choices"][0]["message"]["content"] == "hello"
 
 
+def test_a_stream_with_a_finish_reason_in_every_chunk_is_whole_when_it_is_done() -> None:
+    every_chunk = events(delta("a", "stop"), delta("b", "stop"), delta("c", "stop"))
+    stream, text = fed(every_chunk, DONE)
+    assert text == "abc"
+    assert stream.document()["choices"][0]["finish_reason"] == "stop"
+    with pytest.raises(InvalidReply, match="ended before the reply did"):
+        fed(every_chunk)[0].document()
+
+
+@pytest.mark.parametrize("numbers", [(0, 0, 1), (None, None, None)])
+def test_calls_without_a_number_are_told_apart_by_their_ids(
+    numbers: tuple[int | None, ...],
+) -> None:
+    pieces: tuple[dict[str, Any], ...] = (
+        {"id": "a", "function": {"name": "f", "arguments": "{"}},
+        {"function": {"arguments": "}"}},
+        {"id": "b", "function": {"name": "g", "arguments": "{}"}},
+    )
+    chunks = [
+        {"choices": [{"index": None, "delta": {"tool_calls": [{"index": number, **piece}]}}]}
+        for number, piece in zip(numbers, pieces, strict=True)
+    ]
+    stream, _ = fed(events(*chunks), DONE)
+    calls = stream.document()["choices"][0]["message"]["tool_calls"]
+    assert [(call["id"], *call["function"].values()) for call in calls] == [
+        ("a", "f", "{}"), ("b", "g", "{}"),
+    ]  # fmt: skip
+
+
 def test_a_tool_call_is_put_together_from_its_pieces() -> None:
     def call(**function: str) -> dict[str, Any]:
         piece = {"index": 0, "id": "t1", "function": function}

@@ -178,11 +178,21 @@ def test_every_text_of_a_document_can_be_written_afterwards(value: Any) -> None:
     orjson.dumps(join_all_halves(value))
 
 
-@pytest.mark.parametrize("no_json", [rf'{{"a": NaN, "b": "{HIGH}"}}', rf'["{HIGH}"', HIGH, ""])
+@pytest.mark.parametrize(
+    "no_json", [rf'{{"a": NAN, "b": "{HIGH}"}}', rf'["{HIGH}"', HIGH, "", "[NaN", "[NaN,]", "NaNs"]
+)
 def test_a_half_character_makes_no_json_of_what_is_none(no_json: str) -> None:
     for reader in (read_piece, read_whole):
         with pytest.raises(ValueError):
             reader(no_json)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_what_is_no_number_of_json_is_read_as_one(number: str) -> None:
+    for reader in (read_piece, read_whole):
+        document = reader(f'{{"a": {number}, "b": "{HIGH}{LOW}", "c": "NaN"}}')
+        assert repr(document["a"]) == repr(float(number))
+        assert (join_halves(document["b"]), document["c"]) == (SMILE, "NaN")
 
 
 def test_json_too_deep_for_the_second_reader_is_no_json() -> None:

@@ -89,11 +89,7 @@ def test_a_refusal_without_content_is_an_answer() -> None:
         (b'{"choices": [{"message": {"content": null}}]}', "missing_content", "transient"),
         (b'{"choices": [{"message": {}}]}', "missing_content", "transient"),
         (b'{"choices": [{"message": null}]}', "malformed_response", "transient"),
-        (
-            b'{"choices": [{"text": "x", "finish_reason": "stop"}]}',
-            "malformed_response",
-            "transient",
-        ),
+        (b'{"choices": [{"text": 7, "finish_reason": "stop"}]}', "missing_content", "transient"),
         (reply({"content": 7}), "missing_content", "transient"),
         (b'{"error": {"message": "odd input"}}', "provider_error", "final"),
         (b'{"error": {"message": "overloaded_error"}}', "provider_error", "transient"),
@@ -131,6 +127,42 @@ def test_what_a_200_can_be_instead_of_an_answer(body: bytes, kind: str, disposit
 def test_what_a_status_means(status: int, kind: str, disposition: str) -> None:
     error = failure(b"<html>", status)
     assert (error.kind, error.disposition, error.status) == (kind, disposition, status)
+
+
+LIMITED = {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}
+
+
+@pytest.mark.parametrize("error", [LIMITED, {"error": {"type": "rate_limit_error"}}])
+@pytest.mark.parametrize("status", [400, 403, 422, 429, 500])
+def test_a_limit_is_one_under_whatever_status_it_comes(status: int, error: Any) -> None:
+    came = failure(orjson.dumps(error), status, {"retry-after": "2"})
+    assert (came.kind, came.disposition, came.status) == ("rate_limited", "deferred", status)
+    assert came.retry_after_s == 2.0
+
+
+def test_a_code_that_means_no_limit_changes_no_status() -> None:
+    error = failure(b'{"error": {"code": "invalid_request_error", "type": "api_error"}}', 500)
+    assert (error.kind, error.disposition) == ("server_error", "transient")
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "disposition"),
+    [
+        (500, "false", "final"),
+        (503, " False ", "final"),
+        (400, "true", "transient"),
+        (500, "true", "transient"),
+        (500, "maybe", "transient"),
+        (500, "", "transient"),
+        (429, "false", "deferred"),
+        (401, "true", "halting"),
+        (200, "false", "transient"),
+    ],
+)
+def test_a_server_says_whether_asking_again_makes_sense(
+    status: int, said: str, disposition: str
+) -> None:
+    assert failure(b"{}", status, {"x-should-retry": said}).disposition == disposition
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,18 @@ TOKENS = {"x-ratelimit-reset-tokens": "500ms"}
         ({}, {"details": [{"@type": "x", "retryDelay": "30s"}]}, 30.0),
         ({}, {"details": [{"retryDelay": "1.5s"}, {"retryDelay": "90s"}]}, 90.0),
         ({}, {"retry_after": 3}, 3.0),
+        ({"retry-after": "2s"}, None, 2.0),
+        ({"retry-after": "1m 30s"}, None, 90.0),
+        ({"ratelimit": '"default";r=0;t=2'}, None, 2.0),
+        ({"ratelimit": '"day"; r=0; t=60, "hour"; r=5; t=90'}, None, 60.0),
+        ({"ratelimit": '"t=9,";r=0;t=1'}, None, 1.0),
+        ({"ratelimit": "burst;r=0;t=4,day;r=3;t=9"}, None, 4.0),
+        ({"ratelimit": '"default";t=7'}, None, 7.0),
+        ({"ratelimit": "limit=10, remaining=0, reset=5"}, None, 5.0),
+        ({"ratelimit": "limit=10, remaining=3, reset=5"}, None, None),
+        ({"ratelimit": '"default";r=0'}, None, None),
+        ({"ratelimit": '"default";r=0;t=99999999999'}, None, None),
+        ({"ratelimit": "soon"}, None, None),
         ({}, {"metadata": {"retry_after_ms": 250}}, 0.25),
         ({}, {"details": [{"retryDelay": "later"}, 7, None], "metadata": [], "headers": 1}, None),
         ({}, "busy", None),
@@ -173,6 +185,41 @@ def test_the_wait_is_that_of_the_limits_which_are_exhausted(
     headers: Headers, error: Any, seconds: float | None
 ) -> None:
     assert wait_s(headers, error) == (None if seconds is None else pytest.approx(seconds, abs=1e-3))
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("Rate limit reached for m on requests per min. Please try again in 3.2s.", 3.2),
+        ("Please try again in 350ms", 0.35),
+        ("Please try again in 1m2s. Visit https://example.com to learn more.", 62.0),
+        ("Please try again in 7m54.336s", 474.336),
+        ("Please retry after 26 seconds.", 26.0),
+        ("Please retry in 25.767s.", 25.767),
+        ("Please wait 10 seconds", 10.0),
+        ("TRY AGAIN IN 1 MINUTE AND 30 SECONDS", 90.0),
+        ("Limit: 20 / day. Try again in 2 hours, 5 mins", 7_500.0),
+        ("Please wait for 1 day.", 86_400.0),
+        ("try again in 3 months", None),
+        ("try again in 12", None),
+        ("try again later", None),
+        ("retry 3 times", None),
+        ("It took 3s. Try another model.", None),
+        ("try again in 999999999 hours", None),
+    ],
+)
+def test_a_wait_in_a_sentence_is_one(said: str, seconds: float | None) -> None:
+    expected = None if seconds is None else pytest.approx(seconds)
+    for error in (said, {"message": said}, {"detail": said}, {"metadata": {"raw": said}}):
+        assert wait_s({}, error) == expected
+    assert wait_s({}, {"message": said}, at_limit=False) is None
+    assert wait_s({"retry-after": "5"}, {"message": said}) == 5.0
+
+
+@given(st.text(max_size=40), st.integers(0, 10**6), st.sampled_from(["ms", "s", "m", "seconds"]))
+def test_a_sentence_holds_nobody_longer_than_a_year(before: str, number: int, unit: str) -> None:
+    waited = wait_s({}, {"message": f"{before} try again in {number} {unit}"})
+    assert waited is None or 0.0 <= waited <= LONGEST_S
 
 
 def test_a_moment_is_one_of_the_clock_of_the_server_that_names_it() -> None:

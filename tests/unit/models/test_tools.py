@@ -75,7 +75,7 @@ def test_arguments_are_kept_as_the_model_wrote_them() -> None:
 @pytest.mark.parametrize(
     "calls",
     [
-        {},
+        {"id": "c1"},
         "search",
         [1],
         [{}],
@@ -93,11 +93,45 @@ def test_malformed_calls_are_an_error_and_no_answer(calls: Any) -> None:
     assert raised.value.kind == "malformed_response"
 
 
+@pytest.mark.parametrize("nothing", [None, [], "", {}, False, 0])
+def test_a_whole_answer_is_not_lost_by_how_its_server_writes_no_call(nothing: Any) -> None:
+    answer = read({"content": "text", "tool_calls": nothing, "function_call": nothing})
+    assert (answer.text, answer.tool_calls) == ("text", ())
+
+
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        (
+            {"function_call": {"name": "search", "arguments": "{}"}},
+            ToolCall(id=None, name="search", arguments="{}"),
+        ),
+        (
+            {"tool_calls": [{"id": "c1", "custom": {"name": "shell", "input": "ls"}}]},
+            ToolCall(id="c1", name="shell", arguments="ls"),
+        ),
+    ],
+    ids=["of-before-2023-11", "of-a-custom-tool"],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_call_of_another_form_is_a_call(
+    message: dict[str, Any], call: ToolCall, streamed: bool
+) -> None:
+    said = {"content": "text", **message}
+    assert (read_streamed_delta(said) if streamed else read(said)).tool_calls == (call,)
+
+
 @pytest.mark.parametrize("calls", [None, []])
 def test_no_call_and_no_content_is_no_answer(calls: Any) -> None:
     with pytest.raises(ModelError) as raised:
         read({"content": None, "tool_calls": calls})
     assert raised.value.kind == "missing_content"
+
+
+def read_streamed_delta(delta: dict[str, Any]) -> Answer:
+    stream, choice = StreamedReply(), {"delta": delta, "finish_reason": "stop"}
+    stream.feed(b"data: " + orjson.dumps({"choices": [choice]}) + b"\n\ndata: [DONE]\n\n")
+    return read_streamed(HttpReply(200, {}, b"", 1.0, datetime.now(UTC)), stream)
 
 
 def test_a_streamed_call_is_put_together_from_its_pieces() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 from collections.abc import Iterator
@@ -55,6 +56,17 @@ def test_every_sample_and_epoch_is_an_answer_in_the_order_of_the_log() -> None:
     }
     assert answers[0].case.digest() == answers[1].case.digest()
     assert len({each.sample_sha256 for each in answers}) == 6
+
+
+def test_a_finish_reason_that_is_no_text_is_kept_and_none_that_is_known() -> None:
+    text = json.dumps(inspect_lines("trouble"))
+    lines = json.loads(re.sub(r'"stop_reason": "\w+"', '"stop_reason": ["length"]', text))
+    ends = [
+        reply.finish_reason
+        for each in all_of(inspect_run(lines, "trouble"))
+        for reply in each.replies
+    ]
+    assert ends and set(ends) == {'["length"]'}
 
 
 def test_an_error_a_cut_and_a_message_that_a_solver_added_are_kept() -> None:

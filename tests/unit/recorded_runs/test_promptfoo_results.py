@@ -52,6 +52,16 @@ def test_assertions_that_a_program_decides_are_checks_and_code_is_none() -> None
     assert unmapped(run)["an assertion"] == 4
 
 
+def test_a_finish_reason_that_is_no_text_is_kept_and_none_that_is_known(tmp_path: Path) -> None:
+    document = json.loads(RESULTS.read_bytes())
+    for result in document["results"]["results"]:
+        result["response"]["finishReason"] = {"type": "length"}
+    (tmp_path / "results.json").write_text(json.dumps(document))
+    replies = [each.replies for each in all_of(read_promptfoo_results(tmp_path / "results.json"))]
+    words = {reply.finish_reason for (reply,) in filter(None, replies)}
+    assert words == {'{"type":"length"}'}
+
+
 def test_a_failed_assertion_is_a_verdict_and_a_failed_call_an_error() -> None:
     answers = all_of(read_promptfoo_results(RESULTS))
     errors = [each.error.message for each in answers if each.error is not None]

@@ -27,6 +27,7 @@ from failproof_es.models.http_reply import (
     count_or_none,
     name_or_none,
     read_document,
+    reason_or_none,
     require_no_error,
 )
 from failproof_es.models.protocol import (
@@ -91,7 +92,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     said = document.get("said")
     if not isinstance(said, str):
         raise InvalidReply("missing_content", "the reply has no `said`", "transient")
-    ended = name_or_none(document.get("ended"))
+    ended = reason_or_none(document.get("ended"))
     tokens = document.get("tokens")
     used = tokens if isinstance(tokens, dict) else {}
     return Answer(

@@ -1,0 +1,44 @@
+"""Tells by its first bytes of which form a reply is, where its content type says another one. Pure.
+
+A document begins with a bracket. Server-sent events begin with the name of a field and a colon, or
+with a comment; lines of JSON with a whole object and another one on the next line; frames of AWS
+with their length and its checksum.
+"""
+
+from __future__ import annotations
+
+import re
+from zlib import crc32
+
+_EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
+_FRAMES, _DOCUMENT = "application/vnd.amazon.eventstream", "application/json"
+_BEGINS_EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,99}(?:data|event|id|retry)?:")
+_BEGINS_OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,99}\{")
+_ENDED_OBJECT = re.compile(rb"\}\s*\Z")
+_PRELUDE = 12
+
+
+def content_type_shown(told: str, body: bytes) -> str | None:
+    """The content type of which the body is; `None` where that is the one that is told."""
+    shown = _shown(body)
+    told = told.strip().lower()
+    if shown == _DOCUMENT:  # which is a line of JSON, too
+        return shown if told.startswith(_EVENTS) else None
+    return None if shown is None or told.startswith(shown) else shown
+
+
+def _shown(body: bytes) -> str | None:
+    if _BEGINS_EVENTS.match(body):
+        return _EVENTS
+    if (begun := _BEGINS_OBJECT.match(body)) is not None:
+        return _LINES if _ends_in_its_line(body, begun.end()) else _DOCUMENT
+    length = body[:8]
+    is_frame = len(body) >= _PRELUDE and crc32(length) == int.from_bytes(body[8:_PRELUDE])
+    return _FRAMES if is_frame else None
+
+
+def _ends_in_its_line(body: bytes, start: int) -> bool:
+    """Whether the object that begins there ends in its line, and another one follows."""
+    end = body.find(b"\n", start)
+    line_end, following = body[max(start, end - 99) : end], body[end + 1 : end + 200]
+    return end > 0 and bool(_ENDED_OBJECT.search(line_end) and _BEGINS_OBJECT.match(following))
