@@ -89,11 +89,3 @@ def are_moved_by_others(connection: Connection, within_s: float) -> bool:
         (within_s,),
     ).fetchone()
     return row == (True,)
-
-
-def forget_positions(connection: Connection, names: Sequence[str]) -> None:
-    """Remove the positions of projections that others have replaced."""
-    if names:
-        connection.execute(
-            "DELETE FROM projections.positions WHERE name = ANY (%s)", (list(names),)
-        )

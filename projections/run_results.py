@@ -46,8 +46,6 @@ class RunResults:
     topics: frozenset[str] = frozenset(EVENTS)
     takes_damaged = True
     in_shares = True
-    replaces: tuple[LiteralString, ...] = ("progress", "cost")
-    """Projections of older versions, whose relations are among these now."""
 
     def ddl(self) -> LiteralString:
         """`run_results.sql`, `run_counts.sql` and `run_result_documents.sql`."""

@@ -27,7 +27,6 @@ from projections.parallel_rebuild import build_in_shares
 from projections.positions import (
     Position,
     create_positions,
-    forget_positions,
     move_positions,
     read_positions,
 )
@@ -132,7 +131,6 @@ def _create_missing(connection: Connection, projections: Sequence[Projection]) -
         create_positions(connection)
         positions = read_positions(connection)
         outdated = []
-        forget_positions(connection, _replaced(projections))
         for projection in projections:
             stands = positions.get(projection.name)
             if stands is not None and stands.version != projection.version:
@@ -304,22 +302,11 @@ def _collecting_seldom() -> Iterator[None]:
 
 
 def _chosen(names: Sequence[str], projections: Sequence[Projection]) -> list[Projection]:
-    known = names_known(projections)
+    known = {each.name for each in projections}
     for name in names:
         if name not in known:
             raise UnknownProjection(name, projections)
-    wanted = {known[name] for name in names}
-    return [p for p in projections if not names or p.name in wanted]
-
-
-def names_known(projections: Sequence[Projection] = PROJECTIONS) -> dict[str, str]:
-    """The projection that each name means: its own name, or that of one that it took over."""
-    own = {each.name: each.name for each in projections}
-    return {old: p.name for p in projections for old in getattr(p, "replaces", ())} | own
-
-
-def _replaced(projections: Sequence[Projection]) -> list[str]:
-    return [name for each in projections for name in getattr(each, "replaces", ())]
+    return [each for each in projections if not names or each.name in names]
 
 
 def _topics(projections: Sequence[Projection]) -> frozenset[str]:

@@ -85,11 +85,8 @@ def digest_of(resolved: dict[str, Any]) -> str:
 def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
     """The configuration that `RunStarted` recorded.
 
-    A run that is older than `version_check` keeps its original rule: a matching name is enough.
     Raises `InvalidInput` if a package that it needs is missing.
     """
-    models = [*resolved["models"], resolved.get("judge"), *(resolved.get("judges") or ())]
-    older = any(model is not None and "version_check" not in model for model in models)
     try:
         configuration = Configuration.model_validate(resolved)
     except ValidationError as error:
@@ -107,15 +104,7 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
             remedy="install the packages that it was started with; `failproof-es show` names them",
         ) from None
     place = Place(configuration.test_run.folder)
-    configuration = _with_models(configuration, lambda model, location: model.placed(place))
-    return _checked_by_name(configuration) if older else configuration
-
-
-def _checked_by_name(configuration: Configuration) -> Configuration:
-    def by_name(model: Model, location: Location) -> Model:
-        return model.model_copy(update={"version_check": "name"})
-
-    return _with_models(configuration, by_name)
+    return _with_models(configuration, lambda model, location: model.placed(place))
 
 
 def _with_models(

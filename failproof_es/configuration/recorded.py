@@ -7,7 +7,7 @@ are needed, so a run can be shown without the plugins that it was driven with. T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
@@ -37,10 +37,6 @@ LIMITS = frozenset(
     }
 )  # fmt: skip
 """A value that today's rules refuse, but that was allowed when the run began: it is kept."""
-_OLDER: Mapping[type[Section], Callable[[dict[str, Any]], dict[str, Any]]] = {
-    # Older versions asked judges only once.
-    Judging: lambda written: {"attempts": 1, **written},
-}
 
 
 class RecordedConfiguration:
@@ -83,8 +79,6 @@ class RecordedConfiguration:
         written = self._written.get(name)
         written = {} if written is None else written
         try:
-            if isinstance(written, dict) and (older := _OLDER.get(kind)):
-                written = older(written)
             return _lenient(kind, written)
         except ValidationError as error:
             found = error.errors(include_url=False)[0]

@@ -21,7 +21,6 @@ from failproof_es.core.transcript import (
     Score,
 )
 from failproof_es.events import (
-    ONLY_JUDGE,
     VOIDS_ANSWER,
     AnswerImported,
     AttemptLost,
@@ -360,14 +359,7 @@ def _require_graded(state: Evaluation, event: Scored | EvaluationAbandoned) -> N
     require(state.classification is not None, event, "nothing is classified")
     last = state.last
     done = type(last) is Classified or (type(last) is Judged and last.final)
-    require(done or _as_once(state), event, "it does not follow a classification or a last verdict")
-
-
-def _as_once(state: Evaluation) -> bool:
-    """Whether the one judge that a run could have once has ended: no event said how it was read."""
-    last = state.last
-    judged = _ends_question(last, "judge") and getattr(last, "judge", None) == ONLY_JUDGE
-    return judged and not state.verdicts and not state.unread
+    require(done, event, "it does not follow a classification or a last verdict")
 
 
 def _scored(state: Evaluation, event: Scored) -> Changes:

@@ -60,8 +60,8 @@ class Run:
     """Those of the chunks so far."""
     skipped: int = 0
     """Defects that kept cases out of the plan."""
-    prices: Mapping[str, ModelPrices] | None = None
-    """By the keys of models and judges; `None` where the stream does not say (older runs)."""
+    prices: Mapping[str, ModelPrices] = field(default_factory=dict)
+    """By the keys of models and judges."""
     status: RunStatus = "absent"
     reason: str | None = None
     counts: Counts | None = None
@@ -209,7 +209,7 @@ def _require_place(run: Run, event: Event) -> None:
     if kind in _PLAN:
         said = "the plan of the run is recorded already"
         planning = run.last in _PLAN and _PLAN.index(run.last) <= _PLAN.index(kind)
-        once = kind is not PricesRecorded or run.prices is None
+        once = kind is not PricesRecorded or run.last is not PricesRecorded
         require(once, event, "its prices stand twice")
         require(kind is not RunImported or run.imported is None, event, "it is imported twice")
         require(planning, event, said)

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -292,7 +291,7 @@ def _begin(
         }
     )
     planned = to_events(
-        _plan(store, of.originator_id, asked, EventHeader.of_run(run_id), prices), {run_id: 1}
+        _plan(store, of.originator_id, EventHeader.of_run(run_id), prices), {run_id: 1}
     )
 
     def still_there(connection: Connection) -> None:
@@ -320,19 +319,12 @@ def _reached(
 def _plan(
     store: Store,
     source_id: UUID,
-    asked: PlannedCases,
     header: EventHeader,
     prices: tuple[ModelPrices, ...],
 ) -> Iterator[Draft]:
     """The events of the plan, of skipped cases and of the prices, as events of the new run."""
     topics = (CasesPlanned.__name__, CaseSkipped.__name__)
-    questions = asked.questions()
     with store.connect() as connection:
         for row in find(connection, stream_id=source_id, topics=topics):
-            event = row.event()
-            if isinstance(event, CasesPlanned):  # older versions recorded no questions
-                said = tuple(islice(questions, len(event.digests)))
-                yield Draft.copy_of(event, header, questions=said)
-            else:
-                yield Draft.copy_of(event, header)
+            yield Draft.copy_of(row.event(), header)
     yield Draft(PricesRecorded, header, models=prices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -26,7 +26,7 @@ from failproof_es.core.run import (
     planned_streams,
 )
 from failproof_es.core.sharding.shards import PlanPart, chunk_slices
-from failproof_es.events import CarriedOver, CasesPlanned, Event, ModelPrices, PromptStored, topics
+from failproof_es.events import CarriedOver, CasesPlanned, Event, PromptStored, topics
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableEvent, UnreadableState
 from failproof_es.store.reading.archives import require_attached
@@ -97,7 +97,7 @@ def read_run(connection: Connection, run_id: UUID) -> Run:
         raise InvalidInput.because(
             f"there is no run {run_id}", remedy="list runs with `failproof-es runs`"
         )
-    return with_prices(connection, run)
+    return run
 
 
 def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exception | None]:
@@ -110,18 +110,7 @@ def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exceptio
         broken = error
     if run.manifest is None:
         raise broken or ImpossibleHistory(f"run {run_id} has no stream")
-    return with_prices(connection, run), broken
-
-
-def with_prices(connection: Connection, run: Run) -> Run:
-    """The run with its prices. Those of a run older than `PricesRecorded` are in a table."""
-    if run.prices is not None:
-        return run
-    rows = connection.execute(
-        "SELECT model_key, prices FROM failproof.price_list WHERE run_id = %s",
-        (run.started.originator_id,),
-    ).fetchall()
-    return replace(run, prices={key: ModelPrices.model_validate(said) for key, said in rows})
+    return run, broken
 
 
 def read_chunk(connection: Connection, run_id: UUID, chunk: int) -> tuple[str, ...]:

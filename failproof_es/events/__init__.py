@@ -18,7 +18,6 @@ from failproof_es.events.base import (
     Stream,
 )
 from failproof_es.events.evaluations import (
-    ONLY_JUDGE,
     VOIDS_ANSWER,
     AttemptLost,
     CarriedOver,
@@ -105,7 +104,6 @@ from failproof_es.events.side_streams import (
 __all__ = [
     "AUDITED",
     "EVENTS",
-    "ONLY_JUDGE",
     "VOIDS_ANSWER",
     "Again",
     "AnswerImported",

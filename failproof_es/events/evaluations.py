@@ -66,7 +66,6 @@ class RequestSent(EvaluationEvent):
     `failproof_es.core.request_body` writes and rebuilds bodies.
     """
 
-    schema_version: ClassVar[int] = 3
     audited: ClassVar[bool] = True
     audited_as: ClassVar[str | None] = "RetrySent"
     not_in_trail: ClassVar[frozenset[str]] = LONG
@@ -131,7 +130,6 @@ class ResponseReceived(EvaluationEvent):
     `failproof_es.core.reply_body` writes and reads the body.
     """
 
-    schema_version: ClassVar[int] = 5
     tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{text}"
 
@@ -164,7 +162,6 @@ class ErrorRecorded(EvaluationEvent):
     Of a body, a message or a stack trace that is long, the beginning is recorded, and that
     it is the beginning."""
 
-    schema_version: ClassVar[int] = 4
     audited: ClassVar[bool] = True
     not_in_trail: ClassVar[frozenset[str]] = LONG
     tells_progress: ClassVar[bool] = True
@@ -193,15 +190,9 @@ VOIDS_ANSWER = "model_mismatch"
 gave it. Any other error is what came in place of an answer."""
 
 
-ONLY_JUDGE = "judge"
-"""The key of the one judge that a run could have, where older versions named none. What was read
-from its reply was no event of its own then."""
-
-
 class AttemptLost(EvaluationEvent):
     """A request was sent and no outcome is on record: the process died in between."""
 
-    schema_version: ClassVar[int] = 2
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{reason}"
@@ -256,7 +247,6 @@ class Scored(EvaluationEvent):
     this. `graders` holds the version of each installed scorer by the name of the score it added.
     """
 
-    schema_version: ClassVar[int] = 2
     ends_stream: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{outcome}, {score_words}: {reason}"

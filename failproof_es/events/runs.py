@@ -101,7 +101,6 @@ class RunStarted(Event):
     `selection` says of how much the run is which part; `None`: it asks all.
     """
 
-    schema_version: ClassVar[int] = 5
     stream: ClassVar[Stream] = "run"
     run_status: ClassVar[RunStatus | None] = "running"
     audited: ClassVar[bool] = True
@@ -205,7 +204,6 @@ class CasesPlanned(Event):
     `questions` says what is sent of each (`experiment.question_digest`); older versions did not.
     """
 
-    schema_version: ClassVar[int] = 2
     stream: ClassVar[Stream] = "run"
     says: ClassVar[str] = "chunk {chunk}"
 
@@ -238,7 +236,6 @@ class RunPaused(Event):
     run_status: ClassVar[RunStatus | None] = "paused"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "{reason}"
-    schema_version: ClassVar[int] = 2
 
     reason: str
     counts: Counts
@@ -254,7 +251,6 @@ class RunResumed(Event):
     run_status: ClassVar[RunStatus | None] = "running"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = ""
-    schema_version: ClassVar[int] = 2
 
     who: str
     where: str
@@ -392,7 +388,6 @@ class RunValidated(Event):
     price or a token count is unknown.
     """
 
-    schema_version: ClassVar[int] = 4
     stream: ClassVar[Stream] = "run"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "passed: {passed}"

@@ -104,7 +104,6 @@ class ValidationFailed(OperationEvent):
 class FileWritten(OperationEvent):
     """A file was put where people look for it, whole."""
 
-    schema_version: ClassVar[int] = 2
     says: ClassVar[str] = "{kind}: {path}"
 
     kind: FileKind
@@ -291,7 +290,6 @@ class Reviewed(OperationEvent):
     it came in, `None` where it was given at a terminal; `sheet` is the id in that spreadsheet.
     """
 
-    schema_version: ClassVar[int] = 2
     stream: ClassVar[Stream] = "review"
     says: ClassVar[str] = "{reviewer} says {verdict}: {notes}"
 

@@ -22,7 +22,6 @@ from failproof_es.engine.history import (
     WINDOW,
     read_evaluations,
     recorded_evaluations,
-    with_prices,
 )
 from failproof_es.engine.reviews.people import count_review_statuses
 from failproof_es.problems import InvalidInput
@@ -62,7 +61,7 @@ class LogFeeder:
                 f"run {run_id} had not begun{by_then}",
                 remedy="`failproof-es log RUN --limit 1` shows where it begins",
             )
-        return with_prices(self.connection, run)
+        return run
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
         """See `Feeder`. Reads every event of the run."""

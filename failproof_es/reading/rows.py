@@ -28,8 +28,7 @@ from failproof_es.core.summary import (
     RunSummary,
     RunTotals,
 )
-from failproof_es.engine.history import UNREADABLE, read_chunk, with_prices
-from failproof_es.events import ModelPrices
+from failproof_es.engine.history import UNREADABLE, read_chunk
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.counter_rows import READ
 from failproof_es.reading.feeder import EVERY_RUN, ID_PART, RunFilter, UnreadableRun
@@ -87,7 +86,6 @@ _IMPOSSIBLE = (
     "SELECT prompt_id, model_key, repetition FROM projections.evaluations "
     "WHERE run_id = %s AND impossible IS NOT NULL"
 )
-_PRICES = "SELECT run_id, model_key, prices FROM failproof.price_list WHERE run_id = ANY (%s)"
 _BEYOND = 2**63 - 1
 _EXACTLY = json.JSONDecoder(parse_float=Decimal)
 _DECODED_AT_ONCE = 1_000
@@ -136,7 +134,7 @@ class RowFeeder:
         row = self.connection.execute(_RUN, (run_id,)).fetchone()
         if row is None:
             return self._log.run(run_id)
-        return with_prices(self.connection, run_of(row[0]))
+        return run_of(row[0])
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
         """See `Feeder`. Two queries, whatever the run has evaluated."""
@@ -262,7 +260,7 @@ class RowFeeder:
     ) -> list[S | UnreadableRun]:
         """The rows of these runs: for each its id, its number and its own row, if it has one."""
         read = {run_id: self._read(run_id, number, told) for run_id, number, told in rows}
-        runs = self._with_prices([each for each in read.values() if isinstance(each, Run)])
+        runs = [each for each in read.values() if isinstance(each, Run)]
         by_id = {run.started.originator_id: run for run in runs}
         found = of_rows(runs)
         listed: list[S | UnreadableRun] = []
@@ -286,19 +284,6 @@ class RowFeeder:
             return self._log.archived(run_id, number, error)
         except (*UNREADABLE, InvalidInput) as error:
             return UnreadableRun(run_id, number, str(error))
-
-    def _with_prices(self, runs: Sequence[Run]) -> list[Run]:
-        """These runs, with their prices: those of older ones are stored beside the log."""
-        older = [run.started.originator_id for run in runs if run.prices is None]
-        prices: dict[UUID, dict[str, ModelPrices]] = {each: {} for each in older}
-        for run_id, key, said in self.connection.execute(_PRICES, (older,)) if older else ():
-            prices[run_id][key] = ModelPrices.model_validate(said)
-        return [
-            run
-            if run.prices is not None
-            else replace(run, prices=prices[run.started.originator_id])
-            for run in runs
-        ]
 
     def _briefs(self, runs: Sequence[Run]) -> dict[UUID, RunSummary]:
         return self._summaries(runs, messages=0, reviews=False)

@@ -19,104 +19,15 @@ from eventsourcing.domain import DomainEventProtocol
 from eventsourcing.persistence import Mapper, StoredEvent
 from pydantic import ValidationError
 
-from failproof_es.events import EVENTS, ONLY_JUDGE, Event, PromptStored, Record
-from failproof_es.events.side_streams import FORBIDDEN
+from failproof_es.events import EVENTS, Event, PromptStored, Record
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import UnreadableState
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
-
-def _several_judges(payload: dict[str, Any]) -> dict[str, Any]:
-    judge = payload.pop("judge", None)
-    return {**payload, "judges": [judge] if judge else []}
-
-
-def _which_judge(payload: dict[str, Any]) -> dict[str, Any]:
-    """There was one judge, and its key was `judge`."""
-    return {**payload, "judge": ONLY_JUDGE if payload["purpose"] == "judge" else None}
-
-
-def _findings(payload: dict[str, Any]) -> dict[str, Any]:
-    """A finding was a sentence."""
-    found = [
-        {"kind": "unnamed", "integrity": not payload["passed"], "message": message}
-        for message in payload["findings"]
-    ]
-    return {**payload, "findings": found}
-
-
-_NOT_COUNTED = {"cache_write_tokens": None, "cache_write_1h_tokens": None}
-
-
-def _uncounted_cache_writes(payload: dict[str, Any]) -> dict[str, Any]:
-    return {**payload, "usage": {**payload["usage"], **_NOT_COUNTED}}
-
-
-def _uncounted_cache_writes_by_model(payload: dict[str, Any]) -> dict[str, Any]:
-    usage = {key: {**used, **_NOT_COUNTED} for key, used in payload.get("usage", {}).items()}
-    return {**payload, "usage": usage}
-
-
-def _uncounted_thoughts(payload: dict[str, Any]) -> dict[str, Any]:
-    return {**payload, "usage": {**payload["usage"], "reasoning_tokens": None}}
-
-
-def _uncounted_thoughts_by_model(payload: dict[str, Any]) -> dict[str, Any]:
-    usage = {
-        key: {**used, "reasoning_tokens": None} for key, used in payload.get("usage", {}).items()
-    }
-    return {**payload, "usage": usage}
-
-
-def _passed_by_accuracy(payload: dict[str, Any]) -> dict[str, Any]:
-    """Every dialect gave accuracy 1 to a pass, and less to everything else."""
-    accuracy = payload["scores"].get("accuracy")
-    return {**payload, "passed": None if accuracy is None else accuracy >= 1, "graders": {}}
-
-
-_WORDS = {"met": "did_not_happen", "not_met": "happened"}
-
-
-def _happened(payload: dict[str, Any]) -> dict[str, Any]:
-    """Until then an item of must_not_do was met where it did not happen."""
-    items = [
-        {**item, "verdict": _WORDS[item["verdict"]]}
-        if item["item"].partition(".")[0] == FORBIDDEN
-        else item
-        for item in payload["items"]
-    ]
-    return {**payload, "items": items, "sheet": None}
-
-
-UPCASTERS: dict[tuple[str, int], Upcaster] = {
-    ("RunStarted", 1): lambda payload: {**payload, "attempt": None},
-    ("RunStarted", 2): _several_judges,
-    # What its plan asks says which experiment; a branch changed nothing and asked nothing again.
-    ("RunStarted", 3): lambda payload: {**payload, "experiment": None},
-    # It could not be a part, and a branch reused nothing by its requests.
-    ("RunStarted", 4): lambda payload: {**payload, "selection": None},
-    ("RunPaused", 1): lambda payload: {**payload, "at_ceiling": False},
-    ("RunResumed", 1): lambda payload: {**payload, "packages": {}},
-    ("CasesPlanned", 1): lambda payload: {**payload, "questions": []},
-    ("RunValidated", 1): _findings,
-    ("RunValidated", 2): _uncounted_cache_writes_by_model,
-    ("RunValidated", 3): _uncounted_thoughts_by_model,
-    ("RequestSent", 1): _which_judge,
-    ("RequestSent", 2): lambda payload: payload,  # every body was whole
-    ("ResponseReceived", 1): lambda payload: {**payload, "redactions": []},
-    ("ResponseReceived", 2): _which_judge,
-    ("ResponseReceived", 3): _uncounted_cache_writes,  # and every body was whole
-    ("ResponseReceived", 4): _uncounted_thoughts,
-    ("ErrorRecorded", 1): lambda payload: {**payload, "redactions": []},
-    ("ErrorRecorded", 2): _which_judge,
-    ("ErrorRecorded", 3): lambda payload: payload,  # nothing was `deferred`, every body was whole
-    ("AttemptLost", 1): _which_judge,
-    ("Scored", 1): _passed_by_accuracy,
-    ("Reviewed", 1): _happened,
-    ("FileWritten", 1): lambda payload: payload,  # there were fewer kinds
-}
-"""`(topic, n)` holds the function that turns a payload of schema version n into n + 1."""
+UPCASTERS: dict[tuple[str, int], Upcaster] = {}
+"""`(topic, n)` holds the function that turns a payload of schema version n into n + 1. Nothing was
+released yet: every event is of version 1."""
 
 _COLUMNS = {"originator_id", "originator_version"}
 

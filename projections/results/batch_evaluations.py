@@ -167,7 +167,7 @@ def take_evaluations(
     by_run = [(run, list(group)) for run, group in groupby(touched, _run_of)]
     runs.load(cursor, {run for run, _ in by_run})
     cases = _cases(cursor, [each.key for each in touched])
-    prices = [its for run, group in by_run for its in repeat(runs.prices(cursor, run), len(group))]
+    prices = [its for run, group in by_run for its in repeat(runs.prices(run), len(group))]
     outcomes = [
         _outcome(each.key, each.now, its_prices, each.folded)
         for each, its_prices in zip(touched, prices, strict=True)

@@ -16,7 +16,6 @@ from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.core.run import Run, evolve_run
 from failproof_es.events import (
     CasesPlanned,
-    ModelPrices,
     PricesRecorded,
     RunCompleted,
     RunFailed,
@@ -32,7 +31,6 @@ from projections.results.run_rows import run_document, run_of
 PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
 """What says which evaluations a run has, and what they cost."""
 RUN_TOPICS = frozenset(topics("run"))
-_LISTED = "SELECT model_key, prices FROM failproof.price_list WHERE run_id = %s ORDER BY model_key"
 
 
 @dataclass
@@ -50,7 +48,6 @@ class Runs:
     _ended: dict[UUID, datetime | None] = field(default_factory=dict)
     _planning: dict[UUID, int] = field(default_factory=dict)
     """The last position at which something of a run's plan was recorded."""
-    _prices: dict[UUID, Prices] = field(default_factory=dict)
     _asked: set[UUID] = field(default_factory=set)
 
     @classmethod
@@ -89,16 +86,10 @@ class Runs:
         run = self.known.get(run_id)
         return run is not None and (repetitions_of(run.started) or 1) > 1
 
-    def prices(self, cursor: Cursor, run_id: UUID) -> Prices:
+    def prices(self, run_id: UUID) -> Prices:
         """The prices that count for a run."""
-        if run_id not in self._prices:
-            run = self.known.get(run_id)
-            prices: Mapping[str, ModelPrices] | None = {} if run is None else run.prices
-            if prices is None:
-                rows = cursor.execute(_LISTED, (run_id,)).fetchall()
-                prices = {key: ModelPrices.model_validate(said) for key, said in rows}
-            self._prices[run_id] = prices
-        return self._prices[run_id]
+        run = self.known.get(run_id)
+        return {} if run is None else run.prices
 
     def take(self, cursor: Cursor, streams: Mapping[UUID, Sequence[Fact]]) -> None:
         """Fold what the batch says of runs, and write their rows."""

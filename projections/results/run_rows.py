@@ -29,9 +29,7 @@ def run_document(run: Run) -> str:
         "chunks": run.chunks,
         "planned_cases": run.planned_cases,
         "skipped": run.skipped,
-        "prices": None
-        if run.prices is None
-        else [each.model_dump(mode="json") for each in run.prices.values()],
+        "prices": [each.model_dump(mode="json") for each in run.prices.values()],
         "status": run.status,
         "reason": run.reason,
         "counts": None if run.counts is None else run.counts.model_dump(mode="json"),
@@ -49,9 +47,8 @@ def run_document(run: Run) -> str:
 def run_of(document: str) -> Run:
     """The run that a document holds."""
     said: dict[str, Any] = orjson.loads(document)
-    prices, counts, validation = said["prices"], said["counts"], said["validation"]
-    ceiling = said.get("spend_ceiling")  # older rows do not say, and there was none
-    imported = said.get("imported")  # nor that, and none was
+    counts, validation = said["counts"], said["validation"]
+    ceiling, imported = said["spend_ceiling"], said["imported"]
     limits = {name: LimitChanged.model_validate(each) for name, each in said["limits"].items()}
     return replace(
         Run(),
@@ -61,7 +58,7 @@ def run_of(document: str) -> Run:
         chunks=said["chunks"],
         planned_cases=said["planned_cases"],
         skipped=said["skipped"],
-        prices=None if prices is None else prices_of(prices),
+        prices=prices_of(said["prices"]),
         status=said["status"],
         reason=said["reason"],
         counts=None if counts is None else Counts.model_validate(counts),
@@ -71,7 +68,7 @@ def run_of(document: str) -> Run:
         imported=None if imported is None else RunImported.model_validate(imported),
         limits=limits,
         spend_ceiling=None if ceiling is None else SpendCeilingChanged.model_validate(ceiling),
-        at_ceiling=said.get("at_ceiling", False),  # nor that, and no event said so
+        at_ceiling=said["at_ceiling"],
     )
 
 

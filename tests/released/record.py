@@ -22,7 +22,7 @@ from typing import Any
 import psycopg
 
 FOLDER = Path(__file__).parent
-SQL = FOLDER / "sql"
+SQL = "sql"
 _READS = ("select to_reg", "select number", "select sha256", "select pg_advisory", "set local")
 _NOT_KEPT = ("migrations", "installations", "schema_changes", "ledger_identity")
 """Tables that the installation itself fills, and the name of a log that no other one may have."""
@@ -77,14 +77,9 @@ def installed_statements(url: str) -> list[str]:
 
 
 def _install(connection: psycopg.Connection[Any]) -> None:
-    try:
-        from failproof_es.store.schema.installation import install
-    except ImportError:  # before there were roles
-        from failproof_es.store.schema.migration import migrate
+    from failproof_es.store.schema.installation import install
 
-        migrate(connection)
-    else:
-        assert install(connection, logins=True).problems == []
+    assert install(connection, logins=True).problems == []
 
 
 def a_run(url: str, folder: Path) -> None:
@@ -155,8 +150,8 @@ def rows(connection: psycopg.Connection[Any]) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def main(name: str) -> None:
-    """Record this version under `name`."""
+def record(into: Path, name: str) -> None:
+    """Record this version under `name`, in a folder."""
     from failproof_es.store.embedded.server import EmbeddedServer
 
     home = Path(tempfile.mkdtemp(prefix="failproof-es-released-"))
@@ -173,15 +168,15 @@ def main(name: str) -> None:
     finally:
         server.stop()
         shutil.rmtree(home, ignore_errors=True)
-    SQL.mkdir(exist_ok=True)
+    (into / SQL).mkdir(exist_ok=True)
     names = []
     for statement in statements:
         digest = hashlib.sha256(statement.encode()).hexdigest()[:12]
-        (SQL / f"{digest}.sql").write_text(statement, "utf-8")
+        (into / SQL / f"{digest}.sql").write_text(statement, "utf-8")
         names.append(digest)
     state = {"statements": names, "tables": tables}
-    (FOLDER / f"{name}.json").write_text(json.dumps(state, indent=1) + "\n", "utf-8")
+    (into / f"{name}.json").write_text(json.dumps(state, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    record(FOLDER, sys.argv[1])

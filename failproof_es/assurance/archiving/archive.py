@@ -224,18 +224,9 @@ def _who_needs_it(connection: Connection, run: Run) -> InvalidInput | None:
 
 
 def rows_in_log(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
-    """The rows of the run's evaluations that are in the log, without their states.
-
-    Raises `InvalidInput` for a run from before the ledger.
-    """
+    """The rows of the run's evaluations that are in the log, without their states."""
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        rows = [ArchivedRow(*row) for row in cursor.execute(_ROWS, (run_id, run_id))]
-    if any(row.leaf_hash is None for row in rows):
-        raise InvalidInput.because(
-            f"run {run_id} is older than the ledger: its events have no leaf hashes",
-            remedy="leave it in the log",
-        )
-    return rows
+        return [ArchivedRow(*row) for row in cursor.execute(_ROWS, (run_id, run_id))]
 
 
 def require_whole(rows: list[ArchivedRow], said: RunArchived) -> None:

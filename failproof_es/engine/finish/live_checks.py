@@ -37,7 +37,7 @@ class CheckedPart(NamedTuple):
     """What one process checked of a run, for another one of the same command."""
 
     run_id: UUID
-    prices: Mapping[str, ModelPrices] | None
+    prices: Mapping[str, ModelPrices]
     """At which it was counted."""
     counted: CountedChecks
     counts: RunCounts

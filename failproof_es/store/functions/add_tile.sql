@@ -60,10 +60,7 @@ BEGIN
         FROM (
             SELECT
                 e.notification_id,
-                -- `append` compared it with the event; events older than the ledger have none.
-                coalesce(e.leaf_hash, failproof.leaf_of(
-                    e.originator_id, e.originator_version, e.topic, e.state
-                )) AS leaf
+                e.leaf_hash AS leaf  -- `append` compared it with the event
             FROM failproof.events AS e
             WHERE e.notification_id > last_position
             ORDER BY e.notification_id

@@ -48,10 +48,10 @@ SELECT
         WHERE has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER')
     ) AS least_privilege,
     (
-        SELECT count(*) = 8
+        SELECT count(*) = 7
         FROM immutable JOIN log_tables USING (oid)
         WHERE relname IN (
-            'events', 'archived_events', 'append_logins', 'run_numbers', 'prices',
+            'events', 'archived_events', 'append_logins', 'run_numbers',
             'ledger_identity', 'ledger_tiles', 'ledger_checkpoints'
         )
     ) AS immutable_rows,

@@ -1,6 +1,7 @@
-"""Creates and upgrades the schema by the numbered files in `migrations/`.
+"""Creates and upgrades the schema by what is numbered in `migrations/`.
 
-Each file runs once, in order, in one transaction with its record, under a lock: two
+A migration is a file `0002_name.sql`, or a folder `0001_name` of files that are run in the order of
+their names. Each runs once, in order, in one transaction with its record, under a lock: two
 processes that open a new database at the same moment do it once between them. A migration
 names no role: who may do what is said in `roles/`, by `store/schema/installation.py`.
 """
@@ -11,6 +12,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import psycopg
@@ -27,13 +29,11 @@ _HOLDERS = (
     "AND holder.datname = pg_catalog.current_database() "
     f"AND ((held.classid::bigint << 32) | held.objid::bigint) = {_LOCK} ORDER BY 1"
 )
-_RECORDS = ("failproof.migration_log", "failproof.migrations")
-"""Where applied migrations can be read: the view is for everybody, and older logs lack it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One migration file."""
+    """One migration."""
 
     number: int
     name: str
@@ -48,10 +48,18 @@ class Migration:
 def migrations() -> list[Migration]:
     """Every migration that ships with this version, in order."""
     found = []
-    for file in resources.files("failproof_es.store").joinpath("migrations").iterdir():
-        if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
-            found.append(Migration(int(match[1]), match[2], file.read_text("utf-8")))
+    for shipped in resources.files("failproof_es.store").joinpath("migrations").iterdir():
+        if match := re.fullmatch(r"(\d{4})_(\w+?)(\.sql)?", shipped.name):
+            found.append(Migration(int(match[1]), match[2], _sql_of(shipped)))
     return sorted(found, key=lambda migration: migration.number)
+
+
+def _sql_of(shipped: Traversable) -> str:
+    """The text of a migration; of a folder, all of its files."""
+    if shipped.is_file():
+        return shipped.read_text("utf-8")
+    files = sorted(shipped.iterdir(), key=lambda file: file.name)
+    return "\n".join(file.read_text("utf-8") for file in files)
 
 
 def pending(connection: psycopg.Connection[Any]) -> list[Migration] | None:
@@ -114,12 +122,11 @@ def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
 
 def _applied(connection: psycopg.Connection[Any]) -> dict[int, str] | None:
     with connection.cursor(row_factory=tuple_row) as cursor:
-        for relation in _RECORDS:
-            exists = cursor.execute("SELECT to_regclass(%s)", (relation,)).fetchone()
-            if exists is not None and exists[0] is not None:
-                cursor.execute(f"SELECT number, sha256 FROM {relation}".encode())
-                return dict(cursor.fetchall())
-    return None
+        exists = cursor.execute("SELECT to_regclass('failproof.migration_log')").fetchone()
+        if exists is None or exists[0] is None:
+            return None
+        cursor.execute("SELECT number, sha256 FROM failproof.migration_log")
+        return dict(cursor.fetchall())
 
 
 def _check(applied: dict[int, str], shipped: list[Migration]) -> None:

@@ -35,7 +35,7 @@ from tests.conftest import create_database, database_url_as, drop_database
 Prove = Callable[[psycopg.Connection[Any]], Verdict | Judgement]
 
 GUARDED = (
-    *("events", "run_numbers", "prices"),
+    *("events", "run_numbers"),
     *("ledger_identity", "ledger_tiles", "ledger_checkpoints"),
 )
 

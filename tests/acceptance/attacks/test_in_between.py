@@ -141,7 +141,7 @@ def test_rows_added_by_a_child_table_are_named(log: Attacked) -> None:
         "GRANT SELECT ON public.child TO failproof_owner",
         "INSERT INTO public.child SELECT 3, gen_random_uuid(), 1, 'Scored', "
         f"convert_to('{{\"schema_version\":1,\"run_id\":\"{PASSED}\"}}', 'UTF8'), '{PASSED}', "
-        "now(), NULL",
+        "now(), sha256('none')",
     )
     result = log.verify()
     assert {IN_BETWEEN, ROW_ADDED} <= found(result)
@@ -198,7 +198,8 @@ def test_a_rule_that_puts_what_is_appended_elsewhere_is_named(log: Attacked) -> 
         "CREATE TABLE public.elsewhere (LIKE failproof.events)",
         "GRANT ALL ON public.elsewhere TO failproof_owner",
         "CREATE RULE quiet AS ON INSERT TO failproof.events DO INSTEAD INSERT INTO "
-        "public.elsewhere SELECT 1, NEW.originator_id, 1, '', '', NULL, now() RETURNING *",
+        "public.elsewhere SELECT 1, NEW.originator_id, 1, '', '', NULL, now(), sha256('') "
+        "RETURNING *",
     )
     append(log)
     assert log.verify().events == log.recorded.sizes.all

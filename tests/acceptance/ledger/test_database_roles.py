@@ -181,7 +181,7 @@ def test_an_empty_database_has_no_layer_until_db_init(database_url: str, tmp_pat
     done = invoke(database_url, "db", "init", "--json", cwd=tmp_path)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert told["migrations"][0] == "0001_event_log"
+    assert told["migrations"][0] == "0001_baseline"
     assert told["problems"] == []
     assert told["schema"] == "current"
     assert invoke(database_url, "db", "init", cwd=tmp_path).exit_code == 0
@@ -191,9 +191,9 @@ def test_an_older_schema_is_upgraded_by_db_init_alone(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = migration.migrations()
-    with monkeypatch.context() as patched, psycopg.connect(database_url) as connection:
-        patched.setattr(migration, "migrations", lambda: shipped[:2])
-        migration.migrate(connection)
+    assert invoke(database_url, "db", "init", cwd=tmp_path).exit_code == 0
+    later = migration.Migration(9999, "later", "SELECT 1")
+    monkeypatch.setattr(migration, "migrations", lambda: [*shipped, later])
     refused = invoke(database_url, "runs", cwd=tmp_path)
     assert refused.exit_code == 2
     assert "older version" in refused.stderr and "db init" in refused.stderr

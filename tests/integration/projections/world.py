@@ -21,6 +21,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    Judged,
     ModelPrices,
     ModelSnapshot,
     PricesRecorded,
@@ -185,6 +186,8 @@ class World:
             classifier_version="1")  # fmt: skip
         if number % 2:
             answered(sent(1, "judge"), Usage(input_tokens=1, output_tokens=1))
+            add(Judged, judge="judge", verdict={"x": 1}, problem=None, final=True, grader="r",
+                grader_version="1")  # fmt: skip
         add(
             Scored, scores={"accuracy": float(primary == "pass")}, passed=primary == "pass",
             reason="", scorer="s", scorer_version="1",

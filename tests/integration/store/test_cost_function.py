@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from uuid import UUID
 
 import orjson
 import psycopg
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from failproof_es.core.costs import cost_usd
 from failproof_es.core.run import Run, fold_run
-from failproof_es.engine.history import with_prices
 from failproof_es.events import ModelPrices, PricesRecorded, Rate, Usage
 from failproof_es.store.store import Store
 from tests.examples import examples
@@ -138,31 +136,6 @@ def test_the_price_list_tells_what_was_recorded_first_and_leaves_out_what_is_unk
         RUN, Decimal("1.25"), Decimal("0.5"), Decimal(2), "price list of 2026-11-01"
     )  # fmt: skip
     assert ModelPrices.model_validate(rows[0][5]).rates == PRICED.rates
-
-
-def test_a_run_that_is_older_than_the_event_keeps_the_prices_that_stand_beside(
-    store: Store, administrator: psycopg.Connection[object]
-) -> None:
-    insert = "INSERT INTO failproof.prices VALUES (%s, %s, %s, %s, %s, %s)"
-    administrator.execute(insert, (RUN, "known", 2, None, 3, "genai-prices 0.1"))
-    administrator.execute(insert, (UUID(int=9), "another", 2, 1, 3, "genai-prices 0.1"))
-    old = fold_run([started("known", planned=1)])
-    with store.connect() as connection:
-        run = with_prices(connection, old)
-    assert run.prices is not None and set(run.prices) == {"known"}
-    usage = Usage(input_tokens=1_000_000, output_tokens=1_000_000, cached_input_tokens=500_000)
-    assert cost_usd(run.prices["known"], usage, NOON) == 5
-
-
-def test_prices_beside_the_log_count_for_nothing_where_the_run_recorded_its_own(
-    store: Store, administrator: psycopg.Connection[object], connection: Connection
-) -> None:
-    recorded(store, PRICED)
-    administrator.execute(
-        "INSERT INTO failproof.prices VALUES (%s, 'm', 0, 0, 0, 'for nothing')", (RUN,)
-    )
-    rows = connection.execute("SELECT price_version FROM failproof.price_list").fetchall()
-    assert rows == [("price list of 2026-11-01",)]
 
 
 def test_a_run_has_its_prices_once() -> None:

@@ -69,23 +69,6 @@ def test_a_version_that_nobody_would_check_is_refused(
     assert problem.field == f"models[0].{field}" and words in str(problem)
 
 
-def test_a_recorded_run_that_is_older_than_the_check_goes_on_by_its_own_rule(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "run.yaml").write_text(GOOD)
-    loaded = load_configuration(tmp_path / "run.yaml")
-    resolved = loaded.resolved()
-    [model] = resolved["models"]
-    assert configuration_from_resolved(resolved).models[0].version_check == "name"
-    model["version_check"] = "version"
-    resolved["judge"] = {**model}
-    resolved["judges"] = None
-    assert configuration_from_resolved(resolved).models[0].version_check == "version"
-    del model["version_check"], resolved["judge"]["version_check"]
-    older = configuration_from_resolved(resolved)
-    assert [each.version_check for each in (*older.models, *older.asked_judges)] == ["name"] * 2
-
-
 def test_a_recorded_configuration_is_rebuilt_and_the_name_of_the_run_id_changes_no_digest(
     tmp_path: Path,
 ) -> None:

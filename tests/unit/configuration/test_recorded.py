@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,12 +13,9 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.configuration.schema import Judging
 from failproof_es.core.history_errors import ImpossibleHistory
-from failproof_es.engine.drive.judging import judging_of
 from failproof_es.events import RunStarted
-from failproof_es.store.mapper import upcast
 from failproof_es.support.shipped import configuration_names
-from tests.released.record import FOLDER
-from tests.unit.event_samples import RUN, SAMPLES
+from tests.unit.event_samples import SAMPLES
 
 SECTIONS = ("test_run", "prompts", "execution", "judging", "output", "gates")
 
@@ -35,26 +31,6 @@ def test_every_section_of_a_configuration_that_ships_comes_back(name: str) -> No
     recorded = recorded_configuration(started(loaded.resolved()))
     for section in SECTIONS:
         assert getattr(recorded, section) == getattr(loaded.configuration, section)
-
-
-@pytest.mark.parametrize("state", sorted(file.stem for file in FOLDER.glob("*.json")))
-def test_what_each_released_version_recorded_is_read(state: str) -> None:
-    events = json.loads((FOLDER / f"{state}.json").read_text("utf-8"))["tables"]["events"]
-    rows = [dict(zip(events["columns"], row.split("\t"), strict=True)) for row in events["rows"]]
-    [written] = [bytes.fromhex(row["state"][3:]) for row in rows if row["topic"] == "RunStarted"]
-    _, payload = upcast("RunStarted", written, RUN, 1)
-    recorded = recorded_configuration(started(payload["configuration"]))
-    assert (recorded.execution.repetitions, recorded.execution.retry_attempts) == (2, 1)
-    assert recorded.execution.parallel_workers == 2
-    assert (recorded.test_run.name, recorded.prompts.dialect) == ("released", "failproof")
-    for section in SECTIONS:
-        getattr(recorded, section)
-
-
-def test_before_judges_were_asked_again_they_were_asked_once() -> None:
-    assert judging_of(started({})).attempts == 1
-    assert judging_of(started({"judging": {"rule": "unanimous"}})).attempts == 1
-    assert judging_of(started({"judging": {"attempts": 2}})).attempts == Judging().attempts == 2
 
 
 def test_a_value_that_only_the_limits_of_today_refuse_stays_as_it_was() -> None:
@@ -146,7 +122,7 @@ def test_what_is_nested_too_deeply_is_in_the_way_of_its_own_section_only(levels:
     assert recorded.execution.repetitions == 2
     assert recorded.prompts.options == deep
     try:
-        assert recorded.judging == Judging(attempts=1), "a key of another version says nothing"
+        assert recorded.judging == Judging(), "a key of another version says nothing"
     except ImpossibleHistory as error:
         assert levels > 250 and "nested too deeply" in str(error)
 

@@ -217,16 +217,6 @@ def test_a_judge_is_held_to_what_it_was_asked() -> None:
         assert error is not None and rule in str(error), rule
 
 
-def test_the_one_judge_of_older_versions_was_read_without_an_event() -> None:
-    def base() -> History:
-        return History().sent().answered().classified()
-
-    assert refused(base().asked_judge("judge", "yes").scored().events) is None
-    failed = base().sent(turn=1, purpose="judge", judge="judge")
-    failed.failed(disposition="final", turn=1, purpose="judge", judge="judge")
-    assert refused(failed.abandoned("judge_failed").events) is None
-
-
 def test_a_verdict_of_a_program_stands_for_those_of_all_judges() -> None:
     def given_outside(history: History, **more: Any) -> History:
         history.judged("alice", {"pass": True})

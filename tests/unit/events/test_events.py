@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from failproof_es.core.case import digest_uuid, prompt_id
-from failproof_es.events import EVENTS, Classified, Event, ResponseReceived, Reviewed, Scored
+from failproof_es.events import EVENTS, Classified, Event, ResponseReceived, Scored
 from failproof_es.events.runs import Rate, Usage
 from failproof_es.store import mapper
 from failproof_es.store.errors import UnreadableState
@@ -60,17 +60,6 @@ def test_bytes_that_hold_no_such_event_are_a_clear_error(state: bytes) -> None:
         mapper.decode("Scored", state, uuid4(), 1)
 
 
-def test_an_old_review_of_what_must_not_be_done_says_whether_it_happened() -> None:
-    items = [("must_not_do.1", "met"), ("must_not_do.2", "not_met"), ("must_do.1", "not_met")]
-    old = {
-        **orjson.loads(golden_file("Reviewed", 1).read_bytes()),
-        "items": [{"item": item, "verdict": verdict} for item, verdict in items],
-    }
-    event = mapper.decode("Reviewed", orjson.dumps(old), STREAM, 1)
-    assert isinstance(event, Reviewed)
-    assert [item.verdict for item in event.items] == ["did_not_happen", "happened", "not_met"]
-
-
 def test_an_old_schema_version_is_upcast_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     old = orjson.loads(golden_file("Scored", 1).read_bytes())
     old["value"] = old.pop("scores")
@@ -91,34 +80,6 @@ def test_an_old_schema_version_is_upcast_step_by_step(monkeypatch: pytest.Monkey
         scorer="s",
         scorer_version="1",
     )
-
-
-@pytest.mark.parametrize(
-    ("scores", "passed"),
-    [
-        ({"accuracy": 1.0}, True),
-        ({"accuracy": 1}, True),
-        ({"accuracy": 0.9999999999999999}, False),
-        ({"accuracy": 0.5}, False),
-        ({"accuracy": 0}, False),
-        ({"words": 3.0}, None),
-        ({}, None),
-    ],
-)
-def test_a_score_without_a_verdict_of_its_own_was_a_pass_by_its_accuracy(
-    scores: dict[str, float], passed: bool | None
-) -> None:
-    old = {**orjson.loads(golden_file("Scored", 1).read_bytes()), "scores": scores}
-    event = mapper.decode("Scored", orjson.dumps(old), STREAM, 3)
-    assert isinstance(event, Scored)
-    assert (event.passed, event.graders, event.scores) == (passed, {}, scores)
-
-
-@pytest.mark.parametrize("scores", [None, 3, "1", [], {"accuracy": "1"}, {"accuracy": [1]}])
-def test_a_score_of_the_first_version_that_is_none_is_unreadable(scores: object) -> None:
-    old = {**orjson.loads(golden_file("Scored", 1).read_bytes()), "scores": scores}
-    with pytest.raises(UnreadableState, match=str(STREAM)):
-        mapper.decode("Scored", orjson.dumps(old), STREAM, 3)
 
 
 def test_a_cases_digest_and_stream_depend_on_every_part_of_it() -> None:

@@ -17,7 +17,6 @@ from failproof_es.support.plugins import instance
 from failproof_es.support.plurals import plural
 from projections.installed import OFFERED, others, ours
 from projections.protocol import Projection
-from projections.runner import names_known
 from projections.runner import rebuild as rebuild_projections
 from projections.runner import status as status_of
 
@@ -61,13 +60,12 @@ def rebuild(names: tuple[str, ...]) -> None:
     """
     theirs: Sequence[Projection]
     broken: list[Problem]
-    known = names_known(ours())
+    known = {each.name for each in ours()}
     if names:
         theirs, broken = [_named(name) for name in names if name not in known], []
     else:
         theirs, broken = others()
-    wanted = {known.get(name) for name in names}
-    mine = [each for each in ours() if not names or each.name in wanted]
+    mine = [each for each in ours() if not names or each.name in names]
     with session().open_store() as store, store.connect() as connection:
         if mine:
             _rebuild(connection, mine)

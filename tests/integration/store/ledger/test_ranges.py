@@ -198,8 +198,9 @@ def test_a_row_added_anywhere_is_found_as_by_one_walk(log: Log) -> None:
         tamper(
             log.administrator,
             "INSERT INTO failproof.events (notification_id, originator_id, originator_version, "
-            "topic, state) OVERRIDING SYSTEM VALUE "
-            f"VALUES ({position}, gen_random_uuid(), 1, 'Scored', '{{\"run_id\":null}}')",
+            "topic, state, leaf_hash) OVERRIDING SYSTEM VALUE "
+            f"VALUES ({position}, gen_random_uuid(), 1, 'Scored', '{{\"run_id\":null}}', "
+            "sha256('none'))",
         )
         assert [each.position for each in log.both().findings] == [position]
         tamper(

@@ -31,18 +31,17 @@ CHANGES = {
     "update one row": "UPDATE failproof.events SET state = '{}' WHERE notification_id = 1",
     "update of no row": "UPDATE failproof.events SET state = '{}' WHERE false",
     "update through a view": "UPDATE failproof.stored_events SET state = '{}'",
-    "upsert": "INSERT INTO failproof.events (originator_id, originator_version, topic, state) "
-    "SELECT originator_id, originator_version, topic, state FROM failproof.stored_events "
+    "upsert": "INSERT INTO failproof.events (originator_id, originator_version, topic, state, "
+    "leaf_hash) SELECT originator_id, originator_version, topic, state, leaf_hash "
+    "FROM failproof.stored_events "
     "ON CONFLICT (originator_id, originator_version) DO UPDATE SET state = '{}'",
     "merge": "MERGE INTO failproof.events e USING (SELECT 1) AS one ON true "
     "WHEN MATCHED THEN UPDATE SET state = '{}'",
     "delete": "DELETE FROM failproof.events",
     "delete through a view": "DELETE FROM failproof.stored_events",
     "truncate": "TRUNCATE failproof.events",
-    "truncate the price list": "TRUNCATE failproof.prices",
     "renumber runs": "UPDATE failproof.run_numbers SET run_number = run_number + 1",
     "forget a run": "DELETE FROM failproof.run_numbers",
-    "raise a price": "UPDATE failproof.prices SET input_usd_per_million = 99",
     "turn an epoch back": "UPDATE failproof.leases SET epoch = epoch - 1",
     "forget a lease": "DELETE FROM failproof.leases",
     "forget a migration": "DELETE FROM failproof.migrations",
@@ -101,12 +100,11 @@ def scored(stream: UUID) -> Scored:
 
 @pytest.fixture
 def recorded(store: Store, administrator: psycopg.Connection[Any]) -> Iterator[Store]:
-    """A store with three events, a run's number, a lease and a price; unchanged at the end."""
+    """A store with three events, a run's number and a lease; unchanged at the end."""
     store.log.events.put([scored(uuid4()) for _ in range(3)])
     with store.connect() as connection:
         connection.execute("SELECT failproof.number_run(%s)", (RUN,))
         connection.execute("SELECT failproof.claim_lease(%s, -1, 'me', 600)", (RUN,))
-    administrator.execute("INSERT INTO failproof.prices VALUES (%s, 'm', 1, NULL, 2, 'v')", (RUN,))
     administrator.execute("CREATE TABLE public.parent AS TABLE failproof.events WITH NO DATA")
     before = everything(administrator)
     yield store
@@ -114,7 +112,7 @@ def recorded(store: Store, administrator: psycopg.Connection[Any]) -> Iterator[S
 
 
 def everything(connection: psycopg.Connection[Any]) -> list[Any]:
-    tables = ("events", "run_numbers", "leases", "prices", "migrations", "installations")
+    tables = ("events", "run_numbers", "leases", "migrations", "installations")
     return [
         connection.execute(
             sql.SQL("SELECT t::text FROM failproof.{} t ORDER BY 1").format(sql.Identifier(table))
@@ -315,7 +313,7 @@ SWALLOW = {
     "a rule that returns": "CREATE TABLE public.elsewhere (LIKE failproof.events); "
     "GRANT ALL ON public.elsewhere TO failproof_owner; "
     "CREATE RULE quiet AS ON INSERT TO failproof.events DO INSTEAD "
-    "INSERT INTO public.elsewhere SELECT 1, NEW.originator_id, 1, '', '', NULL, now() "
+    "INSERT INTO public.elsewhere SELECT 1, NEW.originator_id, 1, '', '', NULL, now(), sha256('') "
     "WHERE NEW.originator_id <> '{}' RETURNING *",
     "a trigger": "CREATE FUNCTION public.swallow() RETURNS trigger LANGUAGE plpgsql AS "
     "'BEGIN IF NEW.originator_id = ''{}'' THEN RETURN NULL; END IF; RETURN NEW; END'; "
@@ -344,7 +342,8 @@ def test_a_rule_that_pretends_is_not_noticed_by_the_writer_but_reported(
         "CREATE TABLE public.elsewhere (LIKE failproof.events); "
         "GRANT ALL ON public.elsewhere TO failproof_owner; "
         "CREATE RULE quiet AS ON INSERT TO failproof.events DO INSTEAD INSERT INTO "
-        "public.elsewhere SELECT 1, NEW.originator_id, 1, '', '', NULL, now() RETURNING *"
+        "public.elsewhere SELECT 1, NEW.originator_id, 1, '', '', NULL, now(), sha256('') "
+        "RETURNING *"
     )
     store.log.events.put([scored(uuid4()), scored(uuid4())])
     assert unguarded.execute("SELECT count(*) FROM failproof.events").fetchone() == (0,)

@@ -8,6 +8,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.problems import InvalidInput
 from failproof_es.store.embedded.server import HOME, EmbeddedServer
 from failproof_es.store.reading.reader import read_after
@@ -25,30 +26,30 @@ from projections.runner import prepare
 from tests.integration.store.roles.databases import names
 from tests.integration.store.roles.rights import EFFECTIVE, MAY
 
+STATE = b'{"a": 1}'
+NEXT = migration.Migration(9998, "next", "SELECT 1")
+"""What a later version of this program ships beside today's migrations."""
 
-def make_old_log(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Migrations 1 and 2 as version 0.1.0 made them, an event, a run, a read model."""
-    shipped = migration.migrations()
+
+def make_old_log(url: str) -> None:
+    """A log as this version makes it: an event, a run."""
     with psycopg.connect(url, autocommit=True) as connection:
-        with monkeypatch.context() as patched:
-            patched.setattr(migration, "migrations", lambda: shipped[:2])
-            migration.migrate(connection)
+        install(connection, logins=True)
+        stream = uuid4()
         connection.execute(
             "SELECT failproof.append(ARRAY[%s]::uuid[], '{1}', '{X}', ARRAY[%s]::bytea[], "
-            "'{null}')",
-            (uuid4(), b'{"a": 1}'),
+            "'{null}', ARRAY[%s]::bytea[])",
+            (stream, STATE, leaf_hash(stream.bytes, 1, b"X", STATE)),
         )
         connection.execute("INSERT INTO failproof.run_numbers VALUES (1, %s)", (uuid4(),))
-        connection.execute(
-            "CREATE SCHEMA projections; CREATE TABLE projections.positions (name text PRIMARY KEY, "
-            "version integer NOT NULL, position bigint NOT NULL, "
-            "updated_at timestamptz NOT NULL DEFAULT clock_timestamp())"
-        )
+        prepare(connection)
 
 
 @pytest.fixture
 def old_log(database_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    make_old_log(database_url, monkeypatch)
+    make_old_log(database_url)
+    shipped = migration.migrations()
+    monkeypatch.setattr(migration, "migrations", lambda: [*shipped, NEXT])
     return database_url
 
 
@@ -63,7 +64,7 @@ def test_an_old_log_is_upgraded_with_every_byte_in_place(old_log: str) -> None:
         before = connection.execute(EVERY_BYTE).fetchall()
         assert schema_state(connection) is SchemaState.OUTDATED
         done = install(connection, logins=True)
-        assert [m.number for m in done.migrations] == [m.number for m in migration.migrations()[2:]]
+        assert done.migrations == [NEXT]
         assert connection.execute(EVERY_BYTE).fetchall() == before
     with psycopg.connect(old_log.replace("//postgres@", f"//{WRITER}@")) as connection:
         connection.autocommit = True
@@ -120,14 +121,16 @@ def test_an_old_log_on_another_server_is_not_upgraded_silently(old_log: str) -> 
 def test_the_embedded_servers_old_log_is_upgraded_when_it_is_opened(
     other_server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_old_log(other_server.url, monkeypatch)
+    make_old_log(other_server.url)
+    shipped = migration.migrations()
+    monkeypatch.setattr(migration, "migrations", lambda: [*shipped, NEXT])
     monkeypatch.setenv(HOME, str(other_server.home))
     monkeypatch.delenv("FAILPROOF_ES_DATABASE_URL", raising=False)
     with Store.open() as store, store.connect() as connection:
         assert connection.info.user == WRITER
         assert missing_layers(connection) == []
         [event] = read_after(connection, 0, 10)
-        assert event.state == b'{"a": 1}'
+        assert event.state == STATE
 
 
 def test_roles_that_changed_without_a_migration_are_noticed(

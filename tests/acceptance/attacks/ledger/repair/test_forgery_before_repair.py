@@ -90,11 +90,13 @@ def slipped_in(log: Log, recorded_after: str) -> int:
     gap = next(p for p in range(1, positions[-1]) if p not in positions)
     log.tamper(
         "INSERT INTO failproof.events (notification_id, originator_id, originator_version, topic, "
-        f"state, run_id, recorded_at) OVERRIDING SYSTEM VALUE SELECT {gap}, gen_random_uuid(), 1, "
-        "topic, state, run_id, "
+        "state, run_id, leaf_hash, recorded_at) OVERRIDING SYSTEM VALUE "
+        f"SELECT {gap}, new.id, 1, topic, state, run_id, "
+        "failproof.leaf_of(new.id, 1, topic, state), "
         f"(SELECT recorded_at FROM failproof.events WHERE notification_id = {gap - 1}) "
         f"+ interval '{recorded_after}' "
-        f"FROM failproof.events WHERE run_id = '{PASSED}' AND topic = 'Scored' LIMIT 1"
+        "FROM failproof.events, (SELECT gen_random_uuid() AS id) AS new "
+        f"WHERE run_id = '{PASSED}' AND topic = 'Scored' LIMIT 1"
     )
     return gap
 

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (4, 'auditor_views', '41aa313fd8d88b7c715a5b5c0e979472bfc3e6a9acd29687c97340d6a77f9e98')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (6, 'ledger', '94e8e878894a02d3c6dfe6963ebc20ad981ef5aaa1680f5753fdc0ed720cab29')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (8, 'checked_writes', '0f652667518427501962cf3d60cf295d96fd659ff5b5bfa1e63bebb1ec2642a8')

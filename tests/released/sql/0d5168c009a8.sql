@@ -1,1 +1,0 @@
-SELECT pg_catalog.set_config('role', 'none', true)

@@ -1,1 +1,0 @@
-DROP SCHEMA IF EXISTS failproof_queue CASCADE

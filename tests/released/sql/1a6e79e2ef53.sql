@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (15, 'archived_runs', '85524fa16a8eda2558a85a42b3841dbca0d7d60d513cea6196518872e3140f8e')

@@ -1,1 +1,0 @@
-CREATE SCHEMA failproof_queue AUTHORIZATION failproof_migrator

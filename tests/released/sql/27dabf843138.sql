@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (1, 'event_log', '526082da027b9976a4d5155f61cbf102c52f796f0e8237ffdb22147808cf761a')

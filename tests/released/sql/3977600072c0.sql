@@ -1,1 +1,0 @@
-SELECT set_config('role', 'failproof_projector', true)

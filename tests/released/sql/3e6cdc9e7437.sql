@@ -1,1 +1,0 @@
-INSERT INTO failproof.installations (sha256, problems) VALUES ('819d63175251f039b02b3eb8ccfc5b9205446e30167c2d03bad7fb07d9b0b4a0', '{}')

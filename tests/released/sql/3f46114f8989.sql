@@ -1,1 +1,0 @@
-SELECT pg_catalog.current_setting('search_path')

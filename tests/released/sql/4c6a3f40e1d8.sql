@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (16, 'reports_in_order', '56b2cf64f4cec3cdf5547c1d966230b2941d14edec05e491313a9953505af73e')

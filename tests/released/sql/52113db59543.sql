@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (10, 'runs_asked', '5137f9c04058a712f8b59fbc7073a2be31ef9854089434dce226e026226cd33d')

@@ -1,1 +1,0 @@
-SELECT pg_catalog.obj_description(pg_catalog.to_regnamespace('failproof_queue')::oid, 'pg_namespace')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (2, 'prices', 'fd885feba77b98107639ed14aaa64168324a7e5dd563180f3b8e6d61ab435178')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (14, 'shared_limits', 'bcd5c2618f88dfa303531b4413945e815cb39c826cc163a096a61982d26f468d')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (11, 'questions', '2d5260352e609144f2537dd20b261f30ece867aa4f886b256fd010c51ceb340b')

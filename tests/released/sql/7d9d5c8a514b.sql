@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (5, 'immutable_rows', '2b7239c633318e434f41c6f5d0a113ecfc996ca4768e88dfba12f607ac35b5eb')

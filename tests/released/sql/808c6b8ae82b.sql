@@ -1,1 +1,0 @@
-CREATE TABLE failproof.migrations (number integer PRIMARY KEY, name text NOT NULL, sha256 text NOT NULL, applied_at timestamptz NOT NULL DEFAULT clock_timestamp())

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (9, 'recorded_prices', 'c330876203bdac47012c0553d264dfdf57bac1c600199bc5ecc6305b272218c7')

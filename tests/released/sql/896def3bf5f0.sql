@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (13, 'shards', 'f9ff20db1dd37ec5c9e8e88dc7e09e41f0111b2c9ced90c0581fc0485082db63')

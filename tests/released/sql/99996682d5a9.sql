@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (17, 'attached_whole', 'bc5d0ea9bdb5adae3d0d0f8b8f78babeb6287c1a28dd2c8e43893eba1f241177')

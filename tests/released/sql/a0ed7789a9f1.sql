@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (20, 'append_logins', '22731704ac268c3deb7e44e509c5da39edabcd64ad74af59ef3460ce02192143')

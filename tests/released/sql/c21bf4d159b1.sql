@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (3, 'writer_functions', '8e1fd7c94bc7660163b755365feae2556835c44fa98cf1eeb845fe71209e29f1')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (18, 'claims_in_order', '0daaba5b8a547be547994f7b58b2ce8f776d1e8f7b8a8ee5b3b6d6fb35d2bc5c')

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (7, 'ledger_trees', '1dd11a8e0c35ebb6b3fc1019d3eb0bd06120d1dd12ce79f1e10ea087ba5eae43')

@@ -1,1 +1,0 @@
-SELECT pg_catalog.set_config('search_path', '"$user", public', true)

@@ -1,1 +1,0 @@
-COMMENT ON SCHEMA failproof_queue IS 'made by procrastinate: 35d72ab7dc42a6581b8be7a6811684b89cab5aeebef76bb54e23c9b9edfbe4da'

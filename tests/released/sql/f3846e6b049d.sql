@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (19, 'imports', '72768d202c713406816568156cf3ca057589b2e4720de2b7594694dd7e0afa55')

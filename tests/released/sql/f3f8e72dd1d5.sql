@@ -1,1 +1,0 @@
-SELECT pg_catalog.set_config('search_path', 'failproof_queue, pg_catalog, pg_temp', true)

@@ -1,1 +1,0 @@
-INSERT INTO failproof.migrations (number, name, sha256) VALUES (12, 'leases_that_expire', '6f8cecae27c6c8c75123e8ed6e80520203885fbd73187ee8c178a7cdd0aa6cdd')
