@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from tests import conftest
+from tests import budget, conftest
 from tests.conftest import fast_folder
 from tests.timing import (
     BUDGET,
@@ -107,3 +107,27 @@ def test_a_server_has_its_files_in_memory_only_where_there_is_room(
     monkeypatch.setattr(conftest, "_ROOM", 0)
     monkeypatch.setattr(conftest, "_MEMORY", tmp_path / "missing")
     assert fast_folder() is None
+
+
+def test_a_budget_is_written_from_the_durations_of_two_runs(tmp_path: Path) -> None:
+    def junit(**seconds: float) -> Path:
+        file = tmp_path / "run.xml"
+        cases = "".join(
+            f'<testcase classname="{name.replace("__", ".")}" name="t" time="{took}"/>'
+            for name, took in seconds.items()
+        )
+        file.write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+        return file
+
+    fast = budget.seconds_by_file(junit(tests__unit__core__test_a=2.0))
+    whole = budget.seconds_by_file(
+        junit(tests__unit__core__test_a=3.0, tests__chaos__test_b__TestC=budget.LONG_S)
+    )
+    file = tmp_path / "budget.toml"
+    file.write_text(budget.as_toml(fast, whole, ("tests/simulation/test_d.py",)))
+    assert read_budget(file, whole=True) == Budget(
+        ("tests/chaos/test_b.py",),
+        ("tests/simulation/test_d.py",),
+        {"tests/chaos": 15.0, "tests/unit/core": 3.0},
+    )
+    assert read_budget(file, whole=False).seconds == {"tests/chaos": 0.0, "tests/unit/core": 2.0}
