@@ -71,8 +71,8 @@ def flip_a_byte(connection: Administrator, chance: random.Random, rows: Rows) ->
     change(connection, row, "state = %s", bytes(state))
 
 
-def forget_the_hash(connection: Administrator, chance: random.Random, rows: Rows) -> None:
-    change(connection, chance.choice(rows), "leaf_hash = NULL")
+def give_another_hash(connection: Administrator, chance: random.Random, rows: Rows) -> None:
+    change(connection, chance.choice(rows), "leaf_hash = sha256('another')")
 
 
 def leave_out(connection: Administrator, chance: random.Random, rows: Rows) -> None:
@@ -172,7 +172,7 @@ WAYS: tuple[Callable[[Administrator, random.Random, Rows], None], ...] = (
     alter_a_text,
     alter_a_prompt,
     flip_a_byte,
-    forget_the_hash,
+    give_another_hash,
     leave_out,
     say_twice,
     add_a_stream,
