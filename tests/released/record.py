@@ -91,7 +91,7 @@ def a_run(url: str, folder: Path) -> None:
 def write_files(folder: Path) -> None:
     """What a run needs: its model, its cases, its configuration `run.yaml`."""
     (folder / "constant_model.py").write_text(_MODEL, "utf-8")
-    (folder / "sitecustomize.py").write_text(_NOBODY, "utf-8")
+    nobody_in(folder)
     (folder / "suite.jsonl").write_text(
         "".join(json.dumps(case) + "\n" for case in _CASES), "utf-8"
     )
@@ -104,8 +104,13 @@ def write_files(folder: Path) -> None:
     (folder / "run.yaml").write_text(json.dumps(configuration), "utf-8")
 
 
-def command(url: str, folder: Path, *arguments: str) -> str:
-    """What a command of this version prints, whose home is in `folder`. It has to succeed."""
+def nobody_in(folder: Path) -> None:
+    """Have commands whose home is in `folder` record nobody's account and host."""
+    (folder / "sitecustomize.py").write_text(_NOBODY, "utf-8")
+
+
+def command(url: str, folder: Path, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
+    """What a command of this version prints, whose home is in `folder`; it ends by such a code."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", str(Path.cwd()))]),
@@ -116,7 +121,7 @@ def command(url: str, folder: Path, *arguments: str) -> str:
         [sys.executable, "-m", "failproof_es.cli", *arguments],
         cwd=folder, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if done.returncode != 0:
+    if done.returncode not in codes:
         raise SystemExit(f"exit code {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout
 

@@ -204,9 +204,9 @@ from failproof_es.dialects.failproof import classifier
 
 by_the_old_rule = classifier._grade
 
-def graded(text, refused, expected):
-    primary, details = by_the_old_rule(text, refused, expected)
-    return ("fail" if text.startswith("2") else primary), details
+def graded(said, expected):
+    primary, details = by_the_old_rule(said, expected)
+    return ("fail" if said.text.startswith("2") else primary), details
 
 classifier._grade = graded
 main(sys.argv[1:])
@@ -425,7 +425,7 @@ def test_on_a_terminal_progress_is_live_and_stdout_stays_data(
 def test_the_projections_have_followed_the_run_and_can_be_rebuilt(program: Program) -> None:
     followed = json.loads(program("projections", "status", "--json").stdout)
     assert {row["behind"] for row in followed} == {0}
-    done = program("projections", "rebuild", "cost")
+    done = program("projections", "rebuild", "reviews")
     assert done.returncode == 0, done.stderr
     rebuilt = json.loads(program("projections", "status", "--json").stdout)
     assert [row["position"] for row in rebuilt] == [row["position"] for row in followed]

@@ -1,0 +1,86 @@
+"""Every number, word and shape that users see of six recorded runs is what it was.
+
+After a change that is meant: `GOLDEN=write make test-all`, or this file with that variable, writes
+the outputs anew; the diff of the commit shows what users will see.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.schema.installation import WRITER
+from tests.conftest import create_database, database_url_as, drop_database, home_of
+from tests.console import console, settings_for
+from tests.golden_outputs.outputs import EXPECTED, RUNS, commands, exported, pages, printed
+from tests.golden_outputs.recording import LOG
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def golden(
+    postgres_server: EmbeddedServer,
+    migrated_database: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[str, Path]]:
+    """The URL of the recorded log, and a folder."""
+    folder = tmp_path_factory.mktemp("golden")
+    create_database(postgres_server, folder.name, migrated_database)
+    with psycopg.connect(database_url_as(postgres_server, folder.name), autocommit=True) as fresh:
+        restore(fresh)
+    with home_of(folder):
+        yield database_url_as(postgres_server, folder.name, WRITER), folder
+    drop_database(postgres_server, folder.name)
+
+
+def restore(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Put the recorded rows into a database without any."""
+    connection.execute("SET session_replication_role = replica")  # tables in any order
+    for table, content in json.loads(gzip.decompress(LOG.read_bytes())).items():
+        copying = sql.SQL("COPY failproof.{} ({}) FROM STDIN").format(
+            sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, content["columns"]))
+        )
+        with connection.cursor() as cursor, cursor.copy(copying) as copy:
+            copy.write("".join(f"{row}\n" for row in content["rows"]))
+    connection.execute(
+        "SELECT setval(pg_get_serial_sequence('failproof.events', 'notification_id'), "
+        "(SELECT max(notification_id) FROM failproof.events))"
+    )
+
+
+def assert_as_before(file: str, said: str) -> None:
+    expected = EXPECTED / file
+    if os.environ.get("GOLDEN") == "write":
+        expected.parent.mkdir(parents=True, exist_ok=True)
+        expected.write_text(said, "utf-8")
+    assert said == expected.read_text("utf-8"), file
+
+
+def test_every_reading_command_says_what_it_said(golden: tuple[str, Path]) -> None:
+    url, folder = golden
+    for command in commands():
+        assert_as_before(command.file, printed(url, command, folder))
+
+
+@pytest.mark.parametrize("shape", ["csv", "junit"])
+def test_every_export_holds_what_it_held(golden: tuple[str, Path], shape: str) -> None:
+    url, folder = golden
+    for run in RUNS:
+        for name, content in exported(url, shape, run, folder).items():
+            assert_as_before(f"{run}/export/{name}", content)
+
+
+def test_every_page_of_the_console_says_as_data_what_it_said(golden: tuple[str, Path]) -> None:
+    url, _ = golden
+    with console(**settings_for(url)) as base, psycopg.connect(url) as connection:
+        for file, said in pages(base, connection):
+            assert_as_before(file, said)
