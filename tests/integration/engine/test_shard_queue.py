@@ -103,6 +103,8 @@ def test_a_job_is_taken_once_the_urgent_ones_first_and_a_locked_one_is_passed_by
     async def take(shards: list[ShardId], most: int) -> None:
         async def drive(shard: ShardId) -> None:
             shards.append(shard)
+            while len(shards) < 3:  # noqa: ASYNC110 - three are under way at once
+                await asyncio.sleep(0.01)
 
         queue = ShardQueue(store, drive)
         queue.queues.append(str(run_id))

@@ -182,4 +182,6 @@ def test_many_defects_are_told_together(
     changes = [OF_SEVERAL[name][0] for name in chosen]
     changes += [OF_ONE_VALUE[name] for name in dict.fromkeys(values)]
     expected = {field for change in changes for field in fields_of(folder, change)}
+    if any(field.startswith("models") for field in expected):  # no variants of what is wrong
+        expected = {field for field in expected if not field.startswith("matrix")}
     assert {*fields_of(folder, *changes)} >= expected
