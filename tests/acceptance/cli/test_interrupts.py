@@ -158,8 +158,8 @@ def check(name: str, done: Interrupted, natural: int | None = None) -> None:
         assert done.code == 130, done
 
 
-@pytest.mark.parametrize("name", slow_except(("runs", "start", "db init", "verify"), COMMANDS))
-@pytest.mark.thinned(fast=2, whole=10)
+@pytest.mark.parametrize("name", slow_except(("runs", "db init", "verify"), COMMANDS))
+@pytest.mark.thinned(fast=1, whole=10)
 def test_an_interrupt_at_an_import_ends_every_command_with_130(
     name: str, folder: Path, recorded_log: RecordedLog
 ) -> None:

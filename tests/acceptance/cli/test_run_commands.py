@@ -391,6 +391,7 @@ def test_an_interrupted_run_exits_130_and_resumes_to_its_end(
     assert sorted(model_server.requests) == sorted(prompt for _, prompt, _ in cases)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_progress_is_live_and_stdout_stays_data(
     environment: dict[str, str], configuration: Write, tmp_path: Path
 ) -> None:

@@ -99,7 +99,8 @@ def events(store: Store) -> int:
     return count
 
 
-@pytest.mark.parametrize("more", [(), pytest.param(("--workers", "2"), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), ("--workers", "2")])
 @pytest.mark.thinned(whole=1)
 def test_it_serves_the_run_and_ctrl_c_ends_both(
     store: Store, tmp_path: Path, more: tuple[str, ...]
@@ -193,6 +194,7 @@ def test_a_run_that_was_stopped_does_not_stay_for_its_console(store: Store, tmp_
         assert not any("stays open" in line for line in shown.lines())
 
 
+@pytest.mark.slow
 def test_a_console_that_dies_is_told_and_the_run_goes_on(store: Store, tmp_path: Path) -> None:
     with (
         a_long_run(tmp_path) as mock,

@@ -71,6 +71,7 @@ def test_a_grading_that_is_stopped_has_no_score_and_its_neighbours_have_theirs(
     assert replayed.exit_code == 0, replayed.output
 
 
+@pytest.mark.slow
 def test_what_a_model_controls_fails_where_the_configuration_says_so(
     store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +104,7 @@ def test_what_a_model_controls_fails_where_the_configuration_says_so(
     assert "reuse: 1 of 4 evaluations carried over" in again.output
 
 
+@pytest.mark.slow
 def test_an_expression_that_cannot_be_compiled_soon_is_an_error_before_anything_is_sent(
     store: Store, tmp_path: Path
 ) -> None:

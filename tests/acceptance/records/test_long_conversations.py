@@ -32,6 +32,7 @@ from tests.conftest import (
 )
 from tests.console import console, settings_for
 
+pytestmark = pytest.mark.slow
 FEW, MANY = 30, 60
 """The turns of two conversations. Each turn says about a kilobyte, and so does each answer."""
 JUDGES = ("judge", "judge-two")

@@ -49,6 +49,7 @@ def test_two_local_workers_drive_a_run(store: Store, tmp_path: Path) -> None:
     assert verified.returncode in (0, 3), verified.stderr
 
 
+@pytest.mark.slow
 def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:

@@ -269,6 +269,7 @@ def read_only(store: Store, administrator: psycopg.Connection[Any]) -> Iterator[
             yield
 
 
+@pytest.mark.slow
 def test_one_lives_through_a_database_that_takes_no_writes(
     store: Store, administrator: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
@@ -285,6 +286,7 @@ def test_one_lives_through_a_database_that_takes_no_writes(
     drive(main, latency_s=0.1)
 
 
+@pytest.mark.slow
 def test_one_lives_through_a_queue_that_is_dropped_and_made_anew(
     store: Store, administrator: psycopg.Connection[Any], tmp_path: Path
 ) -> None:

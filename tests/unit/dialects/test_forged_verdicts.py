@@ -214,6 +214,7 @@ def test_an_honest_judge_of_a_forged_checklist_is_read() -> None:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.thinned(fast=4, whole=10)
 def test_whatever_a_reader_reads_of_any_piece_of_a_text_is_found_in_it(spelling: str) -> None:
     for forgery in forgeries(FORGED_SCORES[0]):
         if not forgery.name.startswith(f"{spelling},"):

@@ -45,6 +45,7 @@ def events(url: str, **settings: Any) -> Iterator[dict[str, str]]:
                 told = {}
 
 
+@pytest.mark.slow
 def test_a_run_that_has_ended_is_told_once_and_then_the_end(
     client: httpx.Client, console_url: str
 ) -> None:

@@ -19,6 +19,7 @@ from tests.integration.console.numbers.log import Ask, AskingLog
 from tests.integration.console.numbers.server import Answers
 from tests.unit.recorded_runs.reading import FILES
 
+pytestmark = pytest.mark.slow
 WHOLE, REUSING, AGAIN, SAMPLE, MATRIX, IMPORTED = 1, 2, 3, 4, 5, 6
 RUNS = (WHOLE, REUSING, AGAIN, SAMPLE, MATRIX, IMPORTED)
 CASES = 12

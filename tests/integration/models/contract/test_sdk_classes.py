@@ -177,6 +177,7 @@ def _with(
         (ClaudeStreams, AnthropicWire, "anthropic-sdk", ""),
     ],
 )
+@pytest.mark.slow
 def test_a_library_may_stream(kind: type, wire: type, name: str, path: str) -> None:
     async def work(provider: Provider) -> None:
         pieces: list[str] = []
