@@ -12,7 +12,7 @@ import psycopg
 
 from tests.acceptance.commands import invoke
 
-EXPECTED = Path(__file__).parent / "outputs"
+EXPECTED = Path(__file__).parent / "expected"
 RUNS = range(1, 7)
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
