@@ -57,7 +57,7 @@ def as_toml(
 ) -> str:
     """The text of the budget: of each folder its seconds without the slow tests, and with them."""
     long = sorted((file for file in whole if whole[file] >= LONG_S), key=lambda each: -whole[each])
-    both = by_folder(fast), by_folder(whole)
+    short, all_of_it = by_folder(fast), by_folder(whole)
     lines = [
         _HEAD + "long_files = [",
         *(f"    {json.dumps(file)}," for file in long),
@@ -71,8 +71,9 @@ def as_toml(
         "# Of each folder: without the slow tests, and with them.",
         "[seconds]",
         *(
-            f"{json.dumps(folder)} = [{both[0].get(folder, 0.0):.0f}, {both[1][folder]:.0f}]"
-            for folder in sorted(both[1])
+            f"{json.dumps(folder)} = [{(least := short.get(folder, 0.0)):.0f}, "
+            f"{max(least, all_of_it[folder]):.0f}]"  # one of two runs may have been slower
+            for folder in sorted(all_of_it)
         ),
     ]
     return "\n".join(lines) + "\n"
