@@ -26,13 +26,13 @@ from tests.golden_outputs.recording import LOG
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def golden(
     postgres_server: EmbeddedServer,
     migrated_database: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[str, Path]]:
-    """The URL of the recorded log, and a folder."""
+    """The URL of the recorded log, and a folder. An export is an event: each test has its own."""
     folder = tmp_path_factory.mktemp("golden")
     create_database(postgres_server, folder.name, migrated_database)
     with psycopg.connect(database_url_as(postgres_server, folder.name), autocommit=True) as fresh:
