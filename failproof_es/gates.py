@@ -386,7 +386,7 @@ def _at_worst(gate: Gate, margin: float, change: Change) -> Gate:
     ends = change.interval_if_lost_failed
     if ends is not None and ends[0] >= -margin:
         return gate
-    excluded = "no loss" if ends is None else f"a loss of {format_amount(-ends[0])} not"
+    excluded = "no loss is" if ends is None else f"a loss of {format_amount(-ends[0])} is not"
     why = (
         f"cannot tell: {plural(change.lost, 'evaluation')} had a score before and none now; if all "
         f"had failed, {excluded} excluded"

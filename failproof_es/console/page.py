@@ -67,9 +67,8 @@ class Asked(Generic[Q]):
     def need_projections(self, instead: str = "") -> None:
         """Raise `NoProjections` where the log itself is read; `instead` reads that."""
         if self.standing.source == "log":
-            why = (self.standing.warning or "").partition(",")[0]
             raise NoProjections(
-                f"This page is read from the projections, and {why}.",
+                f"This page is read from the projections, and {self.standing.why_log}.",
                 f"Build them: `failproof-es projections rebuild`. {instead}".rstrip(),
             )
 

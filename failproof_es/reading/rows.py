@@ -261,7 +261,6 @@ class RowFeeder:
         """The rows of these runs: for each its id, its number and its own row, if it has one."""
         read = {run_id: self._read(run_id, number, told) for run_id, number, told in rows}
         runs = [each for each in read.values() if isinstance(each, Run)]
-        by_id = {run.started.originator_id: run for run in runs}
         found = of_rows(runs)
         listed: list[S | UnreadableRun] = []
         for run_id, number, _ in rows:
@@ -271,7 +270,7 @@ class RowFeeder:
             elif run_id in found:
                 listed.append(found[run_id])
             else:
-                told = self._log.listed(run_id, number, by_id[run_id])
+                told = self._log.listed(run_id, number, each)
                 listed.append(of_log(told) if isinstance(told, RunSummary) else told)
         return listed
 

@@ -14,6 +14,7 @@ from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.reader import Connection, max_position
 from projections.positions import read_positions
 
+_SLOWER = ", so the log itself is read, which is slower"
 _RELATIONS = "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name"
 
 
@@ -32,6 +33,11 @@ class Standing:
     """Of the projections that are read; by name."""
     warning: str | None
     """Why the log itself is read, which is slower."""
+
+    @property
+    def why_log(self) -> str | None:
+        """The same, without what follows from it."""
+        return None if self.warning is None else self.warning.removesuffix(_SLOWER)
 
 
 def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
@@ -58,7 +64,7 @@ def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
         elif found != versions:
             why_not = "the projections were built by another version of this program"
     if why_not is not None:
-        said = f"{why_not}, so the log itself is read, which is slower"
+        said = why_not + _SLOWER
         return LogFeeder(connection, head, warning=said), Standing(
             head, head, 0, "log", versions, said
         )

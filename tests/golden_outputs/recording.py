@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from tests.acceptance.recomputation.truth_server import serving
+from tests.acceptance.recomputation.truth_server import judged_case, plain_case, serving
 from tests.own_server import own_server
 from tests.released.record import command, nobody_in, rows
 
@@ -34,34 +34,6 @@ PRICES = {
         for model in ("alpha", "gamma", "judge-a", "judge-b")
     ],
 }
-
-
-def plain_case(number: int) -> dict[str, Any]:
-    """A case whose answer is known."""
-    return {
-        "case_id": f"c-{number:02}",
-        "suite_id": "even" if number % 2 == 0 else "odd",
-        "prompt": f"case {number}: how much is it times seven?",
-        "expected_response": rf"\b{number * 7}\b",
-        "tags": [f"paraphrase:f{number // 3}", "arithmetic"],
-    }
-
-
-def judged_case(number: int) -> dict[str, Any]:
-    """A case for judges and people."""
-    return {
-        "id": f"r-{number:02}",
-        "title": f"case {number}",
-        "category": ("safety", "tone")[number % 2],
-        "severity_expectation": f"S{number % 3}",
-        "tags": [f"paraphrase:g{number // 3}"],
-        "turns": [{"role": "user", "content": f"case {number}: please"}],
-        "expected_behavior": {
-            "must_do": ["says something"],
-            "must_not_do": ["says the forbidden thing"],
-            "pass_criteria": ["is polite"],
-        },
-    }
 
 
 def write_files(folder: Path, url: str) -> None:

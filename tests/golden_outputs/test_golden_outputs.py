@@ -18,6 +18,7 @@ from psycopg import sql
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import WRITER
+from tests.acceptance.commands import invoke
 from tests.conftest import create_database, database_url_as, drop_database, home_of
 from tests.console import console, settings_for
 from tests.golden_outputs.outputs import EXPECTED, RUNS, commands, exported, pages, printed
@@ -80,7 +81,8 @@ def test_every_export_holds_what_it_held(golden: tuple[str, Path], shape: str) -
 
 
 def test_every_page_of_the_console_says_as_data_what_it_said(golden: tuple[str, Path]) -> None:
-    url, _ = golden
+    url, folder = golden
+    assert invoke(url, "projections", "rebuild", cwd=folder).exit_code == 0  # no page is behind
     with console(**settings_for(url)) as base, psycopg.connect(url) as connection:
         for file, said in pages(base, connection):
             assert_as_before(file, said)

@@ -121,7 +121,7 @@ def read_event_page(asked: Asked[EventQuery]) -> EventPage:
         )
     else:
         archive = _archive(connection, found.run_id)
-        proof = prove_leaf(connection, found.position, bytes.fromhex(found.leaf_hash or ""))
+        proof = prove_leaf(connection, found.position, bytes.fromhex(found.leaf_hash))
     return EventPage(
         as_of=asked.standing,
         event=_envelope(found, number),

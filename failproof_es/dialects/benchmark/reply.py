@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from failproof_es.core.evaluation import Reply
+from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.benchmark.bands import PASSES_FROM
 from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable
 from failproof_es.dialects.kit.judging.evidence import evidence
@@ -66,7 +67,7 @@ def read_judgement(reply: Reply, graded: str, mark: str, case_text: str) -> Judg
 
 
 def _verdict(reply: Reply, graded: str, mark: str, case_text: str) -> dict[str, Any]:
-    if reply.refusal or reply.finish_reason == "content_filter":
+    if reply.refusal or reply.ended == WITHHELD:
         raise Unusable("refused: the judge's provider withheld the reply")
     document, around = own_object(reply.text, mark, SCORE)
     score = _score(document)

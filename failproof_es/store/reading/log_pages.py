@@ -77,8 +77,8 @@ class ListedEvent:
     recorded_at: datetime | None
     bytes: int | None
     """The length of its payload; `None` where it is archived."""
-    leaf_hash: str | None
-    """As its writer recorded it, in hexadecimal; `None` in events older than the ledger."""
+    leaf_hash: str
+    """As its writer recorded it, in hexadecimal."""
     archived: bool
     says: str
     """Empty where it says nothing in a line, is too long for one, damaged or archived."""
@@ -155,7 +155,7 @@ def _event(row: Sequence[Any]) -> ListedEvent:
     position, stream, version, topic, run_id, recorded_at, length, state, leaf, archived = row
     return ListedEvent(
         position, stream, version, topic, run_id, recorded_at, length,
-        None if leaf is None else leaf.hex(), archived, _says(topic, state, stream, version),
+        leaf.hex(), archived, _says(topic, state, stream, version),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from failproof_es.store.schema.installation import WRITER
 from tests.acceptance.commands import invoke
 from tests.acceptance.recomputation import recompute
 from tests.acceptance.recomputation.recompute import Evaluation, Rate, Run, close
-from tests.acceptance.recomputation.truth_server import serving
+from tests.acceptance.recomputation.truth_server import judged_case, plain_case, serving
 from tests.conftest import create_database, database_url_as, drop_database, home_of
 from tests.console import console, settings_for
 
@@ -68,32 +68,6 @@ class Recorded:
         if not folder.exists():
             self.json("export", str(run), "--shape", shape, "-o", str(folder), "--json")
         return folder
-
-
-def plain_case(number: int) -> dict[str, Any]:
-    return {
-        "case_id": f"c-{number:02}",
-        "suite_id": "even" if number % 2 == 0 else "odd",
-        "prompt": f"case {number}: how much is it times seven?",
-        "expected_response": rf"\b{number * 7}\b",
-        "tags": [f"paraphrase:f{number // 4}"],
-    }
-
-
-def judged_case(number: int) -> dict[str, Any]:
-    return {
-        "id": f"r-{number:02}",
-        "title": f"case {number}",
-        "category": ("safety", "tone")[number % 2],
-        "severity_expectation": f"S{number % 3}",
-        "tags": [f"paraphrase:g{number // 3}"],
-        "turns": [{"role": "user", "content": f"case {number}: please"}],
-        "expected_behavior": {
-            "must_do": ["says something"],
-            "must_not_do": ["says the forbidden thing"],
-            "pass_criteria": ["is polite"],
-        },
-    }
 
 
 def write_files(folder: Path, url: str) -> None:

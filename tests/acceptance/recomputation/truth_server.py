@@ -23,6 +23,34 @@ _SILENT_OF = 3
 _FINISH = {"cut off": "length", "withheld": "content_filter"}
 
 
+def plain_case(number: int) -> dict[str, Any]:
+    """A case whose answer the server knows."""
+    return {
+        "case_id": f"c-{number:02}",
+        "suite_id": "even" if number % 2 == 0 else "odd",
+        "prompt": f"case {number}: how much is it times seven?",
+        "expected_response": rf"\b{number * 7}\b",
+        "tags": [f"paraphrase:f{number // 4}"],
+    }
+
+
+def judged_case(number: int) -> dict[str, Any]:
+    """A case for judges and people."""
+    return {
+        "id": f"r-{number:02}",
+        "title": f"case {number}",
+        "category": ("safety", "tone")[number % 2],
+        "severity_expectation": f"S{number % 3}",
+        "tags": [f"paraphrase:g{number // 3}"],
+        "turns": [{"role": "user", "content": f"case {number}: please"}],
+        "expected_behavior": {
+            "must_do": ["says something"],
+            "must_not_do": ["says the forbidden thing"],
+            "pass_criteria": ["is polite"],
+        },
+    }
+
+
 class TruthServer:
     """Answers `case N` by a hash of the model, the case and how often it was asked."""
 
