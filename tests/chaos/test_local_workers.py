@@ -62,6 +62,7 @@ def every_worker_dies() -> Iterator[None]:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_local_workers_that_were_killed_are_replaced(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=100) as url, ExitStack() as ending:
         write_suite(tmp_path, CASES)

@@ -24,6 +24,6 @@ NAMES = (
 @pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("name", wide_except(("append", "ledger", "log", "parts"), NAMES))
-@pytest.mark.thinned(whole=2)
+@pytest.mark.thinned(whole=1)
 def test_a_benchmark_measures_every_row(name: str, tmp_path: Path) -> None:
     check_every_row(name, tmp_path)

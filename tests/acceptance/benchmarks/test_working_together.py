@@ -22,5 +22,6 @@ NAMES = (
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("name", wide_except(("following", "live"), NAMES))
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_a_benchmark_measures_every_row(name: str, tmp_path: Path) -> None:
     check_every_row(name, tmp_path)

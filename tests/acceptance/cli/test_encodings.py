@@ -62,6 +62,7 @@ def test_json_json_lines_and_csv_are_utf_8_bytes(locale: str, store: Store, fold
 @pytest.mark.parametrize("locale", wide_except(["C", "latin-1"], LOCALES))
 @pytest.mark.slow
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_a_table_shows_the_escape_of_what_the_terminal_lacks_and_goes_on(
     locale: str, store: Store, folder: Path
 ) -> None:

@@ -159,7 +159,7 @@ def check(name: str, done: Interrupted, natural: int | None = None) -> None:
 
 
 @pytest.mark.parametrize("name", slow_except(("runs", "db init", "verify"), COMMANDS))
-@pytest.mark.thinned(fast=1, whole=10)
+@pytest.mark.thinned(fast=1, whole=5)
 def test_an_interrupt_at_an_import_ends_every_command_with_130(
     name: str, folder: Path, recorded_log: RecordedLog
 ) -> None:
@@ -194,7 +194,7 @@ def test_an_interrupt_where_none_can_be_raised_is_not_lost(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.thinned(fast=1, whole=10)
+@pytest.mark.thinned(fast=1, whole=4)
 def test_an_interrupt_at_every_50_ms_ends_every_command_with_130(
     name: str, folder: Path, recorded_log: RecordedLog
 ) -> None:

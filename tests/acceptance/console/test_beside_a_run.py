@@ -169,6 +169,7 @@ def test_at_a_terminal_it_stays_open_until_ctrl_c(
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_the_exit_code_is_the_run_s_however_the_console_is_ended(
     store: Store, tmp_path: Path, how: signal.Signals
 ) -> None:
@@ -182,6 +183,7 @@ def test_the_exit_code_is_the_run_s_however_the_console_is_ended(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_run_that_was_stopped_does_not_stay_for_its_console(store: Store, tmp_path: Path) -> None:
     arguments = ("start", "run.yaml", "--console")
     with (

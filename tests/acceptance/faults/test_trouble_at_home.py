@@ -61,6 +61,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hard", [64, 100])
+@pytest.mark.thinned(whole=1)
 def test_too_few_descriptors_pause_the_run_and_use_up_no_attempt(
     store: Store, tmp_path: Path, hard: int
 ) -> None:
@@ -89,6 +90,7 @@ def test_too_few_descriptors_pause_the_run_and_use_up_no_attempt(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_low_soft_limit_of_descriptors_is_raised(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=200) as url:
         write_suite(tmp_path, 200)
@@ -190,6 +192,7 @@ def test_a_standby_that_takes_no_writes_is_waited_for(store: Store, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_closed_pipe_for_errors_does_not_fail_a_completed_run(
     store: Store, tmp_path: Path
 ) -> None:
@@ -211,6 +214,7 @@ def test_a_closed_pipe_for_errors_does_not_fail_a_completed_run(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--json",)])
+@pytest.mark.thinned(whole=1)
 def test_a_reader_that_went_away_does_not_fail_a_completed_run(
     store: Store, tmp_path: Path, how: tuple[str, ...]
 ) -> None:
@@ -278,6 +282,7 @@ def test_a_hangup_pauses_the_run(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_hangup_that_is_ignored_is_ignored(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=20) as url:
         write_suite(tmp_path, 60)

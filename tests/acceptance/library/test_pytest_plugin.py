@@ -116,6 +116,7 @@ def test_workers_of_xdist_ask_once_and_a_test_asserts_gates(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_each_test_is_of_the_evaluation_that_it_names(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def choices(store: Store) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in rows]
 
 
+@pytest.mark.wide
 def test_its_own_tests_pass(installed: Environment) -> None:
     """Among them the contracts of dialects and providers."""
     done = subprocess.run(
@@ -182,6 +183,7 @@ def test_it_is_used_from_validate_to_the_evidence_and_missed_where_it_is_needed(
     assert choices(store) == followed, "nobody took its tables away"
 
 
+@pytest.mark.wide
 def test_a_package_that_was_updated_is_told_and_recorded(
     store: Store, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, installed: Environment
 ) -> None:

@@ -136,6 +136,7 @@ def tampered(postgres_server: EmbeddedServer, log: tuple[str, str], folder: Path
     drop_database(postgres_server, name)
 
 
+@pytest.mark.wide
 def test_twice_the_turns_record_twice_the_bytes(log: tuple[str, str]) -> None:
     few, many = sorted(
         rows(

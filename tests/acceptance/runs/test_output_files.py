@@ -111,7 +111,7 @@ NAMES = {
 }
 
 
-@pytest.mark.thinned(fast=1, whole=5)
+@pytest.mark.thinned(fast=1, whole=2)
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: NAMES[name][:12])
 def test_any_text_is_a_name_and_a_checkpoint_is_a_place_to_resume_from(
     store: Store, mock_url: str, tmp_path: Path, name: str

@@ -25,6 +25,7 @@ CASES = 200
 
 @pytest.mark.slow
 @pytest.mark.parametrize("elsewhere", ["works", "was killed"])
+@pytest.mark.thinned(whole=1)
 def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
     store: Store, tmp_path: Path, workers: ExitStack, elsewhere: str
 ) -> None:

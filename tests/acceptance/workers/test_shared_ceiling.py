@@ -99,6 +99,7 @@ def test_two_workers_stop_at_the_ceiling_and_leave_nothing_of_it_unused(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_what_one_process_spent_counts_for_workers_and_the_other_way_round(
     store: Store, tmp_path: Path
 ) -> None:

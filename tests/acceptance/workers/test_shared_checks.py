@@ -166,6 +166,7 @@ def read_in_full(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 @pytest.mark.parametrize("sharing", [True, False], ids=["sharing", "apart"])
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_two_workers_of_one_command_check_each_evaluation_once(
     store: Store, tmp_path: Path, shared: SharedChecks, read_in_full: list[int], sharing: bool
 ) -> None:

@@ -66,6 +66,7 @@ def upgrade(connection: psycopg.Connection[Any]) -> None:
 @pytest.mark.usefixtures("mock_runs")
 @pytest.mark.parametrize("replaced", [rebuild, upgrade], ids=["rebuilt", "upgraded"])
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_rebuilds_beside_two_viewers_break_no_page_and_none_of_them_fails(
     store: Store, replaced: Callable[[psycopg.Connection[Any]], object]
 ) -> None:

@@ -33,14 +33,14 @@ FEW_TEXTS = worst_texts()[::12]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(fast=1, whole=5)
+@pytest.mark.thinned(fast=1, whole=3)
 def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, worst_texts(), SMALL)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.thinned(fast=20, whole=60)
+@pytest.mark.thinned(fast=20, whole=40)
 def test_a_function_reads_twice_the_text_with_twice_the_work(name: str) -> None:
     assert_grows_as_its_text(FUNCTIONS[name], worst_texts(), SMALL)
 
@@ -64,6 +64,7 @@ def test_twice_the_body_is_parsed_with_twice_the_work(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.thinned(whole=2)
+@pytest.mark.wide
 def test_a_dialect_does_with_large_answers(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, worst_texts()[:: stride(24)], LARGE)
@@ -72,7 +73,7 @@ def test_a_dialect_does_with_large_answers(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", dialects.PLACES)
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(fast=4, whole=10)
+@pytest.mark.thinned(fast=4, whole=4)
 def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
     name: str, place: str
 ) -> None:
@@ -83,7 +84,7 @@ def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(whole=2)
+@pytest.mark.thinned(whole=1)
 def test_a_dialect_does_with_texts_in_frames(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, list(framed_texts())[:: stride(9600)], SMALL)
@@ -91,7 +92,7 @@ def test_a_dialect_does_with_texts_in_frames(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.thinned(whole=10)
+@pytest.mark.thinned(whole=5)
 def test_a_function_does_with_large_texts_with_all_texts_and_in_frames(name: str) -> None:
     reader = FUNCTIONS[name]
     assert_grows_as_its_text(reader, worst_texts()[:: stride(24)], LARGE)

@@ -248,6 +248,7 @@ def look(url: str, seen: list[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_ten_viewers_are_read_for_and_written_for_as_one(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +293,7 @@ def test_ten_viewers_are_read_for_and_written_for_as_one(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_without_what_wakes_it_it_polls_and_it_listens_again(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

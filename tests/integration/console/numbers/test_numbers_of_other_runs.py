@@ -144,6 +144,7 @@ def test_these_runs_are_what_they_are_meant_to_be(ask_others: Ask) -> None:
 
 
 @pytest.mark.parametrize("number", RUNS)
+@pytest.mark.thinned(whole=3)
 def test_results_tell_what_was_taken_over(
     others: httpx.Client, ask_others: Ask, number: int
 ) -> None:
@@ -164,7 +165,7 @@ def test_results_tell_what_was_taken_over(
 
 
 @pytest.mark.parametrize("number", RUNS)
-@pytest.mark.thinned(fast=2, whole=6)
+@pytest.mark.thinned(fast=2, whole=4)
 def test_a_run_counts_what_it_asked_itself(
     others: httpx.Client, ask_others: Ask, number: int
 ) -> None:
@@ -263,7 +264,7 @@ def test_a_case_counts_each_answer_once(others: httpx.Client, ask_others: Ask) -
 
 
 @pytest.mark.parametrize(("base", "other"), [(WHOLE, REUSING), (REUSING, AGAIN), (AGAIN, SAMPLE)])
-@pytest.mark.thinned(fast=1, whole=3)
+@pytest.mark.thinned(fast=1, whole=1)
 def test_a_comparison_says_where_nothing_could_differ(
     others: httpx.Client, ask_others: Ask, base: int, other: int
 ) -> None:

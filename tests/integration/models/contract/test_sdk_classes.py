@@ -178,6 +178,7 @@ def _with(
     ],
 )
 @pytest.mark.slow
+@pytest.mark.thinned(whole=1)
 def test_a_library_may_stream(kind: type, wire: type, name: str, path: str) -> None:
     async def work(provider: Provider) -> None:
         pieces: list[str] = []

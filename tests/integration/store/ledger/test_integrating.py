@@ -40,6 +40,7 @@ def test_a_batch_that_is_exactly_full_leaves_nothing_out_and_takes_nothing_twice
 @pytest.mark.parametrize(
     "events", wide_except((65_536, 65_537), (50_000, 50_001, 65_536, 65_537, 100_000))
 )
+@pytest.mark.thinned(whole=1)
 def test_a_log_that_is_integrated_for_the_first_time_is_integrated_once(
     store: Store, administrator: psycopg.Connection[Any], events: int
 ) -> None:

@@ -110,6 +110,7 @@ def test_what_stood_there_before_there_were_roles_is_handed_over(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_many_databases_of_one_server_are_installed_at_once(other_server: EmbeddedServer) -> None:
     """Roles belong to the server: whoever comes second finds them made, at any moment."""
     databases = [f"many_{n}" for n in range(8)]

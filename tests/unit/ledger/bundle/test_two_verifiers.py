@@ -150,6 +150,7 @@ def test_both_verifiers_believe_what_was_not_changed(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", logs())
+@pytest.mark.thinned(whole=1)
 def test_both_verifiers_agree_on_whatever_the_events_of_a_signed_log_say(name: str) -> None:
     log = logs()[name]
     changes = [(at, *variant) for at in chosen(log) for variant in variants(said(log.events[at]))]
