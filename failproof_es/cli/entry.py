@@ -47,10 +47,28 @@ def interrupts_raise() -> Iterator[None]:
         yield
         return
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _raise)
         yield
     finally:
         signal.signal(signal.SIGINT, leave)
+
+
+def was_interrupted() -> bool:
+    """Whether `KeyboardInterrupt` was raised, though another error may have come out of it.
+
+    pydantic's core, which classes are built with while a command is imported, makes an error of its
+    own of any.
+    """
+    return _raised
+
+
+_raised = False
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    global _raised
+    _raised = True
+    raise KeyboardInterrupt
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:

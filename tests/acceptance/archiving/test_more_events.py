@@ -35,6 +35,7 @@ def _counted(archive: Archive, processes: int) -> tuple[object, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_a_log_of_several_tiles(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, processes: int
 ) -> None:

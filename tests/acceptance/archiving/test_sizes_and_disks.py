@@ -70,6 +70,7 @@ def _rows(archive: Archive) -> dict[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 40])
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_archived_and_attached_while_the_read_models_are_rebuilt_and_followed(
     archive: Archive, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:

@@ -350,7 +350,7 @@ ODD_ORIGINS = {
 
 
 @pytest.mark.parametrize("change", slow_except(("deleted", "not UTF-8"), ODD_ORIGINS))
-@pytest.mark.thinned(fast=2, whole=4)
+@pytest.mark.thinned(whole=2)
 def test_a_log_that_does_not_say_which_it_is_is_verified_all_the_same(
     log: Attacked, change: str
 ) -> None:

@@ -117,6 +117,7 @@ PLANTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plant", PLANTS)
+@pytest.mark.thinned(whole=6)
 def test_what_the_engines_login_puts_beside_the_read_models_is_named(
     plant: str, projected: Attacked
 ) -> None:

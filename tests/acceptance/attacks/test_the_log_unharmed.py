@@ -35,7 +35,7 @@ def test_the_command_line_says_genuine(log: Attacked) -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1, 255, 256, 257, 511, 512, 513, 767, 768, 1023, 1024])
-@pytest.mark.thinned(fast=4, whole=12)
+@pytest.mark.thinned(whole=4)
 def test_a_run_is_genuine_however_far_the_log_grew_after_it(log: Attacked, more: int) -> None:
     """The tree over what follows has its own shape, with or without a narrow last tile."""
     begun = log.recorded.sizes.all

@@ -25,5 +25,6 @@ NAMES = (
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("name", wide_except(("append", "ledger", "log", "parts"), NAMES))
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_a_benchmark_measures_every_row(name: str, tmp_path: Path) -> None:
     check_every_row(name, tmp_path)

@@ -108,6 +108,7 @@ def test_each_change_is_run_a_broken_suite_is_told_and_waited_for_and_ctrl_c_end
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_ctrl_c_during_a_run_pauses_that_run_and_ends(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:

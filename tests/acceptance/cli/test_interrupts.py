@@ -52,11 +52,16 @@ import os, signal, sys, weakref
 trigger = sys.argv.pop(1)
 class Trigger:
     def find_spec(self, name, path=None, target=None):
-        if name == trigger.removeprefix("weak "):
+        if name == trigger.removeprefix("weak ").removeprefix("hidden "):
             if trigger.startswith("weak "):
                 referred = {0}
                 weak = weakref.ref(referred, lambda _: os.kill(os.getpid(), signal.SIGINT))
                 del referred
+            elif trigger.startswith("hidden "):
+                try:
+                    os.kill(os.getpid(), signal.SIGINT)
+                except KeyboardInterrupt as error:
+                    raise RuntimeError(f"Error building a validator: {error!r}") from None
             else:
                 os.kill(os.getpid(), signal.SIGINT)
 if trigger:
@@ -75,7 +80,7 @@ TRIGGERS = (
     *("click.shell_completion", "psycopg", "psycopg.errors", "orjson", "pydantic"),
     *("failproof_es.store.store", "failproof_es.cli.rendering.output", "failproof_es.problems"),
 )
-LATE_TRIGGER = "failproof_es.cli.rendering.output"
+LATE_TRIGGER = "failproof_es.reading.listed_runs"
 """Imported by a command, within which an interrupt is raised."""
 
 
@@ -189,6 +194,14 @@ def test_an_interrupt_where_none_can_be_raised_is_not_lost(
 ) -> None:
     """In the callback of a weak reference, as the import system has them."""
     done = interrupt(["runs"], folder, recorded_log.url, _LONGEST_S, "weak " + LATE_TRIGGER)
+    check("runs", done)
+
+
+def test_an_interrupt_that_another_error_came_out_of_is_one(
+    folder: Path, recorded_log: RecordedLog
+) -> None:
+    """As of pydantic's core, when it builds a class."""
+    done = interrupt(["runs"], folder, recorded_log.url, _LONGEST_S, "hidden " + LATE_TRIGGER)
     check("runs", done)
 
 

@@ -143,6 +143,7 @@ def test_a_run_that_is_resumed_is_shown_from_the_beginning(store: Store, tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_at_a_terminal_it_stays_open_until_ctrl_c(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +198,7 @@ def test_a_run_that_was_stopped_does_not_stay_for_its_console(store: Store, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_console_that_dies_is_told_and_the_run_goes_on(store: Store, tmp_path: Path) -> None:
     with (
         a_long_run(tmp_path) as mock,

@@ -64,7 +64,8 @@ def test_it_says_where_it_is_and_ends_by_ctrl_c_and_adds_no_event(
 
 @pytest.mark.parametrize("from_file", [True, False])
 @pytest.mark.slow
-@pytest.mark.thinned(fast=1, whole=1)
+@pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_a_token_is_read_from_a_file_or_the_environment(
     recorded_log: RecordedLog, tmp_path: Path, from_file: bool
 ) -> None:

@@ -95,6 +95,7 @@ def configure(folder: Path, url: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_three_hundred_prompts_two_models_and_every_evaluation_is_accounted_for(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -199,6 +199,7 @@ def test_the_shipped_cases_run_and_replay(store: Store, server: str, tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_whole_run_takes_under_200_mib(store: Store, server: str, tmp_path: Path) -> None:
     """Of the cases that ship, in seven languages, sixteen answered at once."""
     write_run(tmp_path, server, judges=("judge",), count=0)

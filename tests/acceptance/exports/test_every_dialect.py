@@ -26,7 +26,7 @@ RUNS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", RUNS)
-@pytest.mark.thinned(fast=2, whole=4)
+@pytest.mark.thinned(whole=2)
 def test_a_run_of_any_dialect_is_exported_in_every_shape(
     dialect: str, store: Store, tmp_path: Path
 ) -> None:

@@ -288,7 +288,7 @@ _AT_ONCE = ("a second start", "no plan")
 
 
 @pytest.mark.parametrize("damage", slow_except(_AT_ONCE, ("a second start", *PLANS)))
-@pytest.mark.thinned(fast=2, whole=1)
+@pytest.mark.thinned(whole=2)
 def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
     store: Store,
     run_id: UUID,

@@ -85,6 +85,7 @@ def counted(store: Store, topic: str) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_run_over_many_providers_is_killed_resumed_and_verified(
     store: Store, tmp_path: Path
 ) -> None:

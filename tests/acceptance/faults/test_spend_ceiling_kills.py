@@ -24,8 +24,8 @@ from tests.acceptance.commands import (
     write_suite,
 )
 
-CASES = 1_100
-KILLS = 8
+CASES = 700
+KILLS = 5
 SEED = 20261123
 CEILING = Decimal(32)
 MAX_TOKENS = 10

@@ -248,6 +248,7 @@ def in_a_terminal(store: Store, folder: Path, *before: str) -> tuple[subprocess.
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_lost_terminal_does_not_fail_a_run_that_goes_on(store: Store, tmp_path: Path) -> None:
     """Nobody sends SIGHUP (`disown`, `setsid`); every write to the terminal fails."""
     with mock_server(latency_ms=50) as url:

@@ -51,6 +51,7 @@ def peak_mib(store: Store, folder: Path, *arguments: str) -> tuple[int, str]:
 )
 @pytest.mark.slow
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_a_run_and_all_who_read_its_log_stay_small(kind: str, store: Store, tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     with WorstServer(kind) as server:

@@ -68,7 +68,7 @@ def topics(store: Store) -> list[str]:
         for name, method in graders()
     ],
 )
-@pytest.mark.thinned(fast=1, whole=9)
+@pytest.mark.thinned(fast=1, whole=4)
 def test_an_answer_is_on_record_before_the_grader_reads_it(
     store: Store, tmp_path: Path, name: str, method: str
 ) -> None:

@@ -176,6 +176,7 @@ class Model:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_an_interrupted_run_is_resumed_and_asks_nothing_twice(store: Store, tmp_path: Path) -> None:
     write_suite(tmp_path, 6)
     (tmp_path / "interrupting.py").write_text(INTERRUPTING)

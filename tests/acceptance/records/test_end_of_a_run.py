@@ -80,7 +80,7 @@ _WAYS: list[Callable[[Store, Path, str], None]] = [
 
 
 @pytest.mark.parametrize("end", _WAYS, ids=lambda end: end.__name__.strip("_"))
-@pytest.mark.thinned(fast=3, whole=1)
+@pytest.mark.thinned(whole=3)
 def test_after_a_run_everything_is_anchored_and_no_projection_is_behind(
     end: Callable[[Store, Path, str], None], store: Store, tmp_path: Path, mock_url: str
 ) -> None:

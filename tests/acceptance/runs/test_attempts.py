@@ -146,7 +146,7 @@ AGAIN: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", AGAIN.values(), ids=AGAIN)
-@pytest.mark.thinned(fast=4, whole=3)
+@pytest.mark.thinned(whole=4)
 def test_whoever_asks_the_same_again_begins_the_second_attempt(
     change: Callable[[Path], dict[str, Any]], first: dict[str, Any], start: Run, folder: Path
 ) -> None:

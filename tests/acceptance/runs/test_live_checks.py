@@ -240,6 +240,7 @@ def compare_tamperings(store: Store, done: Driven, chance: random.Random) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_run_that_was_resumed_is_read_where_another_drive_did_it(
     store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -231,6 +231,7 @@ def test_killed_while_it_writes_files_and_resumed_every_file_is_whole_and_the_sa
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_killed_while_it_runs_and_resumed_the_checkpoints_hold_everything_once(
     store: Store, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from tests.acceptance.workers.processes import count, plan, wait_until
 
 
 @pytest.mark.parametrize("way", [(), ("--json",), ("--workers", "2"), ("--workers", "2", "--json")])
-@pytest.mark.thinned(fast=1, whole=4)
+@pytest.mark.thinned(whole=1)
 def test_the_one_that_comes_second_names_the_other_and_counts_nothing(
     store: Store, tmp_path: Path, way: tuple[str, ...]
 ) -> None:

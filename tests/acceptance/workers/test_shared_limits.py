@@ -155,6 +155,7 @@ def test_a_minutes_requests_are_shared_by_two_workers(
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_tokens_of_a_minute_are_shared_by_two_workers(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:

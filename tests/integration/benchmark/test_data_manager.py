@@ -130,7 +130,7 @@ def test_a_judgement_from_outside_is_appended_once_and_says_who_gave_it(
         ({"result_id": 77}, "its result_id is 1"),
     ],
 )
-@pytest.mark.thinned(fast=3, whole=9)
+@pytest.mark.thinned(whole=3)
 def test_a_judgement_that_can_not_be_is_refused(
     parts: BenchmarkParts, answered: list[Result], changes: dict[str, object], said: str
 ) -> None:

@@ -60,7 +60,7 @@ def with_text(page: dict[str, Any], text: str) -> RunPage:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.thinned(fast=8, whole=22)
+@pytest.mark.thinned(fast=8, whole=12)
 def test_hostile_text_is_text(client: httpx.Client, name: str) -> None:
     told = client.get("/runs/1.json").json()
     text = HOSTILE[name].replace("{port}", "9")

@@ -44,7 +44,7 @@ def numbers(client: httpx.Client, query: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("query", [*COUNTED, *NOT_COUNTED])
 @pytest.mark.parametrize("moment", ["now", "before"])
-@pytest.mark.thinned(fast=15, whole=44)
+@pytest.mark.thinned(whole=15)
 def test_counters_tell_what_rows_tell(
     client: httpx.Client,
     console_log: str,

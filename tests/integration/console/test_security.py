@@ -204,7 +204,7 @@ def guarded(console_log: str) -> Iterator[str]:
         {"Authorization": "Bearer \xff"},
     ],
 )  # fmt: skip
-@pytest.mark.thinned(fast=4, whole=10)
+@pytest.mark.thinned(whole=4)
 def test_nothing_is_shown_without_the_token(guarded: str, headers: dict[str, str]) -> None:
     for path in ("/", "/runs", "/runs.json", "/runs.csv", "/runs/1", "/openapi.json", "/nothing"):
         found = httpx.get(

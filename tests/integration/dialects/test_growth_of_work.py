@@ -51,6 +51,7 @@ def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.wide
 def test_a_dialect_does_with_all_texts(name: str) -> None:
     _of_dialect(name, worst_texts()[:: stride(24)])
 

@@ -114,7 +114,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", BROKEN)
-@pytest.mark.thinned(fast=2, whole=5)
+@pytest.mark.thinned(fast=2, whole=4)
 def test_what_a_scorer_breaks_is_found(name: str) -> None:
     contract = type(
         "Contract",

@@ -104,7 +104,7 @@ def comparable(events: Sequence[EvaluationEvent]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", OURS)
-@pytest.mark.thinned(fast=2, whole=6)
+@pytest.mark.thinned(fast=2, whole=4)
 def test_a_child_grades_as_this_process_does(name: str) -> None:
     dialect, case = dialect_named(name), example(name)
     judging = Judging((JUDGE,) if isinstance(dialect, ReadsJudges) else (), "majority", 1)

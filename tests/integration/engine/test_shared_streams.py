@@ -67,7 +67,7 @@ def test_workers_whose_limits_change_leave_no_error_in_the_server_s_log(
             with Store(store.url) as second, Store(store.url) as third:
                 async with asyncio.timeout(120):
                     stores = (store, second, third)
-                    workers = [Working(each, drain=True, lease_s=15.0) for each in stores]
+                    workers = [Working(each, drain=True, lease_s=60.0) for each in stores]
                     for worker in workers:
                         await worker.__aenter__()
                     for worker in workers:

@@ -133,7 +133,7 @@ def test_an_error_that_nobody_foresaw_is_told_and_the_run_left_to_others(
 
 
 @pytest.mark.parametrize("topic", ["WorkerJoined", "WorkerLeft", "RunPaused", "RequestSent"])
-@pytest.mark.thinned(fast=1, whole=1)
+@pytest.mark.thinned(whole=1)
 def test_an_event_that_the_database_swallows_ends_no_worker(
     store: Store, administrator: psycopg.Connection[Any], tmp_path: Path, topic: str
 ) -> None:
@@ -380,7 +380,7 @@ def test_workers_that_cannot_have_been_are_not_listed(
 
 
 @pytest.mark.parametrize("as_before", [False, True])
-@pytest.mark.thinned(fast=1, whole=1)
+@pytest.mark.thinned(whole=1)
 def test_the_repetitions_of_one_case_are_shared_by_workers(
     store: Store, tmp_path: Path, as_before: bool
 ) -> None:

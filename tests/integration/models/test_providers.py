@@ -104,6 +104,7 @@ def test_preparing_is_pure_and_holds_the_prompt_unaltered(kind: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.thinned(whole=1)
 def test_many_at_once_each_get_their_own_answer(kind: str) -> None:
     async def work(provider: Provider, server: MockServer) -> None:
         await provider.open()

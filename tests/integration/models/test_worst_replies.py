@@ -12,7 +12,7 @@ from tests.servers.worst_server import ENDLESS, KINDS, STREAMED, bomb
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in STREAMED | ENDLESS])
-@pytest.mark.thinned(fast=2, whole=11)
+@pytest.mark.thinned(fast=2, whole=5)
 def test_the_worst_reply_costs_little_memory_and_ends_in_time(kind: str) -> None:
     assert_it_costs_little_and_ends_in_time(kind)
 

@@ -10,6 +10,6 @@ from tests.servers.worst_server import STREAMED
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(STREAMED))
-@pytest.mark.thinned(fast=1, whole=4)
+@pytest.mark.thinned(fast=1, whole=2)
 def test_the_worst_stream_costs_little_memory_and_ends_in_time(kind: str) -> None:
     assert_it_costs_little_and_ends_in_time(kind)

@@ -230,7 +230,7 @@ def test_two_rebuilds_at_once_both_give_the_rows(store: Store, followed: Rows) -
         ("odd", 2, "PromptStored"),
     ],
 )
-@pytest.mark.thinned(fast=2, whole=2)
+@pytest.mark.thinned(whole=2)
 def test_a_stream_with_what_does_not_belong_there_is_told_as_one_process_tells_it(
     store: Store,
     world: World,

@@ -120,7 +120,7 @@ def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("events", [1, 2, 3, 999, 1000, 1001])
-@pytest.mark.thinned(whole=2)
+@pytest.mark.thinned(whole=1)
 def test_rebuilt_in_batches_of_any_size_is_the_same_byte_for_byte(
     store: Store, events: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def _timeless(state: bytes) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_the_console_s_log_is_one_that_the_engine_could_have_written(
     store: Store, administrator: psycopg.Connection[Any]
 ) -> None:

@@ -60,7 +60,7 @@ def test_functions_and_views_that_were_changed_are_put_back_by_the_next_installa
 
 
 @pytest.mark.parametrize("name", INSTALLED)
-@pytest.mark.thinned(fast=8, whole=56)
+@pytest.mark.thinned(fast=8, whole=20)
 def test_every_file_that_is_installed_again_is_noticed_when_it_changed(
     name: str, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,6 +142,7 @@ def by_the_log(store: Store, run_id: UUID) -> Attempts:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.thinned(whole=1)
 def test_what_is_looked_up_is_what_every_run_in_the_log_says(store: Store, seed: int) -> None:
     """Of a log with whatever runs, and of each of them when it began."""
     draw = random.Random(seed)

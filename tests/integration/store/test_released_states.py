@@ -108,6 +108,7 @@ def test_a_catalog_tells_what_was_changed(change: str, database_url: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", STATES[-1:] if not RELEASED else STATES[-2:-1], indirect=True)
+@pytest.mark.wide
 def test_every_state_of_the_schema_that_was_released_is_tried(state: Path) -> None:
     """The newest state has every migration that ships: record one with each that is added."""
     said = json.loads(state.read_text("utf-8"))

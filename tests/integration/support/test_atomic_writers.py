@@ -15,6 +15,7 @@ WRITES = 400
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_two_writers_of_one_file_never_tear_each_other_s(tmp_path: Path) -> None:
     """Eight threads, then eight processes: 800 writes, and each reader sees a whole one."""
     path = tmp_path / "results.csv"

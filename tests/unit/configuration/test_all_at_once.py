@@ -149,7 +149,7 @@ def test_the_good_configuration_has_no_problem(tmp_path: Path) -> None:
     assert fields_of(tmp_path) == []
 
 
-@pytest.mark.thinned(fast=60, whole=224)
+@pytest.mark.thinned(fast=60, whole=80)
 @pytest.mark.parametrize("of_several", OF_SEVERAL)
 @pytest.mark.parametrize("of_one", OF_ONE_VALUE)
 def test_a_rule_between_values_is_told_beside_a_wrong_value(

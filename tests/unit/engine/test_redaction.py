@@ -110,6 +110,7 @@ def test_a_key_that_is_spelt_character_by_character_is_found(how: str, redactor:
 @pytest.mark.slow
 @pytest.mark.parametrize("escape", [b"%41 ", b"&#65;"])
 @pytest.mark.parametrize("how", SPELT)
+@pytest.mark.thinned(whole=6)
 def test_a_key_that_is_spelt_is_found_behind_a_megabyte_of_escapes(
     how: str, escape: bytes, redactor: Redactor
 ) -> None:

@@ -216,7 +216,7 @@ def simulated(
     ("met", "said"),
     [((0.5, 0.5), 1.0), ((0.8, 0.8), 1.0), ((0.9, 0.3), 1.0), ((0.5, 0.5), 0.4), ((0.7, 0.6), 0.7)],
 )
-@pytest.mark.thinned(whole=2)
+@pytest.mark.thinned(whole=1)
 def test_who_tosses_coins_agrees_with_nobody_beyond_chance(
     met: tuple[float, float], said: float
 ) -> None:

@@ -73,7 +73,7 @@ def test_a_dialect_does_with_large_answers(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("place", dialects.PLACES)
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(fast=4, whole=4)
+@pytest.mark.thinned(whole=4)
 def test_a_dialect_does_with_every_part_of_an_answer_and_in_its_results(
     name: str, place: str
 ) -> None:

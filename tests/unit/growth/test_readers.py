@@ -135,6 +135,7 @@ def test_work_that_grows_as_the_text_does_is_none_too_much(read: Callable[[str],
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_work_that_grows_as_the_square_of_a_text_is_found(read: Callable[[str], object]) -> None:
     assert _found(read)
 

@@ -190,6 +190,7 @@ def await_page(url: str) -> None:
 @pytest.mark.parametrize("follows", [True, False])
 @pytest.mark.slow
 @pytest.mark.thinned(whole=1)
+@pytest.mark.wide
 def test_what_the_follower_takes_in_is_shown_long_before_the_next_poll(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, follows: bool
 ) -> None:

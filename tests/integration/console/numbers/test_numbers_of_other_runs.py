@@ -264,7 +264,7 @@ def test_a_case_counts_each_answer_once(others: httpx.Client, ask_others: Ask) -
 
 
 @pytest.mark.parametrize(("base", "other"), [(WHOLE, REUSING), (REUSING, AGAIN), (AGAIN, SAMPLE)])
-@pytest.mark.thinned(fast=1, whole=1)
+@pytest.mark.thinned(whole=1)
 def test_a_comparison_says_where_nothing_could_differ(
     others: httpx.Client, ask_others: Ask, base: int, other: int
 ) -> None:

@@ -181,7 +181,7 @@ def test_a_lease_that_ended_and_was_claimed_again_loses_no_append(store: Store) 
                         assert await asyncio.to_thread(own.renew) == []
 
             renewing = asyncio.create_task(renew())
-            while appended < 200 or (lease.epoch <= 5 and not renewing.done()):
+            while appended < 100 or (lease.epoch <= 5 and not renewing.done()):
                 await journal.append(an_event(), lease=lease)
                 appended += 1
             renewing.cancel()
