@@ -79,14 +79,12 @@ class Tree(NamedTuple):
 
 
 class RunQuestions(NamedTuple):
-    """What a run asked: its experiment, its models, its cases, and what is sent for them."""
+    """What a run asked: its experiment, its models, and what is sent for its cases."""
 
     run_id: str
     number: int
-    digest: str | None
-    conditions: bytes | None
+    digest: str
     models: set[bytes]
-    cases: set[str]
     sent: set[str]
 
 
@@ -114,8 +112,7 @@ def verify(data: bytes, log_key: str, cosigner_keys: Sequence[str] = ()) -> list
     events = [read_event(line) for line in lines[5:]]
     tree = check_checkpoint(signed, log, cosigners)
     check_proof(events, proof, tree)
-    version = lines[0]["version"]
-    derived_manifest, derived_summary = check_run(manifest.get("run_id"), version, events, tree)
+    derived_manifest, derived_summary = check_run(manifest.get("run_id"), events, tree)
     if not (plain(manifest) and plain(summary)):
         refuse("the manifest or the summary has a value of a wrong type, or too many levels")
     if canonical(manifest) != canonical(derived_manifest):
@@ -153,10 +150,8 @@ def read_lines(data: bytes) -> list[dict[str, Any]]:
     if lines[-2] != canonical({"sha256": digest}):
         refuse("the file's digest does not match its content")
     documents = [read_object(line) for line in lines[:-2]]
-    if lines[0] not in [
-        canonical({"format": "failproof-es-evidence", "version": each}) for each in (1, 2)
-    ]:
-        refuse("not an evidence bundle of version 1 or 2")
+    if lines[0] != canonical({"format": "failproof-es-evidence", "version": 1}):
+        refuse("not an evidence bundle of version 1")
     return documents
 
 
@@ -476,9 +471,7 @@ BASE = base_point()
 # -- The run is whole ------------------------------------------------------------------------
 
 
-def check_run(
-    run_id: Any, version: int, events: list[Event], tree: Tree
-) -> tuple[dict[str, Any], list[str]]:
+def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, Any], list[str]]:
     """The manifest and the summary that the events give."""
     streams: dict[UUID, list[Event]] = {}
     for event in events:
@@ -495,7 +488,7 @@ def check_run(
         refuse("the stream of the run is missing")
     own = runs[run_id]
     check_plan(own, prompts)
-    attempts = check_attempts(run_id, version, runs, streams)
+    attempts = check_attempts(run_id, runs, streams)
     here, elsewhere = (
         [each for each in evaluations if (each[0].payload.get("run_id") == run_id) is of_this_run]
         for of_this_run in (True, False)
@@ -511,37 +504,17 @@ def check_run(
 
 
 def check_attempts(
-    run_id: str, version: int, runs: dict[str, list[Event]], streams: dict[UUID, list[Event]]
+    run_id: str, runs: dict[str, list[Event]], streams: dict[UUID, list[Event]]
 ) -> Attempts:
     for name, run in runs.items():
         if any(event.topic not in RUN_TOPICS for event in run):
             refuse(f"run {name}: its stream holds a foreign event")
         if run[0].payload.get("run_id") != name:
             refuse(f"run {name}: its first event names another run")
-    started = runs[run_id][0].payload
-    if (started.get("experiment") is None) is not (version == 1):
-        refuse("the format's version is not the one that the run needs")
-    if version == 1:
-        return by_configuration(started, runs)
     try:
         return by_experiment(run_id, runs, streams)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         refuse(f"the experiment of a run cannot be read: {error}")
-
-
-def by_configuration(started: dict[str, Any], runs: dict[str, list[Event]]) -> Attempts:
-    for name, run in runs.items():
-        if run[0].payload.get("configuration_digest") != started.get("configuration_digest"):
-            refuse(f"run {name} has another configuration")
-    said = [run[0].payload.get("attempt") for run in runs.values()]
-    numbered = [number for number in said if number is not None]
-    if any(type(number) is not int for number in numbered):
-        refuse("an attempt is not a number")
-    if sorted(numbered) != list(range(1, len(numbered) + 1)):
-        refuse("a run of this configuration is missing: the attempts leave a gap")
-    digest = text_of(started, "configuration_digest")
-    line = f"attempt {started.get('attempt')} of {len(runs)} of configuration {digest}"
-    return Attempts({"attempts": len(runs)}, [line])
 
 
 def check_plan(own: list[Event], prompts: set[str]) -> None:
@@ -656,20 +629,13 @@ def by_experiment(
         refuse("two runs have the same number")
     own = next(run for run in asked if run.run_id == run_id)
     check_own_questions(own, runs[run_id], streams)
-    first = next(run for run in asked if run.digest == own.digest)
-    older = [run for run in asked if run.conditions == conditions(runs[run_id][0].payload)]
-    if older:
-        spoken_for = conditions(runs[first.run_id][0].payload)
-        older = [r for r in older if r.conditions == spoken_for and r.cases == first.cases]
     attempts, overlapping = [], []
     for run in asked:
-        if run.digest == own.digest or run in older:
+        if run.digest == own.digest:
             attempts.append(run)
             continue
-        both = own.digest is not None and run.digest is not None
-        mine, theirs = (own.sent, run.sent) if both else (own.cases, run.cases)
-        shared = len(mine & theirs)
-        if not own.models & run.models or not shared or 2 * shared < min(len(mine), len(theirs)):
+        shared, smaller = len(own.sent & run.sent), min(len(own.sent), len(run.sent))
+        if not own.models & run.models or not shared or 2 * shared < smaller:
             refuse(f"run {run.run_id} is no attempt of this experiment and does not overlap")
         overlapping.append({"shared_cases": shared, **outcome(run, runs[run.run_id])})
     started = runs[run_id][0].payload
@@ -683,7 +649,7 @@ def by_experiment(
     others = []
     for place, run in enumerate(attempts, 1):
         said = runs[run.run_id][0].payload.get("attempt")
-        if run.digest is not None and (type(said) is not int or said != place):
+        if type(said) is not int or said != place:
             refuse(f"a run of this experiment is missing: attempt {said} is number {place} here")
         if run is not own:
             others.append({"attempt": place, **outcome(run, runs[run.run_id])})
@@ -710,24 +676,21 @@ def by_experiment(
 def read_questions(run: list[Event]) -> RunQuestions:
     """What a run asked, as its own stream says. Raises the errors of malformed JSON."""
     started = run[0].payload
-    recorded = as_object(started.get("experiment") or {})
+    recorded = as_object(started.get("experiment"))
     digest, questions = recorded.get("digest"), recorded.get("questions")
-    if {type(digest), type(questions)} not in ({str}, {type(None)}):
+    if type(digest) is not str or type(questions) is not str:
         raise ValueError("its experiment is not two digests")
     if type(started.get("run_number")) is not int:
         raise ValueError("its number is none")
-    cases, sent = planned(run, "digests"), planned(run, "questions")
-    if questions not in (None, digest_of(sorted(sent))):
+    sent = planned_questions(run)
+    if questions != digest_of(sorted(sent)):
         refuse(f"run {run[0].stream} planned other questions than it recorded")
-    as_object(started.get("configuration"))
     models = as_objects(started.get("models"))
     return RunQuestions(
         str(run[0].stream),
         started["run_number"],
         digest,
-        conditions(started) if digest is None else None,
         {plain_json([model.get("provider"), name_of(model)]) for model in models},
-        cases,
         sent,
     )
 
@@ -756,8 +719,7 @@ def check_own_questions(
 
 def conditions(started: dict[str, Any]) -> bytes:
     """The models under test and the judges, in canonical form."""
-    only = started.get("judge")
-    judges = as_objects(started.get("judges", [] if only is None else [only]))
+    judges = as_objects(started.get("judges", []))
     configuration = as_object(started.get("configuration"))
     written = configuration.get("judges") or [configuration.get("judge") or {}]
     if type(written) is not list:
@@ -795,11 +757,11 @@ def name_of(snapshot: dict[str, Any]) -> Any:
     return settings.get(key) or snapshot.get("model")
 
 
-def planned(run: list[Event], name: str) -> set[str]:
+def planned_questions(run: list[Event]) -> set[str]:
     digests: set[str] = set()
     for event in run:
         if event.topic == "CasesPlanned":
-            listed = event.payload.get(name, [])
+            listed = event.payload.get("questions")
             if type(listed) is not list or any(type(digest) is not str for digest in listed):
                 raise ValueError("its plan is not a list of digests")
             digests.update(listed)

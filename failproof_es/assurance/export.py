@@ -28,7 +28,6 @@ from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.experiments import related_runs
-from failproof_es.store.writing.recorder import query
 
 _AT_ONCE = 200
 """So many rows are looked up with one statement, and held."""
@@ -333,10 +332,6 @@ def _others(connection: Connection, run_id: UUID, started: LeafRow | None) -> li
     """The other attempts and the overlapping runs, which belong in the bundle."""
     if started is None:
         return []
-    if _value(started, "experiment") is None:
-        configuration = _told(started, "configuration_digest", str)
-        rows = connection.execute(query("attempts"), (configuration,))
-        return [other for (other,) in rows if other != run_id]
     found = related_runs(connection, run_id)
     runs = [*found.attempts, *(each.run for each in found.overlapping)]
     return [UUID(each.run_id) for each in runs if each.run_id != str(run_id)]

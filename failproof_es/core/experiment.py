@@ -21,9 +21,6 @@ passes must show in the count. A branched run asks the same again.
 same (provider and model), and they share at least half of the cases of the run that has fewer.
 Here a case is what is sent, however it is graded (`question_digest`).
 
-Runs of older versions recorded neither digest. They are compared by the digests of their cases
-instead, which is stricter: a case whose notes were changed counts as another one.
-
 Everything here works on JSON as it is recorded, so that the engine and the evidence use it alike.
 """
 
@@ -138,7 +135,7 @@ def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises `ValueError` where it does not.
     """
-    judges = _judges(started)
+    judges = _mappings(started.get("judges", []))
     configuration = _mapping(started.get("configuration"))
     written = configuration.get("judges") or [configuration.get("judge") or {}]
     if not isinstance(written, list):
@@ -176,55 +173,34 @@ def canonical(value: Any) -> bytes:
 # -- which runs asked the same -------------------------------------------------------------------
 
 
-class Plan(NamedTuple):
-    """The cases of a run, by the digest of the whole case and by that of what is sent."""
-
-    cases: frozenset[str]
-    questions: frozenset[str]
-    """Empty where the run recorded none."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunQuestions:
-    """What one run asked. `read_plan` is called when the cases themselves have to be known."""
+    """What one run asked."""
 
     run_id: str
     number: int
-    digest: str | None
-    """Of its experiment; `None` where it recorded none, like `questions`."""
-    questions: str | None
+    digest: str
+    """Of its experiment."""
+    questions: str
     """The `set_digest` of what was sent."""
     models: frozenset[str]
-    started: Mapping[str, Any] = field(repr=False, compare=False)
-    """What `conditions` reads of it."""
-    read_plan: Callable[[], Plan] = field(repr=False, compare=False)
+    read_questions: Callable[[], AbstractSet[str]] = field(repr=False, compare=False)
+    """Reads the `question_digest` of every case. Called when they have to be known."""
 
     @classmethod
-    def of(cls, started: Mapping[str, Any], read_plan: Callable[[], Plan]) -> RunQuestions:
-        """What the payload of a `RunStarted`, of whatever version, says that it asked.
+    def of(
+        cls, started: Mapping[str, Any], read_questions: Callable[[], AbstractSet[str]]
+    ) -> RunQuestions:
+        """What the payload of a `RunStarted` says that it asked.
 
         Raises `ValueError` where it says no such thing.
         """
-        recorded = _mapping(started.get("experiment") or {})
+        recorded = _mapping(started.get("experiment"))
         digest, questions = recorded.get("digest"), recorded.get("questions")
         number, run_id = started.get("run_number"), started.get("run_id")
-        texts = {type(digest), type(questions)}
-        if texts not in ({str}, {type(None)}) or type(number) is not int or type(run_id) is not str:
+        if not type(digest) is type(questions) is type(run_id) is str or type(number) is not int:
             raise ValueError("its first event does not say what it asked")
-        told = {key: started[key] for key in ("models", "judges", "judge") if key in started}
-        configuration = _mapping(started.get("configuration"))
-        written = {key: configuration.get(key) for key in ("judge", "judges", "judging")}
-        asking = cls(
-            run_id, number, digest, questions, models_of(started),
-            {**told, "configuration": written}, read_plan,
-        )  # fmt: skip
-        if digest is None:
-            asking.conditions()  # what older runs are compared by
-        return asking
-
-    def conditions(self) -> bytes:
-        """Its models and judges, to be compared. Raises `ValueError` where they are unreadable."""
-        return canonical(conditions(self.started))
+        return cls(run_id, number, digest, questions, models_of(started), read_questions)
 
 
 class Overlapping(NamedTuple):
@@ -245,43 +221,21 @@ class RelatedRuns(NamedTuple):
 def find_related(own: RunQuestions, others: Iterable[RunQuestions]) -> RelatedRuns:
     """Which of `others` are attempts of the same experiment as `own`, and which overlap with it."""
     rest = sorted((each for each in others if each.run_id != own.run_id), key=lambda it: it.number)
-    candidates = [own, *(each for each in rest if _comparable(own, each))]
-    attempts = next(runs for runs in experiments(candidates) if own in runs)
-    counted = {each.run_id for each in attempts}
+    same = [own, *(each for each in rest if each.digest == own.digest)]
     share = _Sharing(own)
     overlapping = (
         Overlapping(each, shared)
         for each in rest
-        if each.run_id not in counted and own.models & each.models and (shared := share(each))
+        if each.digest != own.digest and own.models & each.models and (shared := share(each))
     )
-    return RelatedRuns(attempts, tuple(overlapping))
+    return RelatedRuns(tuple(sorted(same, key=lambda it: it.number)), tuple(overlapping))
 
 
 def experiments(runs: Iterable[RunQuestions]) -> list[tuple[RunQuestions, ...]]:
-    """The runs by experiment, the attempts of each in order of number.
-
-    A run that recorded no digest is compared with the first one that recorded each.
-    """
-    by_number = sorted(runs, key=lambda each: each.number)
-    firsts: dict[str, RunQuestions] = {}
-    for each in by_number:
-        if each.digest is not None:
-            firsts.setdefault(each.digest, each)
-    older = {each.run_id: _very_same(each) for each in by_number if each.digest is None}
-    compared = {conditions for conditions, _ in older.values()}
-    recorded = {
-        _very_same(each): digest
-        for digest, each in firsts.items()
-        if compared and each.conditions() in compared
-    }
-    found: dict[object, list[RunQuestions]] = {}
-    for each in by_number:
-        key = each.digest
-        if key is None:
-            same = older[each.run_id]
-            found.setdefault(recorded.get(same, same), []).append(each)
-        else:
-            found.setdefault(key, []).append(each)
+    """The runs by experiment, the attempts of each in order of number."""
+    found: dict[str, list[RunQuestions]] = {}
+    for each in sorted(runs, key=lambda each: each.number):
+        found.setdefault(each.digest, []).append(each)
     return [tuple(each) for each in found.values()]
 
 
@@ -291,40 +245,22 @@ def overlap(one: AbstractSet[str], other: AbstractSet[str]) -> int:
     return shared if 2 * shared >= min(len(one), len(other)) else 0
 
 
-def _comparable(own: RunQuestions, other: RunQuestions) -> bool:
-    """Whether both can be of one experiment, as far as can be told without their plans."""
-    if own.digest is not None and other.digest is not None:
-        return own.digest == other.digest
-    return own.conditions() == other.conditions()
-
-
-def _very_same(run: RunQuestions) -> tuple[bytes, str]:
-    """What two runs have in common that put the very same cases to the same models and judges."""
-    return run.conditions(), set_digest(run.read_plan().cases)
-
-
 class _Sharing:
-    """Counts the cases shared with one run; no plan is read twice, nor one known to be alike."""
+    """Counts the cases shared with one run; none are read twice, nor those known to be alike."""
 
     def __init__(self, own: RunQuestions) -> None:
         self._own = own
-        self._plan: Plan | None = None
+        self._mine: AbstractSet[str] | None = None
         self._counted: dict[str, int] = {}
 
     def __call__(self, other: RunQuestions) -> int:
-        if self._own.questions is None or other.questions is None:
-            return overlap(self._mine().cases, other.read_plan().cases)
         if other.questions not in self._counted:
-            mine = self._mine().questions
+            if self._mine is None:
+                self._mine = self._own.read_questions()
             same = other.questions == self._own.questions
-            theirs = mine if same else other.read_plan().questions
-            self._counted[other.questions] = overlap(mine, theirs)
+            theirs = self._mine if same else other.read_questions()
+            self._counted[other.questions] = overlap(self._mine, theirs)
         return self._counted[other.questions]
-
-    def _mine(self) -> Plan:
-        if self._plan is None:
-            self._plan = self._own.read_plan()
-        return self._plan
 
 
 # -- what is read --------------------------------------------------------------------------------
@@ -349,12 +285,6 @@ def _name(snapshot: Mapping[str, Any]) -> Any:
     older = {"local": "weights_sha256", "python": "class"}
     key = older.get(str(snapshot.get("provider")), "identity")
     return settings.get(key) or snapshot.get("model")
-
-
-def _judges(started: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """All of them; before there could be several, `judge` was the only one."""
-    only = started.get("judge")
-    return _mappings(started.get("judges", [] if only is None else [only]))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

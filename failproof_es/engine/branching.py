@@ -299,7 +299,7 @@ def _begin(
         require_attached(connection, of.originator_id)
         require_baseline(connection, configuration.gates, run_id)
 
-    return store.begin_run(draft, planned, asked.plan, still_there)
+    return store.begin_run(draft, planned, asked.questions_asked, still_there)
 
 
 def _reached(

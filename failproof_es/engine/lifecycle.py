@@ -339,7 +339,7 @@ def _begin(
         timestamp=now,
         name=configuration.test_run.name,
         run_number=0,
-        attempt=None,
+        attempt=0,
         experiment=plan.asked.experiment(resolved, models, judges),
         configuration=resolved,
         configuration_digest=loaded.digest(),
@@ -367,7 +367,7 @@ def _begin(
         if also is not None:
             also(connection, run_id, cases * configuration.execution.repetitions)
 
-    return store.begin_run(draft, planned, plan.asked.plan, in_the_same_transaction)
+    return store.begin_run(draft, planned, plan.asked.questions_asked, in_the_same_transaction)
 
 
 def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:

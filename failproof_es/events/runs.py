@@ -96,8 +96,7 @@ class Selection(Record):
 class RunStarted(Event):
     """A run exists: all that is needed to repeat it, and who began it where.
 
-    `attempt` counts the runs of this experiment from 1, whatever became of them. Where
-    `experiment` is `None` (older versions), it counts those of the configuration's digest.
+    `attempt` counts the runs of this experiment from 1, whatever became of them.
     `selection` says of how much the run is which part; `None`: it asks all.
     """
 
@@ -109,8 +108,8 @@ class RunStarted(Event):
 
     name: str
     run_number: int
-    attempt: int | None
-    experiment: Experiment | None = None
+    attempt: int
+    experiment: Experiment
     configuration: dict[str, Any]
     configuration_digest: str
     models: tuple[ModelSnapshot, ...]
@@ -201,7 +200,7 @@ class PricesRecorded(Event):
 class CasesPlanned(Event):
     """The next chunk of the run's ordered case digests, appended together with `RunStarted`.
 
-    `questions` says what is sent of each (`experiment.question_digest`); older versions did not.
+    `questions` says what is sent of each (`experiment.question_digest`).
     """
 
     stream: ClassVar[Stream] = "run"
@@ -209,7 +208,7 @@ class CasesPlanned(Event):
 
     chunk: int
     digests: tuple[str, ...]
-    questions: tuple[str, ...] = ()
+    questions: tuple[str, ...]
 
 
 class CaseSkipped(Event):

@@ -1,8 +1,4 @@
-"""Numbers the attempts of an experiment, from the runs in an evidence bundle.
-
-A run that recorded its experiment is counted by its experiment (`failproof_es.core.experiment`).
-A run of an older version is counted by the digest of its configuration.
-"""
+"""Numbers the attempts of an experiment, from the runs in an evidence bundle."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.core.experiment import (
-    Plan,
     RelatedRuns,
     RunQuestions,
     conditions,
@@ -32,8 +27,6 @@ _STATUS = {
 }
 _COUNTS = ("planned", "finished", "scored", "abandoned")
 
-_PLANNED = ("digests", "questions")
-
 Told = tuple[str, dict[str, Any]]
 """An event of a run's own stream: its topic and its payload; lists of digests are `Digests`."""
 CasesTold = Callable[[Digests], list[tuple[bytes, bytes]]]
@@ -48,13 +41,15 @@ class UnrelatedRuns(Exception):
 class Attempts:
     """The attempts of a run's experiment, and the runs that overlap with it."""
 
+    attempt: int
+    """Which of them the run is, from 1."""
     attempts: int
     """How many there are, unfinished ones included."""
-    experiment: str | None = None
-    """The digest of the experiment; `None` where attempts are counted by configuration."""
-    others: tuple[dict[str, Any], ...] = ()
+    experiment: str
+    """The digest of the experiment."""
+    others: tuple[dict[str, Any], ...]
     """The other attempts with their results, in order."""
-    overlapping: tuple[dict[str, Any], ...] = ()
+    overlapping: tuple[dict[str, Any], ...]
     """The overlapping runs, which are not attempts, with their results, in order."""
 
 
@@ -68,26 +63,9 @@ def read_attempts(
     """
     runs = list(others)
     try:
-        if own[0][1].get("experiment") is None:
-            return Attempts(_by_configuration(own, runs))
         return _by_experiment(own, runs, cases_told)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnrelatedRuns(f"the experiment of a run cannot be read: {error}") from None
-
-
-def _by_configuration(own: Sequence[Told], others: Sequence[Sequence[Told]]) -> int:
-    started = own[0][1]
-    numbers = [started.get("attempt")]
-    for (_, payload), *_rest in others:
-        if payload.get("configuration_digest") != started.get("configuration_digest"):
-            raise UnrelatedRuns(f"run {payload.get('run_id')} has another configuration")
-        numbers.append(payload.get("attempt"))
-    counted = [number for number in numbers if number is not None]
-    if any(type(number) is not int for number in counted):
-        raise UnrelatedRuns("an attempt is not a number")
-    if sorted(counted) != list(range(1, len(counted) + 1)):
-        raise UnrelatedRuns("a run of this configuration is missing: the attempts leave a gap")
-    return len(numbers)
 
 
 def _by_experiment(
@@ -98,7 +76,7 @@ def _by_experiment(
     if len({each.number for each in asking.values()}) < 1 + len(others):
         raise UnrelatedRuns("two runs have the same number")
     for each in asking.values():
-        if each.questions not in (None, _questions_planned(streams[each.run_id])):
+        if each.questions != _questions_planned(streams[each.run_id]):
             raise UnrelatedRuns(f"run {each.run_id} planned other questions than it recorded")
     it = asking[_run_id(own)]
     _check_own(it, own, cases_told)
@@ -106,6 +84,7 @@ def _by_experiment(
     _check_complete(found, own, it.number, streams)
     _check_numbers(found, streams)
     return Attempts(
+        1 + found.attempts.index(it),
         len(found.attempts),
         it.digest,
         tuple(
@@ -157,7 +136,7 @@ def _check_numbers(found: RelatedRuns, streams: Mapping[str, Sequence[Told]]) ->
     """The number that each attempt recorded is its place among the attempts here."""
     for place, each in enumerate(found.attempts, 1):
         said = streams[each.run_id][0][1].get("attempt")
-        if each.digest is not None and (type(said) is not int or said != place):
+        if type(said) is not int or said != place:
             raise UnrelatedRuns(
                 f"a run of this experiment is missing: attempt {said} is number {place} here"
             )
@@ -170,26 +149,22 @@ def _run_id(stream: Sequence[Told]) -> str:
     return run_id
 
 
-def _reader(stream: Sequence[Told]) -> Callable[[], Plan]:
+def _reader(stream: Sequence[Told]) -> Callable[[], frozenset[str]]:
     """Reads the plan when it is asked for; one that cannot be read is refused at once."""
-    if any(type(each) is list for name in _PLANNED for each in _lists(stream, name)):
-        _plan(stream)
-    return lambda: _plan(stream)
+    if any(type(each) is list for each in _lists(stream)):
+        _planned(stream)
+    return lambda: _planned(stream)
 
 
-def _plan(stream: Sequence[Told]) -> Plan:
-    return Plan(*(_planned(stream, name) for name in _PLANNED))
-
-
-def _planned(stream: Sequence[Told], name: str) -> frozenset[str]:
-    digests = frozenset(digest for each in _lists(stream, name) for digest in each)
+def _planned(stream: Sequence[Told]) -> frozenset[str]:
+    digests = frozenset(digest for each in _lists(stream) for digest in each)
     if any(type(digest) is not str for digest in digests):
         raise ValueError("its plan holds something that is not a digest")
     return digests
 
 
-def _lists(stream: Sequence[Told], name: str) -> list[Any]:
-    listed = [payload.get(name, []) for payload in _of_topic(stream, "CasesPlanned")]
+def _lists(stream: Sequence[Told]) -> list[Any]:
+    listed = [payload.get("questions") for payload in _of_topic(stream, "CasesPlanned")]
     if any(type(each) not in (list, Digests) for each in listed):
         raise ValueError("its plan is not a list")
     return listed
@@ -197,10 +172,10 @@ def _lists(stream: Sequence[Told], name: str) -> list[Any]:
 
 def _questions_planned(stream: Sequence[Told]) -> str:
     """The `set_digest` of the questions that a run planned."""
-    listed = _lists(stream, "questions")
+    listed = _lists(stream)
     if all(type(each) is Digests for each in listed):
         return digest_of_sorted(sorted_digests(listed))
-    return set_digest(_planned(stream, "questions"))
+    return set_digest(_planned(stream))
 
 
 def _of_topic(stream: Sequence[Told], topic: str) -> list[dict[str, Any]]:
@@ -228,12 +203,10 @@ def _outcome(run: RunQuestions, stream: Sequence[Told]) -> dict[str, Any]:
     }
 
 
-def lines(attempts: Attempts, attempt: Any, configuration_digest: str) -> list[str]:
+def lines(attempts: Attempts, configuration_digest: str) -> list[str]:
     """The lines of a summary about the attempts and the overlapping runs."""
-    if attempts.experiment is None:
-        return [f"attempt {attempt} of {attempts.attempts} of configuration {configuration_digest}"]
     return [
-        f"attempt {attempt} of {attempts.attempts} of experiment {attempts.experiment}, "
+        f"attempt {attempts.attempt} of {attempts.attempts} of experiment {attempts.experiment}, "
         f"configuration {configuration_digest}",
         *(f"attempt {each['attempt']} was {_told(each)}" for each in attempts.others),
         *(

@@ -36,8 +36,8 @@ from failproof_es.ledger.run_reader import RunReader
 
 AnyProven = TypeVar("AnyProven", bound=Proven)
 
-_BY_CONFIGURATION, _BY_EXPERIMENT = 1, 2
-"""The format's versions: attempts are counted by configuration, or by experiment if recorded."""
+_VERSION = 1
+"""Of the format."""
 
 MOST_BYTES = 1 << 30
 """Of a bundle: a larger one is not read, because the whole is held in memory."""
@@ -73,7 +73,6 @@ class ProvenEvent:
 class Bundle:
     """A bundle that was read but not verified: `verify` does that."""
 
-    version: int
     manifest: dict[str, Any]
     summary: tuple[str, ...]
     note: Note
@@ -152,7 +151,7 @@ def lines(
     of_tree = checkpoint.parse(signed.text)
     digest = hashlib.sha256()
     documents: tuple[dict[str, Any], ...] = (
-        _header(_version(contents)),
+        _header(),
         {"manifest": _manifest(contents, of_tree, count)},
         {"summary": _summary(contents, of_tree)},
         {"checkpoint": str(signed)},
@@ -177,10 +176,8 @@ def read(data: bytes) -> Bundle:
     header, manifest, summary, signed, proof = (
         _document(line, name) for line, name in zip(lines, _SECTIONS, strict=False)
     )
-    versions = (_BY_CONFIGURATION, _BY_EXPERIMENT)
-    version = next((each for each in versions if _same(header, _header(each))), None)
-    if version is None:
-        raise EvidenceError("not an evidence bundle of version 1 or 2")
+    if not _same(header, _header()):
+        raise EvidenceError(f"not an evidence bundle of version {_VERSION}")
     try:
         parsed = note.parse(_only(signed, "checkpoint", str))
     except NoteError as error:
@@ -192,7 +189,6 @@ def read(data: bytes) -> Bundle:
             "the manifest or the summary has a value of a wrong type, or too many levels"
         )
     return Bundle(
-        version,
         said,
         tuple(told),
         parsed,
@@ -232,8 +228,6 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
     if root != of_tree.root:
         raise EvidenceError(_NOT_IN_TREE)
     contents = read_contents(_run_id(bundle.manifest), bundle.events)
-    if bundle.version != _version(contents):
-        raise EvidenceError("the format's version is not the one that the run needs")
     if not _same(bundle.manifest, _manifest(contents, of_tree, len(bundle.events))):
         raise EvidenceError("the manifest does not match the events")
     if list(bundle.summary) != _summary(contents, of_tree):
@@ -261,23 +255,16 @@ def judge(
 # -- what is derived -----------------------------------------------------------------------------
 
 
-def _version(contents: Contents) -> int:
-    return _BY_CONFIGURATION if contents.related.experiment is None else _BY_EXPERIMENT
-
-
-def _header(version: int) -> dict[str, Any]:
-    return {"format": "failproof-es-evidence", "version": version}
+def _header() -> dict[str, Any]:
+    return {"format": "failproof-es-evidence", "version": _VERSION}
 
 
 def _manifest(contents: Contents, of_tree: Checkpoint, events: int) -> dict[str, Any]:
     related = contents.related
-    by_experiment = {
+    return {
         "experiment_digest": related.experiment,
         "other_attempts": list(related.others),
         "overlapping_runs": list(related.overlapping),
-    }
-    return {
-        **({} if related.experiment is None else by_experiment),
         "run_id": str(contents.run_id),
         "run_number": contents.run_number,
         "configuration_digest": contents.configuration_digest,
@@ -297,7 +284,7 @@ def _summary(contents: Contents, of_tree: Checkpoint) -> list[str]:
     counts = contents.counts
     return [
         f"run {contents.run_number} ({contents.run_id}), named {json.dumps(contents.name)}",
-        *attempts.lines(contents.related, contents.attempt, contents.configuration_digest),
+        *attempts.lines(contents.related, contents.configuration_digest),
         f"started {contents.started_at}; ended {contents.ended_at} by {contents.ended_by}",
         f"planned {counts['planned']}, finished {counts['finished']}, scored {counts['scored']}, "
         f"abandoned {counts['abandoned']}",

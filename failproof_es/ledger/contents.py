@@ -42,7 +42,6 @@ class Contents:
     run_number: int
     name: str
     configuration_digest: str
-    attempt: int | None
     related: Attempts
     """The other attempts and the overlapping runs in the bundle."""
     started_at: str
@@ -50,6 +49,11 @@ class Contents:
     ended_by: str
     counts: dict[str, int]
     seal: Seal
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt of the experiment it is."""
+        return self.related.attempt
 
     @property
     def attempts(self) -> int:
@@ -92,7 +96,6 @@ def contents_of(run_id: UUID, read: RunReader, again: Iterable[Proven]) -> Conte
         run_number=_number(started, "run_number"),
         name=_text(started, "name"),
         configuration_digest=_text(started, "configuration_digest"),
-        attempt=started.get("attempt"),
         related=_attempts(run_id, read),
         started_at=_text(started, "timestamp"),
         ended_at=_text(own[ending].payload, "timestamp"),

@@ -223,7 +223,6 @@ def _listed(
             run_id=each.run_id, run_number=each.run_number, status="unreadable", problem=each.why
         )
     started, run = each.run.started, each.run
-    asked = started.experiment
     return ListedRun(
         run_id=each.run_id,
         run_number=started.run_number,
@@ -232,10 +231,10 @@ def _listed(
         started_at=started.timestamp,
         dialect=started.dialect,
         models=tuple(each.models),
-        experiment=None if asked is None else asked.digest,
+        experiment=started.experiment.digest,
         attempt=attempt,
         attempts=attempts,
-        overlapping=None if asked is None else asked.overlapping,
+        overlapping=started.experiment.overlapping,
         planned=started.planned_evaluations,
         selection=describe_selection(started),
         finished=each.total.finished,
@@ -252,7 +251,7 @@ def _listed(
 
 def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> ListedRun:
     """What the run's own stream says, and what it counted when it ended; the rest is unknown."""
-    started, asked, counts = run.run.started, run.run.started.experiment, run.run.counts
+    started, counts = run.run.started, run.run.counts
     return ListedRun(
         run_id=run.run_id,
         run_number=started.run_number,
@@ -261,10 +260,10 @@ def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> L
         started_at=started.timestamp,
         dialect=started.dialect,
         models=tuple(model.key for model in started.models),
-        experiment=None if asked is None else asked.digest,
+        experiment=started.experiment.digest,
         attempt=attempt,
         attempts=attempts,
-        overlapping=None if asked is None else asked.overlapping,
+        overlapping=started.experiment.overlapping,
         planned=started.planned_evaluations,
         selection=describe_selection(started),
         finished=None if counts is None else counts.finished,

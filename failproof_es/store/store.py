@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
@@ -14,7 +15,6 @@ from uuid import UUID
 
 import psycopg
 
-from failproof_es.core.experiment import Plan
 from failproof_es.events import Event, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect, parameters_of
@@ -183,14 +183,14 @@ class Store:
         self,
         draft: RunStarted,
         planned: Iterable[Event],
-        read_plan: Callable[[], Plan],
+        read_questions: Callable[[], AbstractSet[str]],
         also: Callable[[psycopg.Connection[Any]], None] = lambda connection: None,
     ) -> RunStarted:
         """Record a new run with its whole plan in one transaction, under a dense number.
 
         `draft` is its first event, without its number, its attempt and the runs that overlap
-        with it. `planned` are the events that follow; `read_plan` gives the same plan. `also` does
-        what has to be done with that in the same transaction.
+        with it. `planned` are the events that follow; `read_questions` gives what they ask. `also`
+        does what has to be done with that in the same transaction.
         If the acknowledgement of the commit was lost, the run is looked up.
 
         Raises `InvalidInput` when a run with this id is on record, `psycopg.OperationalError`
@@ -200,7 +200,7 @@ class Store:
         started, whole = draft, False
         try:
             with self.connect() as connection:
-                new = NewRun(connection, draft, read_plan)
+                new = NewRun(connection, draft, read_questions)
                 with connection.transaction():
                     started = new.numbered(self._number(connection, draft.originator_id))
                     for event in chain([started], planned):  # one at a time: a plan can be long

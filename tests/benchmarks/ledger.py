@@ -25,7 +25,6 @@ from failproof_es.assurance.export import evidence
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.integrator import integrate, sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id
-from failproof_es.core.experiment import Plan
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.events import (
     CasesPlanned,
@@ -42,6 +41,7 @@ from failproof_es.store import ledger
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from failproof_es.store.writing import recorder
+from tests.asked import ASKED
 from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
 from tests.benchmarks.rebuild import BATCH, history
 from tests.benchmarks.servers import benchmark_store
@@ -83,14 +83,14 @@ def _write_run(store: Store, evaluations: int) -> UUID:
     head = {"originator_id": run_id, "run_id": run_id, "timestamp": datetime.now(UTC)}
 
     draft = RunStarted(
-        **head, originator_version=1, name="benchmark", run_number=0, attempt=None,
+        **head, originator_version=1, name="benchmark", run_number=0, **ASKED,
         configuration={}, configuration_digest="c0", models=(), suites=(), dialect="failproof",
         planned_cases=1, planned_evaluations=evaluations, code_version="0", packages={}, who="w",
         where="h",
     )  # fmt: skip
     digests = (CASE.digest(),)
-    plan = CasesPlanned(**head, originator_version=2, chunk=0, digests=digests)
-    store.begin_run(draft, [plan], lambda: Plan(frozenset(digests), frozenset()))
+    plan = CasesPlanned(**head, originator_version=2, chunk=0, digests=digests, questions=("q",))
+    store.begin_run(draft, [plan], lambda: frozenset({"q"}))
     for batch in _batches(run_id, evaluations):
         store.log.events.put(batch)
     counts = Counts(planned=evaluations, finished=evaluations, scored=evaluations, abandoned=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import runpy
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.core.case import prompt_id
+from failproof_es.core.experiment import question_digest
 from failproof_es.ledger import bundle, merkle
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -20,11 +20,12 @@ from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import SigningKey
 from failproof_es.ledger.seal import Sealing
 from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.unit.ledger.bundle.evidence_world import CASES, SET_OUT, asked
 
 EVENTS_PER_EVALUATION = 5
 SECOND = Path(__file__).parents[2] / "docs" / "reference" / "verify_evidence.py"
 RUN = UUID(int=1 << 100)
-DIGEST = hashlib.sha256(b"the case").hexdigest()
+DIGEST = CASES[0].digest()
 LOG = SigningKey.generate("failproof-es/benchmark")
 _LEAVES = "100,000 leaves, the best of three in each round; no database."
 _BUNDLE = "Evidence of one run of 100,000 events, in memory; the best of three in each round."
@@ -58,16 +59,17 @@ def sealed_run(size: int) -> list[ProvenEvent]:
         if stream != prompt_id(DIGEST):
             sealing.add(stream.bytes, events[-1].leaf_hash())
 
-    asked = {"prompt_id": str(prompt_id(DIGEST)), "text": "x" * 300}
-    append(prompt_id(DIGEST), 1, "PromptStored", digest=DIGEST)
+    of_case = {"prompt_id": str(prompt_id(DIGEST)), "text": "x" * 300}
+    case = CASES[0].model_dump(mode="json")
+    append(prompt_id(DIGEST), 1, "PromptStored", digest=DIGEST, case=case)
     append(
-        RUN, 1, "RunStarted", name="benchmark", run_number=1, attempt=1,
-        configuration_digest="c0" * 32, planned_cases=1,
+        RUN, 1, "RunStarted", name="benchmark", run_number=1, attempt=1, **SET_OUT,
+        experiment=asked(CASES[:1]), configuration_digest="c0" * 32, planned_cases=1,
     )  # fmt: skip
-    append(RUN, 2, "CasesPlanned", digests=[DIGEST])
+    append(RUN, 2, "CasesPlanned", digests=[DIGEST], questions=[question_digest(case)])
     for number in range(size // EVENTS_PER_EVALUATION):
         for version in range(1, EVENTS_PER_EVALUATION + 1):
-            append(UUID(int=RUN.int + 1 + number), version, "ResponseReceived", **asked)
+            append(UUID(int=RUN.int + 1 + number), version, "ResponseReceived", **of_case)
     counts = dict.fromkeys(("planned", "finished", "scored", "abandoned"), 1)
     append(RUN, 3, "RunCompleted", counts=counts)
     seal = sealing.seal()

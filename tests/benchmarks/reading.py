@@ -146,7 +146,7 @@ def begin(store: Store) -> RunStarted:
     asked = PlannedCases()
     for case in asked_of(ASKED, run_id):
         asked.add(case.digest(), case)
-    return store.begin_run(first, planned, asked.plan)
+    return store.begin_run(first, planned, asked.questions_asked)
 
 
 def took(servers: Servers, do: Callable[[], Any]) -> Took:

@@ -29,6 +29,7 @@ from failproof_es.events import (
 from failproof_es.models import model_keys, snapshot
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
 from failproof_es.support import clock
+from tests.asked import ASKED
 from tests.simulation.world.conversation import NAME as CONVERSATION
 from tests.simulation.world.conversation import Conversation
 
@@ -170,7 +171,7 @@ def planned_events(run_id: UUID, number: int, plan: Prepared) -> Sequence[Event]
         timestamp=clock.utc_now(),
         name="simulated",
         run_number=number,
-        attempt=1,
+        **ASKED,
         configuration=plan.resolved,
         configuration_digest=plan.digest,
         models=plan.models,

@@ -25,6 +25,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
+    Experiment,
     FileWritten,
     Finding,
     ImportedError,
@@ -188,13 +189,14 @@ SAMPLES: tuple[Event, ...] = (
     ),
     ReviewExported(**OPERATION, sheet="sheet-ab", reviewer="jane", position=48, blind=True),
     RunStarted(
-        **OF_RUN, name="smoke", run_number=12, attempt=None, configuration={"models": []},
+        **OF_RUN, name="smoke", run_number=12, attempt=1,
+        experiment=Experiment(digest="ef", questions="ab"), configuration={"models": []},
         configuration_digest="ab", models=(MODEL,), judges=(MODEL,),
         suites=(SuiteSnapshot(path="s.jsonl", sha256="cd", dialect="failproof", cases=2),),
         dialect="failproof", seeds={"smollm2": 7}, planned_cases=2, planned_evaluations=4,
         code_version="0.1.0", packages={"python": "3.11"}, who="someone", where="host",
     ),
-    CasesPlanned(**OF_RUN, chunk=0, digests=("aa", "bb")),
+    CasesPlanned(**OF_RUN, chunk=0, digests=("aa", "bb"), questions=("cc", "dd")),
     PricesRecorded(
         **OF_RUN,
         models=(

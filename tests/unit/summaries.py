@@ -13,6 +13,7 @@ from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.core.unscored import UnscoredGroup
 from failproof_es.events import ModelPrices, ModelSnapshot, Rate, RunStarted
+from tests.asked import ASKED
 from tests.unit.event_samples import OF_RUN
 
 RATES = (Rate(input=Decimal(1), output=Decimal(1)),)
@@ -45,7 +46,7 @@ def summary_of(
     """Of these models, each with so many evaluations planned, or with those that it has."""
     of_each = max(map(len, models.values())) if planned is None else planned
     started = RunStarted(
-        **{**OF_RUN, "originator_version": 1}, name="n", run_number=1, attempt=1,
+        **{**OF_RUN, "originator_version": 1}, name="n", run_number=1, **ASKED,
         configuration={}, configuration_digest="d",
         models=tuple(
             ModelSnapshot(key=key, provider="openai", model=key, settings={}) for key in models

@@ -156,7 +156,7 @@ def _begin(store: Store, run_id: UUID, gathered: Gathered) -> RunStarted:
         timestamp=datetime.now(UTC),
         name=source.name,
         run_number=0,
-        attempt=None,
+        attempt=0,
         experiment=asked.experiment(configuration, models, ()),
         configuration=configuration,
         configuration_digest=source.source_sha256,
@@ -179,7 +179,7 @@ def _begin(store: Store, run_id: UUID, gathered: Gathered) -> RunStarted:
         where=current_host(),
     )
     planned = to_events(_planned(EventHeader.of_run(run_id), gathered), {run_id: 1})
-    return store.begin_run(draft, planned, asked.plan)
+    return store.begin_run(draft, planned, asked.questions_asked)
 
 
 def _configuration(

@@ -62,9 +62,9 @@ class PlannedCases:
         """The digest of what is sent of every case, in the same order."""
         return self._read(DIGEST_BYTES)
 
-    def plan(self) -> experiment.Plan:
-        """The cases as sets, in memory."""
-        return experiment.Plan(frozenset(self.digests()), frozenset(self._sent))
+    def questions_asked(self) -> frozenset[str]:
+        """The digest of what is sent of every case, as a set in memory."""
+        return frozenset(self._sent)
 
     def experiment(
         self,

@@ -77,10 +77,10 @@ def _chosen_by_score(connection: Connection, run: Run, of: Run, branch: Branch) 
 
 def _repeats(connection: Connection, of: Run, branch: Branch) -> bool:
     """Whether a run that reuses answers asks the same experiment again: what has no score there."""
-    if not branch.reuse or of.started.experiment is None:
+    if not branch.reuse:
         return False
-    source = read_run(connection, branch.run_id).started.experiment
-    return source is not None and source.digest == of.started.experiment.digest
+    source = read_run(connection, branch.run_id).started
+    return source.experiment.digest == of.started.experiment.digest
 
 
 def _unscored_by_answer(connection: Connection, of: Run, branch: Branch) -> Iterator[EvaluationKey]:

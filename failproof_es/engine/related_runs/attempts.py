@@ -63,8 +63,8 @@ GATES = {True: "met", False: "NOT met", None: "-"}
 class Attempts:
     """The attempts of a run's experiment, the runs that overlap, and the run's place among them."""
 
-    experiment: str | None
-    """The digest of the experiment; `None` where a run of an older version recorded none."""
+    experiment: str
+    """The digest of the experiment."""
     attempt: int
     """From 1, in the order in which the runs began, whatever became of them."""
     attempts: int
@@ -145,7 +145,7 @@ def _read_attempts(connection: Connection, run_id: UUID, most: int | None) -> At
     found = related_runs(connection, run_id)
     ids = [each.run_id for each in found.attempts]
     own = found.attempts[ids.index(str(run_id))]
-    cases = 0 if len(ids) == 1 else len(own.read_plan().cases)
+    cases = 0 if len(ids) == 1 else _planned_cases(connection, run_id)
     others = [(each, place) for place, each in enumerate(ids, 1) if each != own.run_id]
     told, much = _newest(others, most), _newest(found.overlapping, most)
     return Attempts(

@@ -104,7 +104,7 @@ def _facts(asked: Provenance) -> tuple[tuple[str, str], ...]:
         ("dialect", asked.dialect),
         ("version", asked.code_version),
         ("configuration", asked.configuration_digest),
-        ("experiment", asked.attempts.experiment or "not recorded"),
+        ("experiment", asked.attempts.experiment),
         ("attempt", asked.attempts.describe()),
         *(() if asked.imported is None else (("origin", asked.imported),)),
         *_branched(asked.branched_from),

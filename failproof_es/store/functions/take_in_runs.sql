@@ -1,6 +1,6 @@
 -- Note what the next runs asked, `most` of them at most and those before a number, and return how
 -- many were noted. Each is read from the log, its plan where no run before asked the same cases,
--- and noted once. What is not in the engine's form of today is noted without an asking: whoever
+-- and noted once. What no engine wrote is noted without an asking: whoever
 -- counts reads its first event. Nothing that stands in the log makes this fail.
 CREATE OR REPLACE FUNCTION failproof.take_in_runs(
     most bigint, before bigint DEFAULT NULL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import LiteralString, NamedTuple
 from uuid import UUID
@@ -10,7 +11,7 @@ from uuid import UUID
 import orjson
 import psycopg
 
-from failproof_es.core.experiment import Plan, RelatedRuns, RunQuestions, find_related
+from failproof_es.core.experiment import RelatedRuns, RunQuestions, find_related
 from failproof_es.events import RunStarted
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.recorder import query
@@ -62,19 +63,22 @@ def _askings(
 class NewRun:
     """A run that is about to begin, among those that began before it.
 
-    Its cost depends on the number of cases, not of runs: runs recorded in today's form are looked
-    up, and only older ones are read.
+    Its cost depends on the number of cases, not of runs: runs that are noted are looked up, and
+    only what no engine wrote is read.
     """
 
     def __init__(
-        self, connection: Connection, draft: RunStarted, read_plan: Callable[[], Plan]
+        self,
+        connection: Connection,
+        draft: RunStarted,
+        read_questions: Callable[[], AbstractSet[str]],
     ) -> None:
         """Look at the runs so far, without a lock: reading plans takes its time."""
         self._connection = connection
         self._draft = draft
-        self._read_plan = read_plan
-        self._digest = draft.experiment and draft.experiment.digest
-        self._models = self._models_asked() if self._digest is not None else None
+        self._read_questions = read_questions
+        self._digest = draft.experiment.digest
+        self._models = self._models_asked()
         index_runs(connection)
         self._seen, self._seen_set = _noted(connection)
         before = {each.run_id: each for each in self._read(0)}
@@ -94,40 +98,28 @@ class NewRun:
         overlapping = len(self._before.overlapping) + len(found.overlapping)
         attempt = len(found.attempts)
         if self._models is not None:
-            firsts = {self._first()} - {None}
             attempt += self._count("attempts", (self._digest,))
-            attempt -= sum(each.run_id in firsts for each in found.attempts)
             sets = [*self._sets, *self._sharing(self._seen_set)]
             overlapping += self._count("overlapping", (sets, self._digest, self._models))
         return self._draft.model_copy(
             update={
                 "run_number": number,
                 "attempt": attempt,
-                "experiment": self._draft.experiment
-                and self._draft.experiment.model_copy(update={"overlapping": overlapping}),
+                "experiment": self._draft.experiment.model_copy(
+                    update={"overlapping": overlapping}
+                ),
             }
         )
 
     def _read(self, after: int) -> Iterator[RunQuestions]:
-        """The runs that must be read, and one that recorded the same experiment, if any."""
-        if self._models is None:
-            yield from runs_that_ask(self._connection, after)
-            return
-        odd = list(runs_indexed_differently(self._connection, after))
-        if odd and (first := self._first()) is not None:
-            yield from _askings(self._connection, query("runs_started_of"), ([UUID(first)],))
-        yield from odd
-
-    def _first(self) -> str | None:
-        """The first run of this experiment in today's form: older runs are compared with it."""
-        asked = {"experiment": self._digest}
-        row = self._connection.execute(query("first_attempt"), asked).fetchone()
-        return None if row is None else str(row[0])
+        """The runs that must be read."""
+        read = runs_that_ask if self._models is None else runs_indexed_differently
+        return read(self._connection, after)
 
     def _sharing(self, after: int) -> list[int]:
         """The sets of cases recorded after one that overlap with this run's."""
         asked = self._draft.experiment
-        if self._models is None or asked is None:
+        if self._models is None:
             return []
         if after >= _noted(self._connection)[1]:
             return []
@@ -135,7 +127,7 @@ class NewRun:
             query("sets_known_to_share"), {"digest": asked.questions, "after": after}
         ).fetchall()
         if not known:
-            keys = [each[:32] for each in self._read_plan().questions]
+            keys = [each[:32] for each in self._read_questions()]
             known = self._connection.execute(
                 "SELECT other_id FROM failproof.sets_that_share(%s::text[]::uuid[], %s)",
                 (keys, after),
@@ -157,7 +149,7 @@ class NewRun:
 
     def _asking(self, number: int) -> RunQuestions:
         draft = self._draft.model_copy(update={"run_number": number})
-        return RunQuestions.of(draft.model_dump(mode="json"), self._read_plan)
+        return RunQuestions.of(draft.model_dump(mode="json"), self._read_questions)
 
 
 class Counts(NamedTuple):
@@ -174,8 +166,8 @@ class Counts(NamedTuple):
 def counts_of(connection: Connection, run_id: UUID) -> Counts | None:
     """The counts of `related_runs`, looked up; `None` where `related_runs` must be called.
 
-    That is so where a run is older than the index, has a damaged record, or is not indexed yet
-    because this user may not write.
+    That is so where a run has a damaged record, or is not indexed yet because this user may not
+    write.
     """
     if not is_indexed(connection):
         return None
@@ -222,7 +214,7 @@ def list_attempt_numbers(
 
 
 def is_indexed(connection: Connection) -> bool:
-    """Whether all runs are indexed, in today's form."""
+    """Whether all runs are indexed."""
     if not index_runs(connection):
         return False
     return next(runs_indexed_differently(connection, 0), None) is None
@@ -259,26 +251,21 @@ def _newest(connection: Connection) -> int:
 
 
 def runs_indexed_differently(connection: Connection, after: int) -> Iterator[RunQuestions]:
-    """What the runs asked that are noted without it: older ones, and what no engine wrote."""
+    """What the runs asked that are noted without it: no engine wrote what stands there."""
     yield from _askings(connection, query("runs_asked_otherwise"), (after,))
 
 
-def _reading(connection: Connection, run_id: UUID) -> Callable[[], Plan]:
-    return lambda: read_plan(connection, run_id)
+def _reading(connection: Connection, run_id: UUID) -> Callable[[], AbstractSet[str]]:
+    return lambda: read_questions(connection, run_id)
 
 
-def read_plan(connection: Connection, run_id: UUID) -> Plan:
-    """The cases that a run planned, without damaged ones."""
-    cases: set[str] = set()
+def read_questions(connection: Connection, run_id: UUID) -> frozenset[str]:
+    """The `question_digest` of the cases that a run planned, without damaged ones."""
     questions: set[str] = set()
     for (state,) in connection.execute(query("plan"), (run_id,), binary=True):
-        try:
-            payload = orjson.loads(state)
-            cases.update(map(_text, payload["digests"]))
-            questions.update(map(_text, payload.get("questions", ())))
-        except _UNREADABLE:
-            continue
-    return Plan(frozenset(cases), frozenset(questions))
+        with suppress(*_UNREADABLE):
+            questions.update(map(_text, orjson.loads(state)["questions"]))
+    return frozenset(questions)
 
 
 def _text(value: object) -> str:

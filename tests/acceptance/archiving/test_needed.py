@@ -10,9 +10,9 @@ import pytest
 
 from failproof_es.assurance.archiving import archive as archiving
 from failproof_es.assurance.archiving.archive import By, archive_run
-from failproof_es.core.experiment import Plan
 from failproof_es.engine import lifecycle
 from failproof_es.engine.history import read_run
+from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import Branch, Counts, RunCompleted, RunSealed
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
@@ -141,12 +141,12 @@ def _child(store: Store, parent: UUID, *, sealed: bool) -> None:
             "originator_id": own,
             "run_id": own,
             "branched_from": Branch(run_id=parent, position=1),
-            "experiment": None,
+            "experiment": PlannedCases().experiment(source.configuration, source.models, ()),
             "planned_cases": 0,
             "planned_evaluations": 0,
         }
     )
-    store.begin_run(draft, [], lambda: Plan(frozenset(), frozenset()))
+    store.begin_run(draft, [], frozenset)
     if sealed:
         header = EventHeader.of_run(own)
         none = Counts(planned=0, finished=0, scored=0, abandoned=0)

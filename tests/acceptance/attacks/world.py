@@ -95,7 +95,7 @@ class Author:
         models = (ModelSnapshot(key="m", provider="openai", model="m"),)
         set_out: dict[str, Any] = {"gates": {"min_accuracy": THRESHOLD}}
         draft = self.make(
-            RunStarted, run, run, name=name, run_number=0, attempt=None,
+            RunStarted, run, run, name=name, run_number=0, attempt=0,
             experiment=asked.experiment(set_out, models, ()), configuration=set_out,
             configuration_digest=configuration, models=models,
             suites=(SuiteSnapshot(path="p", sha256="s", dialect="failproof", cases=CASES),),
@@ -106,7 +106,7 @@ class Author:
         plan = self.make(CasesPlanned, run, run, chunk=0, digests=digests, questions=questions)
         prices = self.make(PricesRecorded, run, run, models=(PRICES,))
         assert isinstance(draft, RunStarted)
-        self.store.begin_run(draft, [plan, prices], asked.plan)
+        self.store.begin_run(draft, [plan, prices], asked.questions_asked)
 
     def evaluate(self, run: UUID, cases: list[Case], accuracy: float) -> None:
         for case in cases:

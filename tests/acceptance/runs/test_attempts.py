@@ -19,7 +19,6 @@ from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, invoke, write_suite
 from tests.acceptance.recording import Recording, recorded_once
-from tests.conftest import as_administrator
 
 CASES = 8
 VERIFIER = Path(__file__).parents[3] / "docs" / "reference" / "verify_evidence.py"
@@ -384,45 +383,3 @@ def test_two_runs_that_begin_at_once_are_two_attempts(
             "ORDER BY position"
         ).fetchall()
     assert [int(attempt) for (attempt,) in started] == [1, 2, 3, 4, 5]
-
-
-@pytest.mark.usefixtures("first")
-def test_runs_of_older_versions_count_as_attempts(
-    start: Run, folder: Path, database_url: str
-) -> None:
-    as_older_versions_recorded_it(as_administrator(database_url))
-    second = start(test_run={"name": "fresh"})["attempts"]
-    assert (second["attempt"], second["attempts"]) == (2, 2)
-    first = shown(database_url, folder, 1)["attempts"]
-    assert (first["attempt"], first["attempts"], first["experiment"]) == (1, 2, None)
-    fewer(folder)
-    third = start()["attempts"]
-    assert (third["attempt"], [each["run_number"] for each in third["overlapping"]]) == (1, [1, 2])
-    branched = invoke(database_url, "log", "1", "--limit", "1", "--format", "jsonl", cwd=folder)
-    position = json.loads(branched.stdout)["position"]
-    invoke(database_url, "resume", "1", "--at", position, "--quiet", cwd=folder)
-    branch = shown(database_url, folder)["attempts"]
-    assert (branch["attempt"], branch["experiment"]) == (3, second["experiment"])
-
-
-def as_older_versions_recorded_it(database_url: str) -> None:
-    """Rewrite the log's runs as version 3 of `RunStarted` and 1 of `CasesPlanned` had them."""
-    rewritten = (
-        ("RunStarted", r'"schema_version":4', '"schema_version":3'),
-        ("RunStarted", r'"experiment":\{[^}]*\},', ""),
-        ("CasesPlanned", r'"schema_version":2', '"schema_version":1'),
-        ("CasesPlanned", r',"questions":\[[^]]*\]', ""),
-    )
-    with psycopg.connect(database_url) as superuser:
-        superuser.execute("SET LOCAL event_triggers = off")
-        superuser.execute("ALTER TABLE failproof.events DISABLE TRIGGER ALL")
-        superuser.execute(  # they noted nothing of what runs ask
-            "TRUNCATE failproof.runs_asked, failproof.askings, failproof.question_sets, "
-            "failproof.questions_asked, failproof.questions_shared"
-        )
-        for topic, pattern, instead in rewritten:
-            superuser.execute(
-                "UPDATE failproof.events SET state = convert_to(regexp_replace("
-                "convert_from(state, 'UTF8'), %s, %s), 'UTF8') WHERE topic = %s",
-                (pattern, instead, topic),
-            )

@@ -42,6 +42,7 @@ from projections import PROJECTIONS as ALL_PROJECTIONS
 from projections.protocol import Fact
 from projections.relations import LIVE, enter
 from projections.runner import prepare
+from tests.asked import ASKED
 from tests.examples import examples
 from tests.integration.projections.world import Rows, follow_to_the_end
 from tests.integration.projections.world import rows as every_row
@@ -123,7 +124,7 @@ STARTED: Step = (
     RunStarted,
     RUN,
     {
-        "name": "any", "run_number": 1, "attempt": 1, "configuration": {},
+        "name": "any", "run_number": 1, **ASKED, "configuration": {},
         "configuration_digest": "d",
         "models": tuple(ModelSnapshot(key=f"model-{n}", provider="p", model="m") for n in (0, 1)),
         "suites": (), "dialect": "failproof", "planned_cases": 1, "planned_evaluations": 2,

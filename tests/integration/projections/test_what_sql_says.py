@@ -24,6 +24,7 @@ from failproof_es.events import (
 )
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare
+from tests.asked import ASKED
 from tests.unit.histories import BEGIN, History
 
 
@@ -51,14 +52,14 @@ def a_run(dialect: str, histories: Sequence[Sequence[Event]]) -> list[Event]:
     ]
     events.append(
         RunStarted(
-            **head(run, 1), name="r", run_number=1, attempt=1,
+            **head(run, 1), name="r", run_number=1, **ASKED,
             configuration={"execution": {"repetitions": 1}}, configuration_digest="d",
             models=(ModelSnapshot(key="model", provider="openai", model="m"),), suites=(),
             dialect=dialect, planned_cases=len(cases), planned_evaluations=len(cases),
             code_version="1", packages={}, who="w", where="h",
         )
     )  # fmt: skip
-    events.append(CasesPlanned(**head(run, 2), chunk=0, digests=digests))
+    events.append(CasesPlanned(**head(run, 2), chunk=0, digests=digests, questions=digests))
     for digest, history in zip(digests, histories, strict=True):
         key = EvaluationKey(run, prompt_id(digest), "model", 1)
         own = {"originator_id": key.evaluation_id, "run_id": run, "prompt_id": key.prompt_id}

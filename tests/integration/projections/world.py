@@ -42,6 +42,7 @@ from failproof_es.events import (
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.runner import catch_up
+from tests.asked import ASKED
 
 RUN = UUID(int=7)
 WHEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -128,7 +129,7 @@ class World:
 
     def _start(self, cases: int) -> None:
         self._add(
-            RunStarted, RUN, RUN, name="world", run_number=1, attempt=1,
+            RunStarted, RUN, RUN, name="world", run_number=1, **ASKED,
             configuration={"execution": {"repetitions": 1}}, configuration_digest="d",
             models=tuple(ModelSnapshot(key=m, provider="openai", model=m) for m in MODELS),
             suites=(SuiteSnapshot(path="p", sha256="s", dialect="failproof", cases=cases),),
@@ -137,7 +138,7 @@ class World:
             code_version="1", packages={}, who="w", where="h",
         )  # fmt: skip
         digests = tuple(case.digest() for case in (*self._cases, *self._commands))
-        self._add(CasesPlanned, RUN, RUN, chunk=0, digests=digests)
+        self._add(CasesPlanned, RUN, RUN, chunk=0, digests=digests, questions=digests)
         self._add(PricesRecorded, RUN, RUN, models=(PRICED, ModelPrices(model_key="large")))
 
     def _evaluate(self, number: int, case: Case, model: str) -> None:

@@ -51,6 +51,7 @@ from failproof_es.events import (
 from failproof_es.store.mapper import LogEntry, encode
 from failproof_es.store.reading.carried_over import stream_digest
 from failproof_es.store.reading.reader import RecordedEvent
+from tests.asked import ASKED
 from tests.unit.histories import BEGIN, History, lived
 
 SPACE = UUID(int=4711)
@@ -159,14 +160,14 @@ class Life:
         digests = tuple(case.digest() for case in self.cases)
         events: list[Event] = [
             RunStarted(
-                **head(1), name="odd \x00", run_number=self.number, attempt=1,
+                **head(1), name="odd \x00", run_number=self.number, **ASKED,
                 configuration={"execution": {"repetitions": self.repetitions}},
                 configuration_digest="d", models=tuple(snapshots), judges=tuple(judges),
                 suites=(), dialect="failproof", planned_cases=len(digests),
                 planned_evaluations=len(self.keys), code_version="1", packages={}, who="w",
                 where="h",
             ),
-            CasesPlanned(**head(2), chunk=0, digests=digests),
+            CasesPlanned(**head(2), chunk=0, digests=digests, questions=digests),
         ]  # fmt: skip
         if self.chance.random() < 0.2:
             events.append(CaseSkipped(**head(3), path="p", line=1, field=None, why="odd"))

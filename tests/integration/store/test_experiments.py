@@ -39,7 +39,7 @@ def begin(store: Store, *questions: str, models: tuple[ModelSnapshot, ...] = MOD
     run_id, now = uuid4(), datetime.now(UTC)
     draft = RunStarted(
         originator_id=run_id, originator_version=1, run_id=run_id, timestamp=now, name="n",
-        run_number=0, attempt=None, experiment=asked.experiment({}, models, ()), configuration={},
+        run_number=0, attempt=0, experiment=asked.experiment({}, models, ()), configuration={},
         configuration_digest="c", models=models, suites=(), dialect="failproof",
         planned_cases=len(asked), planned_evaluations=len(asked), code_version="1", packages={},
         who="w", where="h",
@@ -48,7 +48,7 @@ def begin(store: Store, *questions: str, models: tuple[ModelSnapshot, ...] = MOD
         originator_id=run_id, originator_version=2, run_id=run_id, timestamp=now, chunk=0,
         digests=tuple(asked.digests()), questions=tuple(asked.questions()),
     )  # fmt: skip
-    return store.begin_run(draft, [plan], asked.plan)
+    return store.begin_run(draft, [plan], asked.questions_asked)
 
 
 def write(store: Store, run_id: UUID, *states: tuple[str, bytes]) -> None:
@@ -105,9 +105,9 @@ def test_a_first_event_that_no_engine_wrote_keeps_no_run_from_beginning(
 def test_a_plan_that_no_engine_wrote_keeps_no_run_from_beginning(
     store: Store, state: bytes
 ) -> None:
-    started = begin(store, "a").model_dump(mode="json") | {"experiment": None, "run_number": 2}
+    started = begin(store, "a").model_dump(mode="json") | {"run_number": 2}
     write(store, uuid4(), ("RunStarted", orjson.dumps(started)), ("CasesPlanned", state))
-    assert begin(store, "a").attempt == 2
+    assert begin(store, "a").attempt == 3  # it says that it asked the same
 
 
 def test_a_run_that_calls_itself_another_is_counted_as_what_it_is(store: Store) -> None:
@@ -153,7 +153,6 @@ def test_what_is_looked_up_is_what_every_run_in_the_log_says(store: Store, seed:
         begun.append(started := begin(store, *questions, models=models))
         found = by_the_log(store, started.originator_id)
         assert started.attempt == found.attempt == found.attempts
-        assert started.experiment is not None
         assert started.experiment.overlapping == len(found.overlapping)
     ids = [each.originator_id for each in begun]
     with store.connect() as connection:
@@ -237,7 +236,6 @@ def test_a_plan_that_is_not_the_one_a_run_names_stands_for_no_other(store: Store
     with store.connect() as connection:
         assert index_runs(connection)
         sets = connection.execute("SELECT digest FROM failproof.question_set_list").fetchall()
-    assert honest.experiment is not None
     assert sets == [(honest.experiment.questions,)]
     assert begin(store, "a", "b", "c").attempt == 3
 

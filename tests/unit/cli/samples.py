@@ -24,6 +24,7 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
+from tests.asked import ASKED
 
 RUN = UUID(int=7)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -37,7 +38,7 @@ def started(*keys: str, planned: int) -> RunStarted:
         timestamp=NOON,
         name="smoke",
         run_number=3,
-        attempt=1,
+        **ASKED,
         configuration={"execution": {"parallel_workers": 100}},
         configuration_digest="0" * 64,
         models=tuple(ModelSnapshot(key=key, provider="openai", model=key) for key in keys),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from failproof_es.core import experiment
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.experiment import Plan, RunQuestions, canonical, find_related
+from failproof_es.core.experiment import RunQuestions, canonical, find_related
 
 CASE = Case(
     dialect="failproof", case_id="c-1", suite_id="s", turns=(Turn(role="user", content="What?"),),
@@ -58,9 +59,6 @@ SAME = {
     "one judge under another rule": with_(
         configuration={"judge": {}, "judging": {"rule": "unanimous"}}
     ),
-    "the judge as older versions recorded it": {
-        **{key: value for key, value in STARTED.items() if key != "judges"}, "judge": JUDGE
-    },
 }  # fmt: skip
 
 
@@ -146,21 +144,15 @@ def test_numbers_have_one_form() -> None:
 
 
 def run(
-    number: int,
-    cases: str,
-    *,
-    digest: str | None = None,
-    models: Any = None,
-    sent: str | None = None,
+    number: int, sent: str, *, digest: str = "e", models: Sequence[Any] = (MODEL,)
 ) -> RunQuestions:
-    """A run whose cases are letters; `sent` are what is sent, the same unless given."""
-    questions = frozenset(cases if sent is None else sent) if digest else frozenset()
-    recorded = {"digest": digest, "questions": "".join(sorted(questions))}
+    """A run that sends letters."""
+    questions = frozenset(sent)
     started = with_(
-        run_number=number, run_id=f"r{number}", models=models or [MODEL],
-        experiment=recorded if digest else None,
+        run_number=number, run_id=f"r{number}", models=models,
+        experiment={"digest": digest, "questions": "".join(sorted(questions))},
     )  # fmt: skip
-    return RunQuestions.of(started, lambda: Plan(frozenset(cases), questions))
+    return RunQuestions.of(started, lambda: questions)
 
 
 def numbers(own: RunQuestions, *others: RunQuestions) -> tuple[list[int], dict[int, int]]:
@@ -171,9 +163,8 @@ def numbers(own: RunQuestions, *others: RunQuestions) -> tuple[list[int], dict[i
     )
 
 
-def test_attempts_are_the_runs_of_one_experiment_whatever_their_cases_are_called() -> None:
-    own = run(3, "xyz", digest="e", sent="abc")
-    first, later = run(1, "abc", digest="e"), run(4, "abc", digest="e")
+def test_attempts_are_the_runs_of_one_experiment() -> None:
+    own, first, later = run(3, "abc"), run(1, "abc"), run(4, "abc")
     assert numbers(own, later, first) == ([1, 3, 4], {})
 
 
@@ -184,37 +175,23 @@ def test_attempts_are_the_runs_of_one_experiment_whatever_their_cases_are_called
 def test_runs_overlap_that_share_half_of_the_cases_of_the_smaller_one(
     theirs: str, shared: int
 ) -> None:
-    own, other = run(2, "abcd", digest="e"), run(1, theirs, digest="f")
+    own, other = run(2, "abcd"), run(1, theirs, digest="f")
     assert numbers(own, other) == ([2], {1: shared} if shared else {})
 
 
-def test_what_is_graded_otherwise_overlaps_since_the_same_is_sent() -> None:
-    own, other = run(2, "wxyz", digest="e", sent="abcd"), run(1, "abcd", digest="f")
-    assert numbers(own, other) == ([2], {1: 4})
-
-
 def test_a_run_of_other_models_does_not_overlap() -> None:
-    own = run(2, "abc", digest="e")
+    own = run(2, "abc")
     assert numbers(own, run(1, "abc", digest="f", models=[model(model="n")])) == ([2], {})
     both = [model(model="n"), model(version="9", parameters={})]
     assert numbers(own, run(1, "abc", digest="f", models=both)) == ([2], {1: 3})
 
 
-def test_runs_of_older_versions_are_attempts_where_their_cases_are_the_very_same() -> None:
-    older = [run(1, "abc"), run(2, "abc"), run(3, "abd")]
-    own = run(4, "abc", digest="e")
-    assert numbers(own, *older) == ([1, 2, 4], {3: 2})
-    renamed = run(5, "xyz", digest="e", sent="abc")
-    assert numbers(renamed, own, *older) == ([1, 2, 4, 5], {})
-    assert numbers(older[0], *older[1:], own, renamed) == ([1, 2, 4, 5], {3: 2})
-
-
 def test_a_first_event_that_does_not_say_what_it_asked_is_refused() -> None:
     broken: list[dict[str, Any]] = [
-        {"models": None}, {"models": ["m"]}, {"configuration": None}, {"run_number": "1"},
+        {"models": None}, {"models": ["m"]}, {"run_number": "1"}, {"experiment": None},
         {"experiment": {"digest": "d"}}, {"experiment": {"digest": 1, "questions": 1}},
-        {"run_id": None}, {"judges": {}},
+        {"run_id": None},
     ]  # fmt: skip
     for changes in broken:
         with pytest.raises(ValueError, match="it asked"):
-            RunQuestions.of(with_(**changes), lambda: Plan(frozenset(), frozenset()))
+            RunQuestions.of(with_(**changes), frozenset)

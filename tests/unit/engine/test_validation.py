@@ -35,6 +35,7 @@ from failproof_es.events import (
     Scored,
     Usage,
 )
+from tests.asked import ASKED
 from tests.unit.event_samples import OF_RUN
 from tests.unit.histories import PlainDialect
 
@@ -50,7 +51,7 @@ PRICES = {
     "m": ModelPrices(model_key="m", source="s", rates=(Rate(input=Decimal(1), output=Decimal(2)),))
 }
 STARTED = RunStarted(
-    **{**OF_RUN, "originator_version": 1}, name="n", run_number=1, attempt=1,
+    **{**OF_RUN, "originator_version": 1}, name="n", run_number=1, **ASKED,
     configuration={},
     configuration_digest="d", models=(MODEL,), suites=(), dialect="plain", planned_cases=1,
     planned_evaluations=1, code_version="1", packages={}, who="w", where="h",

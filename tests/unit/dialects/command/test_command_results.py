@@ -20,6 +20,7 @@ from failproof_es.dialects.command.results import case_result, evaluation_result
 from failproof_es.dialects.command.scorer import score
 from failproof_es.events import EvaluationAbandoned, ModelSnapshot, RunStarted
 from failproof_es.gates import judge_gates
+from tests.asked import ASKED
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of
 
 RUN = UUID(int=1)
@@ -78,8 +79,8 @@ def abandoned(model: str = "m") -> Evaluation:
 def manifest(*models: ModelSnapshot) -> RunStarted:
     return RunStarted(
         originator_id=RUN, originator_version=1, run_id=RUN, timestamp=BEGAN, name="n",
-        run_number=1, attempt=1, configuration={}, configuration_digest="d", models=models,
-        suites=(),
+        run_number=1, **ASKED,
+        configuration={}, configuration_digest="d", models=models, suites=(),
         dialect="command", planned_cases=1, planned_evaluations=1, code_version="0.1.0",
         packages={}, who="w", where="h",
     )  # fmt: skip

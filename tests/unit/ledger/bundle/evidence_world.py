@@ -1,15 +1,15 @@
-"""A small log with two attempts of one configuration, signed, and the bundle of the second."""
+"""A small log with two attempts of one experiment, signed, and the bundle of the second."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from failproof_es.core.case import prompt_id
+from failproof_es.core import experiment
+from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.ledger import bundle, merkle
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -19,8 +19,36 @@ from failproof_es.ledger.seal import Sealing
 LOG = SigningKey.generate("failproof-es/test-log")
 WITNESS = SigningKey.generate("witness.example", COSIGNATURE)
 FIRST, RUN = UUID(int=1 << 100), UUID(int=2 << 100)
-DIGESTS = [hashlib.sha256(text).hexdigest() for text in (b"case one", b"case two")]
+CASES = tuple(
+    Case(
+        dialect="failproof", case_id=f"c-{n}", suite_id="s",
+        turns=(Turn(role="user", content=f"What is {n}?"),),
+        expectation={"expected_response": f"{n}", "within": 0.5}, document={"n": n},
+    )
+    for n in range(3)
+)  # fmt: skip
+DIGESTS = [case.digest() for case in CASES[:2]]
 CONFIGURATION = "c0" * 32
+MODEL: dict[str, Any] = {
+    "key": "m", "provider": "openai", "model": "m", "version": None,
+    "parameters": {"temperature": 0.0, "top_p": 0.25, "seed": 7}, "settings": {},
+}  # fmt: skip
+SET_OUT: dict[str, Any] = {
+    "configuration": {"judge": {"structured_output": True}, "judging": {"rule": "majority"}},
+    "models": [MODEL],
+    "judges": [{**MODEL, "key": "judge:j", "model": "j"}],
+}
+
+
+def asked(cases: Sequence[Case], overlapping: Any = 0) -> dict[str, Any]:
+    """What a run records of what it asks."""
+    documents = [case.model_dump(mode="json") for case in cases]
+    graded = map(experiment.graded_digest, documents)
+    return {
+        "digest": experiment.experiment_digest(experiment.conditions(SET_OUT), graded),
+        "questions": experiment.set_digest(map(experiment.question_digest, documents)),
+        "overlapping": overlapping,
+    }
 
 
 @dataclass
@@ -34,12 +62,32 @@ class World:
         state = json.dumps({"timestamp": f"t{len(self.events)}", **payload}).encode()
         self.events.append(ProvenEvent(len(self.events), stream, version, topic, state))
 
-    def start(self, run: UUID, number: int, attempt: Any) -> None:
+    def store(self, cases: Sequence[Case]) -> None:
+        for case in cases:
+            document = case.model_dump(mode="json")
+            prompt = prompt_id(case.digest())
+            self.append(prompt, "PromptStored", digest=case.digest(), case=document)
+
+    def start(
+        self,
+        run: UUID,
+        number: int,
+        attempt: Any,
+        cases: Sequence[Case] = CASES[:2],
+        **changes: Any,
+    ) -> None:
+        """Begin a run; `changes` are of what it says when it begins."""
+        said: dict[str, Any] = {
+            "name": "smoke \u202e", "run_number": number, "attempt": attempt, "run_id": str(run),
+            "configuration_digest": CONFIGURATION, "planned_cases": len(cases),
+            "experiment": asked(cases), **SET_OUT, **changes,
+        }  # fmt: skip
+        self.append(run, "RunStarted", **said)
+        documents = [case.model_dump(mode="json") for case in cases]
         self.append(
-            run, "RunStarted", name="smoke \u202e", run_number=number, attempt=attempt,
-            configuration_digest=CONFIGURATION, planned_cases=2, run_id=str(run),
+            run, "CasesPlanned", run_id=str(run), digests=[case.digest() for case in cases],
+            questions=[experiment.question_digest(document) for document in documents],
         )  # fmt: skip
-        self.append(run, "CasesPlanned", digests=DIGESTS, run_id=str(run))
 
     def evaluate(self, run: UUID, digest: str) -> None:
         stream = UUID(int=run.int + int(digest[:8], 16))
@@ -97,8 +145,7 @@ class World:
 def world(first: Any = 1, second: int = 2) -> World:
     """Two attempts (so numbered), the first of which failed, among other things in the log."""
     log = World()
-    for digest in DIGESTS:
-        log.append(prompt_id(digest), "PromptStored", digest=digest, case={"text": "a case"})
+    log.store(CASES[:2])
     log.start(FIRST, 1, first)
     log.evaluate(FIRST, DIGESTS[0])
     log.end(FIRST, "RunFailed")

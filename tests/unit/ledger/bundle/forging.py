@@ -17,6 +17,12 @@ from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.seal import Sealing
 from tests.unit.ledger.bundle.evidence_world import LOG, RUN, WITNESS, World
 
+COUNTED = ("planned", "finished", "scored", "abandoned")
+STATUS = {
+    "RunStarted": "running", "RunResumed": "running", "RunPaused": "paused",
+    "RunCompleted": "completed", "RunFailed": "failed", "RunGivenUp": "given_up",
+}  # fmt: skip
+
 
 def line(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode() + b"\n"
@@ -31,6 +37,46 @@ def said(event: ProvenEvent) -> dict[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
+def asked_by(started: dict[str, Any]) -> Any:
+    """The digest of the experiment that a run says it is."""
+    experiment = started.get("experiment")
+    return experiment.get("digest") if isinstance(experiment, dict) else None
+
+
+def attempts_shown(shown: Sequence[ProvenEvent], asked: Any) -> list[dict[str, Any]]:
+    """The runs of the experiment, in the order of their numbers, as a manifest has the others."""
+    found = []
+    for first in shown:
+        started = said(first)
+        if first.topic != "RunStarted" or first.version != 1 or asked_by(started) != asked:
+            continue
+        status, counts, met = "running", None, None
+        for each in sorted(shown, key=lambda each: each.version):
+            if each.stream_id != first.stream_id:
+                continue
+            status = STATUS.get(each.topic, status)
+            if each.topic in ("RunPaused", "RunCompleted", "RunFailed"):
+                counted = said(each).get("counts")
+                counted = counted if isinstance(counted, dict) else {}
+                counts = {name: counted.get(name) for name in COUNTED}
+        found.append(
+            {
+                "attempt": 0, "run_id": str(first.stream_id), "counts": counts, "status": status,
+                "run_number": started.get("run_number"), "gates_met": met,
+            }
+        )  # fmt: skip
+    found.sort(key=lambda each: str(each["run_number"]))
+    return [{**each, "attempt": place} for place, each in enumerate(found, 1)]
+
+
+def told(run: dict[str, Any]) -> str:
+    """A run in a line of the summary."""
+    counts = run["counts"]
+    counted = ", ".join(f"{n} {counts[n]}" for n in COUNTED) if counts else "no counts"
+    where = f"run {run['run_number']} ({run['run_id']})"
+    return f"{where}: {run['status']}, {counted}, no gates judged"
+
+
 def forged(log: World, shown: Sequence[ProvenEvent]) -> bytes:
     """The events as a bundle, with whatever proves them."""
     signed = log.signed()
@@ -41,13 +87,18 @@ def forged(log: World, shown: Sequence[ProvenEvent]) -> bytes:
     ended = next((e for e in reversed(own) if e.topic in ("RunCompleted", "RunFailed")), None)
     sealed = next((e for e in reversed(own) if e.topic == "RunSealed"), None)
     seal = {} if sealed is None else said(sealed)
-    others = [e for e in shown if e.topic == "RunStarted" and e.version == 1]
+    asked = asked_by(started)
+    attempts = attempts_shown(shown, asked)
+    others = [each for each in attempts if each["run_id"] != str(RUN)]
     manifest = {
+        "experiment_digest": asked,
+        "other_attempts": others,
+        "overlapping_runs": [],
         "run_id": str(RUN),
         "run_number": started.get("run_number"),
         "configuration_digest": started.get("configuration_digest"),
         "attempt": started.get("attempt"),
-        "attempts": len(others),
+        "attempts": len(attempts),
         "sealed_streams": seal.get("streams"),
         "sealed_events": seal.get("events"),
         "seal": seal.get("root"),
@@ -61,11 +112,12 @@ def forged(log: World, shown: Sequence[ProvenEvent]) -> bytes:
     counts = counts if isinstance(counts, dict) else {}
     summary = [
         f"run {manifest['run_number']} ({RUN}), named {json.dumps(started.get('name'))}",
-        f"attempt {manifest['attempt']} of {len(others)} of configuration "
-        f"{manifest['configuration_digest']}",
+        f"attempt {manifest['attempt']} of {len(attempts)} of experiment {asked}, "
+        f"configuration {manifest['configuration_digest']}",
+        *(f"attempt {each['attempt']} was {told(each)}" for each in others),
         f"started {started.get('timestamp')}; ended {at_end.get('timestamp')} "
         f"by {ended and ended.topic}",
-        ", ".join(f"{n} {counts.get(n)}" for n in ("planned", "finished", "scored", "abandoned")),
+        ", ".join(f"{n} {counts.get(n)}" for n in COUNTED),
         f"in the log {LOG.name} of {len(log.events)} events",
     ]
     events = [

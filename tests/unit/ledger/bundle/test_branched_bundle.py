@@ -15,7 +15,7 @@ from failproof_es.core.case import prompt_id
 from failproof_es.ledger import bundle, contents
 from failproof_es.ledger.bundle import ProvenEvent
 from failproof_es.ledger.contents import Contents, EvidenceError
-from tests.unit.ledger.bundle.evidence_world import DIGESTS, FIRST, RUN, World
+from tests.unit.ledger.bundle.evidence_world import CASES, DIGESTS, FIRST, RUN, World
 from tests.unit.ledger.bundle.test_bundle import Genuine, each_verifier
 
 PROMPT = str(prompt_id(DIGESTS[0]))
@@ -39,8 +39,7 @@ class Branched(World):
         late: str | None = None,
     ) -> None:
         super().__init__()
-        for digest in DIGESTS:
-            self.append(prompt_id(digest), "PromptStored", digest=digest)
+        self.store(CASES[:2])
         self.start(FIRST, 1, 1)
         for topic in told:
             self.append(SOURCE, topic, run_id=str(FIRST), **OF_CASE)

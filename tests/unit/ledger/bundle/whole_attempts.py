@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from failproof_es.core.experiment import (
-    Plan,
     RelatedRuns,
     RunQuestions,
     conditions,
@@ -41,26 +40,9 @@ def read_attempts(
     """
     runs = list(others)
     try:
-        if own[0][1].get("experiment") is None:
-            return Attempts(_by_configuration(own, runs))
         return _by_experiment(own, runs, case_of)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnrelatedRuns(f"the experiment of a run cannot be read: {error}") from None
-
-
-def _by_configuration(own: Sequence[Told], others: Sequence[Sequence[Told]]) -> int:
-    started = own[0][1]
-    numbers = [started.get("attempt")]
-    for (_, payload), *_rest in others:
-        if payload.get("configuration_digest") != started.get("configuration_digest"):
-            raise UnrelatedRuns(f"run {payload.get('run_id')} has another configuration")
-        numbers.append(payload.get("attempt"))
-    counted = [number for number in numbers if number is not None]
-    if any(type(number) is not int for number in counted):
-        raise UnrelatedRuns("an attempt is not a number")
-    if sorted(counted) != list(range(1, len(counted) + 1)):
-        raise UnrelatedRuns("a run of this configuration is missing: the attempts leave a gap")
-    return len(numbers)
 
 
 def _by_experiment(
@@ -71,7 +53,7 @@ def _by_experiment(
     if len({each.number for each in asking.values()}) < 1 + len(others):
         raise UnrelatedRuns("two runs have the same number")
     for each in asking.values():
-        if each.questions not in (None, set_digest(each.read_plan().questions)):
+        if each.questions != set_digest(each.read_questions()):
             raise UnrelatedRuns(f"run {each.run_id} planned other questions than it recorded")
     it = asking[_run_id(own)]
     _check_own(it, own, case_of)
@@ -79,6 +61,7 @@ def _by_experiment(
     _check_complete(found, own, it.number, streams)
     _check_numbers(found, streams)
     return Attempts(
+        1 + found.attempts.index(it),
         len(found.attempts),
         it.digest,
         tuple(
@@ -128,7 +111,7 @@ def _check_numbers(found: RelatedRuns, streams: Mapping[str, Sequence[Told]]) ->
     """The number that each attempt recorded is its place among the attempts here."""
     for place, each in enumerate(found.attempts, 1):
         said = streams[each.run_id][0][1].get("attempt")
-        if each.digest is not None and (type(said) is not int or said != place):
+        if type(said) is not int or said != place:
             raise UnrelatedRuns(
                 f"a run of this experiment is missing: attempt {said} is number {place} here"
             )
@@ -141,19 +124,14 @@ def _run_id(stream: Sequence[Told]) -> str:
     return run_id
 
 
-def _reader(stream: Sequence[Told]) -> Callable[[], Plan]:
-    plan = Plan(_planned(stream, "digests"), _planned(stream, "questions"))
-    return lambda: plan
-
-
-def _planned(stream: Sequence[Told], name: str) -> frozenset[str]:
-    listed = [payload.get(name, []) for payload in _of_topic(stream, "CasesPlanned")]
+def _reader(stream: Sequence[Told]) -> Callable[[], frozenset[str]]:
+    listed: list[Any] = [payload.get("questions") for payload in _of_topic(stream, "CasesPlanned")]
     if any(type(each) is not list for each in listed):
         raise ValueError("its plan is not a list")
     digests = frozenset(digest for each in listed for digest in each)
     if any(type(digest) is not str for digest in digests):
         raise ValueError("its plan holds something that is not a digest")
-    return digests
+    return lambda: digests
 
 
 def _of_topic(stream: Sequence[Told], topic: str) -> list[dict[str, Any]]:

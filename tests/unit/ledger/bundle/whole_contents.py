@@ -59,7 +59,6 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
         run_number=_number(started, "run_number"),
         name=_text(started, "name"),
         configuration_digest=_text(started, "configuration_digest"),
-        attempt=started.get("attempt"),
         related=_attempts(own, others.values(), streams),
         started_at=_text(started, "timestamp"),
         ended_at=_text(payloads[ending], "timestamp"),
