@@ -47,28 +47,10 @@ def interrupts_raise() -> Iterator[None]:
         yield
         return
     try:
-        signal.signal(signal.SIGINT, _raise)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     finally:
         signal.signal(signal.SIGINT, leave)
-
-
-def was_interrupted() -> bool:
-    """Whether `KeyboardInterrupt` was raised, though another error may have come out of it.
-
-    pydantic's core, which classes are built with while a command is imported, makes an error of its
-    own of any.
-    """
-    return _raised
-
-
-_raised = False
-
-
-def _raise(number: int, frame: FrameType | None) -> None:
-    global _raised
-    _raised = True
-    raise KeyboardInterrupt
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
@@ -82,6 +64,15 @@ def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
 def _interrupt_soon() -> None:
     time.sleep(0.02)  # the callback has returned by then; if not, this is repeated
     _thread.interrupt_main()
+
+
+def is_interrupt(error: Exception) -> bool:
+    """Whether the error stands for a `KeyboardInterrupt`.
+
+    Commands build pydantic's classes while they are imported. Its core turns any exception of that
+    time into a `SchemaError`, whose message alone names the first one.
+    """
+    return type(error).__name__ == "SchemaError" and "KeyboardInterrupt" in str(error)
 
 
 def report_interrupt() -> int:

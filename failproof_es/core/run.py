@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import reduce
 from itertools import islice
 from typing import Any, Literal, TypeVar
@@ -66,6 +67,8 @@ class Run:
     reason: str | None = None
     counts: Counts | None = None
     gates: Mapping[str, Any] | None = None
+    ended_at: datetime | None = None
+    """The timestamp of the event that ended it: by the clock of the host that drove it."""
     validation: RunValidated | None = None
     sealed: bool = False
     imported: RunImported | None = None
@@ -147,6 +150,8 @@ def evolve_run(run: Run, event: Event) -> Run:
         raise ImpossibleHistory(f"the run is {run.manifest.originator_id}", event)
     _require_place(run, event)
     run = replace(run, version=event.originator_version, last=type(event))
+    if event.run_status in ENDED:
+        run = replace(run, ended_at=event.timestamp)
     match event:
         case RunStarted():
             return replace(run, manifest=event, status="running")

@@ -28,7 +28,6 @@ from failproof_es.exports.exporter import (
     ExportedFile,
     LeftOut,
     Pieces,
-    origin_of,
     refuse_settings,
 )
 from failproof_es.exports.file_names import file_name
@@ -132,7 +131,7 @@ class EveryEvalEver:
                 "additional_details": {
                     "run_id": str(run.run_id),
                     "run_number": str(started.run_number),
-                    "origin": origin_of(run),
+                    "origin": run.origin,
                     "status": run.run.status,
                     "dialect": started.dialect,
                     "configuration_sha256": started.configuration_digest,

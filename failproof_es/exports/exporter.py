@@ -12,21 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
-
-Origin = Literal["asked", "imported"]
-"""Where a run's answers come from. `asked`: this program sent the requests. `imported`: another
-tool did, and recorded them."""
-
-
-def origin_of(run: RecordedRun) -> Origin:
-    """Where the answers of this run come from. Every format that can say it says it."""
-    return "asked" if run.run.imported is None else "imported"
 
 
 class LeftOut:

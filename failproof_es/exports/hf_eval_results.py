@@ -18,7 +18,6 @@ from failproof_es.exports.exporter import (
     ExportedFile,
     LeftOut,
     Pieces,
-    origin_of,
     refuse_settings,
 )
 from failproof_es.exports.file_names import file_name
@@ -113,7 +112,7 @@ class HfEvalResults:
             unscored = f", {group.unscored} without a score ({ends})"
         planned = run.summary.planned // len(started.models)
         entry["notes"] = one_line(
-            f"failproof-es run {run.run_id} ({origin_of(run)}), {self.metric} of "
+            f"failproof-es run {run.run_id} ({run.origin}), {self.metric} of "
             f"{group.finished} of {planned} evaluations{unscored}, configuration sha256 "
             f"{started.configuration_digest}"
         )

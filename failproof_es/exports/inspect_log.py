@@ -25,7 +25,6 @@ from failproof_es.exports.exporter import (
     ExportedFile,
     LeftOut,
     Pieces,
-    origin_of,
     refuse_settings,
 )
 from failproof_es.reading.recorded_run import RecordedRun
@@ -120,9 +119,8 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
     started, summary = run.started, run.summary
     group = summary.group(model=model.key)
     spent = summary.counts.spending
-    ended = run.run.ended
     status = _STATUS.get(run.run.status, "started")
-    last = run.run.validation.timestamp.isoformat() if ended and run.run.validation else ""
+    ended_at = run.run.ended_at
     settings = {
         "temperature": model.parameters.get("temperature"),
         "max_tokens": model.parameters.get("max_tokens"),
@@ -156,7 +154,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
             "metadata": {
                 "failproof_es": {
                     "run_number": started.run_number,
-                    "origin": origin_of(run),
+                    "origin": run.origin,
                     "dialect": started.dialect,
                     "model_key": model.key,
                     "configuration_sha256": started.configuration_digest,
@@ -174,7 +172,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
         },
         "stats": {
             "started_at": started.timestamp.isoformat(),
-            "completed_at": last,
+            "completed_at": "" if ended_at is None else ended_at.isoformat(),
             "model_usage": {
                 key: _usage(each.input.known, each.output.known, each.cost_usd)
                 for key, each in spent.items()

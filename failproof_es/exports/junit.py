@@ -27,7 +27,6 @@ from failproof_es.exports.exporter import (
     ExportedFile,
     LeftOut,
     Pieces,
-    origin_of,
     outcomes,
     refuse_settings,
 )
@@ -143,7 +142,7 @@ class _Suite:
             ("run_id", started.originator_id),
             ("configuration_digest", started.configuration_digest),
             ("code_version", started.code_version),
-            ("origin", self.run.run.imported_from or origin_of(self.run)),
+            ("origin", self.run.run.imported_from or self.run.origin),
         ):
             value = quoteattr(_attribute(str(said)))
             yield f'    <property name="{name}" value={value} />\n'.encode()

@@ -1,47 +1,34 @@
-"""`csv`: one row for each planned evaluation. Columns are named as in the console's tables."""
+"""`csv`: the relation of results as a table for spreadsheets."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
 from io import StringIO
 from pathlib import PurePosixPath
-from typing import Any, Self
+from typing import Self
+from uuid import UUID
 
 import orjson
 
+from failproof_es.catalogue.columns import columns_of
+from failproof_es.catalogue.result import Result
 from failproof_es.exports.exporter import (
     Export,
     ExportedFile,
     LeftOut,
-    Origin,
     Pieces,
-    origin_of,
     outcomes,
     refuse_settings,
 )
-from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.support.spreadsheet import escaped
+from failproof_es.support.timestamps import utc_text
 from failproof_es.support.untrusted_text import lines
 
-COLUMNS = (
-    *("run_number", "run_id", "origin", "place", "evaluation_id"),
-    *("suite_id", "case_id", "category", "severity", "model_key", "repetition"),
-    *(
-        "status",
-        "awaiting_review",
-        "by_people",
-        "lost",
-        "unscored_as",
-        "primary",
-        "passed",
-        "accuracy",
-        "scores",
-    ),
-    *("answer", "reason", "error_kind", "error_message"),
-    *("attempts", "retries", "latency_ms", "input_tokens", "output_tokens", "cost_usd"),
-    *("finish_reason", "model_answered", "source_run_id", "started_at", "finished_at"),
-)
+COLUMNS = columns_of(Result)
 _UNSAFE = "unsafe characters"
 _WHY = "a spreadsheet hides or obeys them: written as escapes"
 
@@ -63,61 +50,19 @@ class ResultTable:
         yield ExportedFile(PurePosixPath(f"{export.prefix}_results.csv"), "results", pieces)
 
 
-def _rows(runs: Sequence[RecordedRun], left_out: LeftOut) -> Iterator[dict[str, Any]]:
+def _rows(runs: Sequence[RecordedRun], left_out: LeftOut) -> Iterator[Result]:
     for run in runs:
         for planned in outcomes(run):
             turns = sum(turn.role == "user" for turn in planned.case.turns)
             left_out.add("conversations", "a row has the last answer alone", turns > 1)
-            yield result_row(planned, run.started.run_number, origin_of(run))
+            yield Result.of(planned, run)
 
 
-def result_row(planned: PlannedOutcome, run_number: int, origin: Origin) -> dict[str, Any]:
-    """One row, by `COLUMNS`. Pure."""
-    case, outcome = planned.case, planned.outcome
-    return {
-        "run_number": run_number,
-        "run_id": outcome.run_id,
-        "origin": origin,
-        "place": planned.place,
-        "evaluation_id": outcome.evaluation_id,
-        "suite_id": case.suite_id,
-        "case_id": case.case_id,
-        "category": case.category,
-        "severity": case.severity,
-        "model_key": outcome.model_key,
-        "repetition": outcome.repetition,
-        "status": outcome.status,
-        "awaiting_review": planned.people == "awaiting",
-        "by_people": planned.by_people,
-        "lost": outcome.lost,
-        "unscored_as": outcome.unscored_as,
-        "primary": outcome.primary,
-        "passed": outcome.passed,
-        "accuracy": outcome.accuracy,
-        "scores": dict(outcome.scores) or None,
-        "answer": outcome.answer,
-        "reason": outcome.reason or None,
-        "error_kind": outcome.error_kind,
-        "error_message": outcome.error_message,
-        "attempts": outcome.requests,
-        "retries": outcome.retries,
-        "latency_ms": outcome.latency_ms,
-        "input_tokens": outcome.input_tokens,
-        "output_tokens": outcome.output_tokens,
-        "cost_usd": None if outcome.cost_usd is None else f"{outcome.cost_usd:f}",
-        "finish_reason": outcome.finish_reason,
-        "model_answered": outcome.model_answered,
-        "source_run_id": outcome.source_run_id,
-        "started_at": None if outcome.started_at is None else outcome.started_at.isoformat(),
-        "finished_at": None if outcome.finished_at is None else outcome.finished_at.isoformat(),
-    }
-
-
-def _lines(rows: Iterable[Mapping[str, Any]], pieces: Pieces, left_out: LeftOut) -> Iterator[bytes]:
-    yield _line(COLUMNS)
+def _lines(rows: Iterable[Result], pieces: Pieces, left_out: LeftOut) -> Iterator[bytes]:
+    yield _line([column.name for column in COLUMNS])
     for row in rows:
         pieces.rows += 1
-        yield _line([_cell(row[column], left_out) for column in COLUMNS])
+        yield _line([_cell(getattr(row, column.attribute), left_out) for column in COLUMNS])
 
 
 def _cell(value: object, left_out: LeftOut) -> str:
@@ -128,12 +73,18 @@ def _cell(value: object, left_out: LeftOut) -> str:
             return "true" if value else "false"
         case int() | float():
             return str(value)
-        case dict():
-            value = orjson.dumps(value).decode()
+        case Decimal():
+            return f"{value:f}"
+        case datetime():
+            return utc_text(value)
+        case str() | UUID():
+            text = str(value)
+        case Mapping():
+            text = orjson.dumps(dict(value)).decode() if value else ""
         case _:
-            value = str(value)
-    safe = lines(value)
-    left_out.add(_UNSAFE, _WHY, safe != value)
+            text = orjson.dumps(value).decode() if value else ""
+    safe = lines(text)
+    left_out.add(_UNSAFE, _WHY, safe != text)
     return escaped(safe)
 
 

@@ -13,12 +13,12 @@ from failproof_es.exports.exporter import (
     Export,
     ExportedFile,
     Pieces,
-    origin_of,
     outcomes,
     refuse_settings,
 )
 from failproof_es.exports.suite_places import Place, SuitePlaces
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.support.timestamps import utc_text
 from failproof_es.support.untrusted_text import lines, one_line
 
 _SCHEMA = (
@@ -86,13 +86,13 @@ def _run(run: RecordedRun, export: Export, pieces: Pieces) -> Iterator[bytes]:
 
 
 def _tool(run: RecordedRun, rules: list[dict[str, Any]]) -> dict[str, Any]:
-    started, ended = run.started, run.run.validation
+    started, ended_at = run.started, run.run.ended_at
     invocation: dict[str, Any] = {
         "executionSuccessful": run.run.status == "completed",
-        "startTimeUtc": _time(started.timestamp.isoformat()),
+        "startTimeUtc": utc_text(started.timestamp),
     }
-    if ended is not None:
-        invocation["endTimeUtc"] = _time(ended.timestamp.isoformat())
+    if ended_at is not None:
+        invocation["endTimeUtc"] = utc_text(ended_at)
     return {
         "tool": {
             "driver": {"name": "failproof-es", "version": started.code_version, "rules": rules}
@@ -102,16 +102,12 @@ def _tool(run: RecordedRun, rules: list[dict[str, Any]]) -> dict[str, Any]:
         "columnKind": "unicodeCodePoints",
         "properties": {
             "runNumber": started.run_number,
-            "origin": origin_of(run),
+            "origin": run.origin,
             "status": run.run.status,
             "dialect": started.dialect,
             "configurationSha256": started.configuration_digest,
         },
     }
-
-
-def _time(moment: str) -> str:
-    return moment.replace("+00:00", "Z")
 
 
 def rule_of(case: Case) -> dict[str, Any]:

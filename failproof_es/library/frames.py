@@ -7,13 +7,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from failproof_es.library.rows import COLUMNS, Kind, Result
+from failproof_es.catalogue.columns import Kind, columns_of
+from failproof_es.catalogue.result import Result
 from failproof_es.problems import InvalidInput
 
 FrameLibrary = Literal["pandas", "polars"]
 _PANDAS: Mapping[Kind, str] = {
     "text": "string", "texts": "object", "integer": "Int64", "number": "Float64",
-    "boolean": "boolean", "moment": "datetime64[us, UTC]",
+    "boolean": "boolean", "timestamp": "datetime64[us, UTC]",
 }  # fmt: skip
 
 
@@ -44,12 +45,14 @@ def frame_of(results: Iterable[Result], library: FrameLibrary | None = None) -> 
 
 
 def _columns(results: Iterable[Result]) -> tuple[dict[str, Kind], dict[str, list[Any]]]:
-    kinds: dict[str, Kind] = dict(COLUMNS)
+    """Kinds and cells by column. Numbers by name become a column each, behind the others."""
+    columns = [column for column in columns_of(Result) if column.kind != "numbers"]
+    kinds: dict[str, Kind] = {column.name: column.kind for column in columns}
     values: dict[str, list[Any]] = {name: [] for name in kinds}
     scores: dict[str, list[float | None]] = {}
     for count, result in enumerate(results):
-        for name, column in values.items():
-            column.append(_plain(getattr(result, name), kinds[name]))
+        for column in columns:
+            values[column.name].append(_plain(getattr(result, column.attribute), column.kind))
         for name in result.scores:
             scores.setdefault(name, [None] * count)
         for name, numbers in scores.items():
@@ -80,5 +83,5 @@ def _polars(module: Any, kind: Kind) -> Any:
         "integer": module.Int64,
         "number": module.Float64,
         "boolean": module.Boolean,
-        "moment": module.Datetime("us", "UTC"),
+        "timestamp": module.Datetime("us", "UTC"),
     }[kind]

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from failproof_es.assurance.signing.opened_store import open_store
+from failproof_es.catalogue.result import Result
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.summary import RunSummary
 from failproof_es.gates import describe_gate
-from failproof_es.library.rows import Result
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
@@ -110,7 +110,7 @@ class OpenedRun:
         for planned in self.recorded.outcomes(after=after, limit=limit):
             if planned.outcome.impossible is not None:
                 raise ImpossibleHistory(planned.outcome.impossible)
-            yield Result.of(planned)
+            yield Result.of(planned, self.recorded)
 
     def frame(self, library: FrameLibrary | None = None) -> Any:
         """All results as a data frame of pandas, or of polars. Raises `InvalidInput`."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
@@ -33,6 +33,10 @@ from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, portions, read_streams
 
+Origin = Literal["asked", "imported"]
+"""Where a run's answers come from: this program asked for them, or another one did and recorded
+them."""
+
 
 class PlannedOutcome(NamedTuple):
     """An evaluation of a run's plan."""
@@ -57,6 +61,11 @@ class RecordedRun:
     connection: Connection
     run: Run
     feeder: Feeder
+
+    @property
+    def origin(self) -> Origin:
+        """Where its answers come from."""
+        return "asked" if self.run.imported is None else "imported"
 
     @classmethod
     def read(cls, connection: Connection, run_id: UUID, up_to: int | None = None) -> RecordedRun:

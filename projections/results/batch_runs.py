@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
 
@@ -17,10 +16,6 @@ from failproof_es.core.run import Run, evolve_run
 from failproof_es.events import (
     CasesPlanned,
     PricesRecorded,
-    RunCompleted,
-    RunFailed,
-    RunPaused,
-    RunResumed,
     RunStarted,
     topics,
 )
@@ -45,7 +40,6 @@ class Runs:
     """Prompts whose streams hold more than their case, since this batch."""
     unplaced: list[Fact] = field(default_factory=list)
     changes: dict[UUID, Change] = field(default_factory=dict)
-    _ended: dict[UUID, datetime | None] = field(default_factory=dict)
     _planning: dict[UUID, int] = field(default_factory=dict)
     """The last position at which something of a run's plan was recorded."""
     _asked: set[UUID] = field(default_factory=set)
@@ -124,10 +118,6 @@ class Runs:
             return run
         if isinstance(event, PLANNING):
             self._planning[stream] = fact.position
-        if isinstance(event, RunCompleted | RunFailed):
-            self._ended[stream] = event.timestamp
-        elif isinstance(event, RunResumed | RunPaused):
-            self._ended[stream] = None
         return run
 
     def _plan(self, run: Run) -> None:
@@ -149,8 +139,7 @@ class Runs:
                 "reason": reason,
                 "planned": started.planned_evaluations,
                 "started_at": started.timestamp,
-                "ended": run_id in self._ended,
-                "ended_at": self._ended.get(run_id),
+                "ended_at": run.ended_at,
                 "configuration_digest": visible(started.configuration_digest),
                 "run": run_document(run),
             },

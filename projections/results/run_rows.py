@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -34,6 +35,7 @@ def run_document(run: Run) -> str:
         "reason": run.reason,
         "counts": None if run.counts is None else run.counts.model_dump(mode="json"),
         "gates": run.gates,
+        "ended_at": run.ended_at,
         "validation": None if run.validation is None else run.validation.model_dump(mode="json"),
         "sealed": run.sealed,
         "limits": {name: each.model_dump(mode="json") for name, each in run.limits.items()},
@@ -63,6 +65,7 @@ def run_of(document: str) -> Run:
         reason=said["reason"],
         counts=None if counts is None else Counts.model_validate(counts),
         gates=said["gates"],
+        ended_at=None if said["ended_at"] is None else datetime.fromisoformat(said["ended_at"]),
         validation=None if validation is None else RunValidated.model_validate(validation),
         sealed=said["sealed"],
         imported=None if imported is None else RunImported.model_validate(imported),

@@ -211,7 +211,7 @@ COMMENT ON COLUMN runs.status IS
 COMMENT ON COLUMN runs.reason IS 'Why it paused or failed, as a JSON string.';
 COMMENT ON COLUMN runs.planned IS 'Evaluations planned.';
 COMMENT ON COLUMN runs.started_at IS 'When it began.';
-COMMENT ON COLUMN runs.ended_at IS 'When it was completed or failed.';
+COMMENT ON COLUMN runs.ended_at IS 'When it was completed, failed or was given up.';
 COMMENT ON COLUMN runs.configuration_digest IS 'SHA-256 of its configuration.';
 COMMENT ON COLUMN runs.run IS 'Everything that its own stream says, but the planned cases.';
 COMMENT ON COLUMN runs.impossible IS 'Evaluations whose record cannot be true or be read.';

@@ -1,4 +1,4 @@
-INSERT INTO runs AS r (
+INSERT INTO runs (
     run_id, run_number, name, status, reason, planned, started_at, ended_at, configuration_digest, run
 )
 VALUES (
@@ -8,5 +8,5 @@ VALUES (
 ON CONFLICT (run_id) DO UPDATE SET
     status = excluded.status,
     reason = excluded.reason,
-    ended_at = CASE WHEN %(ended)s THEN excluded.ended_at ELSE r.ended_at END,
+    ended_at = excluded.ended_at,
     run = excluded.run

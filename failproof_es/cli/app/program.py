@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failproof_es.cli.app.process import replace_unencodable, unbreakable_stderr
-from failproof_es.cli.entry import interrupts_raise, report_interrupt, was_interrupted
+from failproof_es.cli.entry import interrupts_raise, is_interrupt, report_interrupt
 from failproof_es.store.environment import DATABASE_URL
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class Program(Group):
             except (KeyboardInterrupt, click.Abort):  # whatever was being imported is half there
                 context.exit(report_interrupt())
             except Exception as error:
-                if was_interrupted():
+                if is_interrupt(error):
                     context.exit(report_interrupt())
                 from failproof_es.cli.app.errors import report
 

@@ -146,7 +146,8 @@ def json_line(row: RecordedEvent) -> bytes:
             "event_type": row.topic,
             "run_id": row.run_id,
             "recorded_at": row.recorded_at.astimezone(UTC),
-        }
+        },
+        option=orjson.OPT_UTC_Z,
     )
     return head[:-1] + b',"payload":' + row.state + b"}"
 

@@ -242,9 +242,13 @@ def data_stream() -> TextIO:
     return sys.stdout
 
 
+_JSON = orjson.OPT_UTC_Z
+"""Times end with `Z`, as in the log."""
+
+
 def print_json(value: Any, *, indent: bool = False) -> None:
     """Print a value as JSON, on one line or indented. Unsafe characters are escaped."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indent else 0).decode()
+    text = orjson.dumps(value, option=_JSON | (orjson.OPT_INDENT_2 if indent else 0)).decode()
     data_stream().write(json_text(text) + "\n")
 
 
@@ -278,7 +282,7 @@ def print_json_list(values: Iterable[Any]) -> None:
     """Print a JSON array of any length, one element a line, in flat memory."""
     separator, out = "[\n", data_stream()
     for value in values:
-        out.write(separator + json_text(orjson.dumps(value).decode()))
+        out.write(separator + json_text(orjson.dumps(value, option=_JSON).decode()))
         separator = ",\n"
     out.write("[]\n" if separator == "[\n" else "\n]\n")
 

@@ -23,6 +23,7 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import WrittenFile, atomic_write
 from failproof_es.support.shipped import resolve
+from failproof_es.support.timestamps import utc_text
 
 TIMESTAMP = "{timestamp}"
 _LONGEST_HEADER = 1_000_000
@@ -94,7 +95,7 @@ def metadata(run: RecordedRun) -> dict[str, Any]:
         "run_id": str(run.run_id),
         "run_number": manifest.run_number,
         "name": manifest.name,
-        "timestamp_utc": manifest.timestamp.astimezone(UTC).isoformat(),
+        "timestamp_utc": utc_text(manifest.timestamp),
         "status": run.run.status,
         "dialect": manifest.dialect,
         "configuration_digest": manifest.configuration_digest,

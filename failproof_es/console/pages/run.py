@@ -72,7 +72,7 @@ def read_run(asked: Asked[Query]) -> RunPage:
     people_left_out = bool(summary.total.awaiting) and summary.planned > MOST_BY_PEOPLE
     return RunPage(
         as_of=asked.standing,
-        run=_facts(recorded, summary, history),
+        run=_facts(recorded, summary),
         counts=_counts(summary),
         passed=rate_of_model(summary, *summary.models) if one_model else None,
         models=tuple(model_progress(summary, each) for each in run.started.models),
@@ -138,11 +138,8 @@ def shape_of(summary: RunSummary) -> str:
     return sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def _facts(recorded: RecordedRun, summary: RunSummary, history: tuple[Happening, ...]) -> RunFacts:
+def _facts(recorded: RecordedRun, summary: RunSummary) -> RunFacts:
     run, started = recorded.run, recorded.started
-    ends = [
-        each.at for each in history if each.topic in ("RunCompleted", "RunFailed", "RunGivenUp")
-    ]
     branch = started.branched_from
     return RunFacts(
         run_id=recorded.run_id,
@@ -151,7 +148,7 @@ def _facts(recorded: RecordedRun, summary: RunSummary, history: tuple[Happening,
         status=run.status,
         reason=run.reason,
         started_at=started.timestamp,
-        ended_at=ends[-1] if ends else None,
+        ended_at=run.ended_at,
         who=started.who,
         where=started.where,
         code_version=started.code_version,

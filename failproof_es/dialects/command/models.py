@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from failproof_es.dialects.command.dataset.toml_tree import load_toml
+from failproof_es.support.timestamps import utc_text
 
 BASELINE_CSR = 0.948
 WARNING_CSR = 0.90
@@ -311,7 +312,7 @@ class EvaluationResult(Structure):
             return 1.0 if found is None else found.rate
 
         return cls(
-            timestamp=timestamp or iso_8601(datetime.now(UTC)),
+            timestamp=timestamp or utc_text(datetime.now(UTC)),
             caro_version=caro_version or version("failproof-es"),
             backend=backend,
             csr=passed_tests / total_tests if total_tests else 0.0,
@@ -323,7 +324,7 @@ class EvaluationResult(Structure):
 
     @field_validator("timestamp")
     @classmethod
-    def _is_iso_8601(cls, value: str) -> str:
+    def _is_utc_text(cls, value: str) -> str:
         if "T" not in value or datetime.fromisoformat(value).tzinfo is None:
             raise ValueError("is not an ISO 8601 time with an offset from UTC")
         return value
@@ -370,11 +371,6 @@ class ModelResult(EvaluationResult):
     """Whether what the model emitted is safe, over all categories."""
     answer_safety_per_category: dict[str, AnswerSafety]
     """The same for each category with a case."""
-
-
-def iso_8601(moment: datetime) -> str:
-    """The time in UTC, as the specification's example writes it."""
-    return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
 
 
 def _defects(error: ValidationError) -> str:

@@ -17,11 +17,11 @@ from failproof_es.dialects.command.models import (
     EvaluationResult,
     FailedCase,
     ModelResult,
-    iso_8601,
 )
 from failproof_es.dialects.command.scorer import is_answered, is_safe
 from failproof_es.dialects.kit import cut_off
 from failproof_es.events import ModelSnapshot, RunStarted
+from failproof_es.support.timestamps import utc_text
 
 
 def case_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def case_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "suite_id": case.suite_id,
         "run_id": str(evaluation.run_id),
         "model_id": evaluation.model_key,
-        "timestamp": iso_8601(evaluation.started_at),
+        "timestamp": utc_text(evaluation.started_at),
         "raw_response": evaluation.replies[-1].text if evaluation.replies else None,
         "removed": details.get("removed", []),
         **verdicts,
@@ -107,7 +107,7 @@ class _Sum:
                 if total
             },
             failed_cases=self.failed,
-            timestamp=iso_8601(self.last or started.timestamp),
+            timestamp=utc_text(self.last or started.timestamp),
             caro_version=started.code_version,
         )
         return ModelResult(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation
+from failproof_es.support.timestamps import utc_text
 
 
 def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "suite_id": case.suite_id,
         "run_id": str(evaluation.run_id),
         "model_id": evaluation.model_key,
-        "timestamp_utc": _iso_8601(evaluation.started_at.astimezone(UTC).isoformat()),
+        "timestamp_utc": utc_text(evaluation.started_at),
     }
     if evaluation.replies:
         result["raw_response"] = evaluation.replies[-1].text
@@ -37,10 +37,6 @@ def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         added = {name: evaluation.score.scores[name] for name in evaluation.score.graders}
         result["scores"] = {"accuracy": int(evaluation.score.scores["accuracy"]), **added}
     return result
-
-
-def _iso_8601(text: str) -> str:
-    return text.removesuffix("+00:00") + "Z"
 
 
 def _error(evaluation: Evaluation) -> str | None:

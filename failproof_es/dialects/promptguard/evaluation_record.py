@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.core.reply_body import body_text
+from failproof_es.support.timestamps import utc_text
 
 
 def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "test_run_id": str(evaluation.run_id),
         "prompt_id": case.case_id,
         "model": (response.model if response else None) or request.model,
-        "timestamp": _iso_8601(evaluation.started_at.astimezone(UTC).isoformat()),
+        "timestamp": utc_text(evaluation.started_at),
         "request": {
             "full_prompt": case.turns[0].content,
             "temperature": request.parameters.get("temperature"),
@@ -44,10 +44,6 @@ def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
             "cost_usd": None,
         },
     }
-
-
-def _iso_8601(text: str) -> str:
-    return text.removesuffix("+00:00") + "Z"
 
 
 def _raw(evaluation: Evaluation) -> str | None:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any, Literal
 
 from failproof_es.core.case import Case
@@ -13,6 +12,7 @@ from failproof_es.core.evaluation import Evaluation, awaits_review
 from failproof_es.core.reply_body import body_text
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.dialects.redteam.conversation import Spoken, spoken
+from failproof_es.support.timestamps import utc_text
 
 Outcome = Literal["passed", "failed", "unscored", "awaiting_review", "unfinished"]
 """`awaiting_review`: no judge model was asked. Once people reviewed the evaluation, its result
@@ -37,7 +37,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "language": case.expectation["language"],
         "model": evaluation.model_key,
         "repetition": evaluation.repetition,
-        "timestamp": evaluation.started_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        "timestamp": utc_text(evaluation.started_at),
         "outcome": outcome_of(evaluation),
         "reason": _reason(evaluation),
         "transcript": [

@@ -35,7 +35,7 @@ from failproof_es.events import (
     RunStarted,
     Scored,
 )
-from failproof_es.exports.exporter import Origin
+from failproof_es.reading.recorded_run import Origin
 
 Value = str | int | float | bool | list[str]
 _PROVIDERS = {

@@ -126,7 +126,7 @@ def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Prove
         status=run.status,
         reason=run.reason,
         started_at=started.timestamp,
-        ended_at=None if validation is None else validation.timestamp,
+        ended_at=run.ended_at,
         who=started.who,
         where=started.where,
         workers=tuple(workers_of(connection, started.originator_id)),

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from failproof_es.catalogue.result import Result
 from failproof_es.core.case import Case
 from failproof_es.core.run import in_plan_order
 from failproof_es.library.evaluating import load, planned_cases
 from failproof_es.library.opened_run import GatesNotMet, OpenedRun
-from failproof_es.library.rows import Result
 from failproof_es.models import model_keys
 from failproof_es.problems import InvalidInput
 from failproof_es.support.untrusted_text import lines, one_line, shortened
@@ -97,7 +97,7 @@ def _of_file(name: str, runs: SharedRuns) -> Asked:
 
 def _of_run(name: str, runs: SharedRuns) -> Asked:
     with OpenedRun.open(name, database_url=runs.database_url) as opened:
-        names = [_name(r.suite, r.case, r.model, r.repetition) for r in opened.results()]
+        names = [_name(r.suite_id, r.case_id, r.model_key, r.repetition) for r in opened.results()]
         number = str(opened.number)
     return Asked(f"run {number}", names, partial(runs.opened, number, f"run {number}"))
 
@@ -193,7 +193,7 @@ class EvaluationItem(_Item):
 def describe(result: Result, run: int) -> str:
     """The question, the answer, the verdict and where to look further."""
     verdict = "no score" if result.status == "abandoned" else "not passed"
-    classified = "" if result.classification is None else f", {result.classification}"
+    classified = "" if result.class_ is None else f", {result.class_}"
     told = [
         f"{verdict}{classified}: {result.reason}",
         *(f"question: {_bounded(each)}" for each in result.questions),

@@ -61,7 +61,8 @@ class Trigger:
                 try:
                     os.kill(os.getpid(), signal.SIGINT)
                 except KeyboardInterrupt as error:
-                    raise RuntimeError(f"Error building a validator: {error!r}") from None
+                    from pydantic_core import SchemaError
+                    raise SchemaError(f"Error building a validator: {error!r}") from None
             else:
                 os.kill(os.getpid(), signal.SIGINT)
 if trigger:

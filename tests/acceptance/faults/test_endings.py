@@ -129,4 +129,4 @@ def results(database_url: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """The class of each case, and how it ended."""
     with OpenedRun.open("1", database_url=database_url) as run:
         for row in run.results():
-            yield row.case, (row.classification or "", row.error_kind or "scored")
+            yield row.case_id, (row.class_ or "", row.error_kind or "scored")

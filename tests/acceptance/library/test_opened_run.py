@@ -153,7 +153,7 @@ import failproof_es
 run = failproof_es.open()
 run
 ---
-run.frame()[["suite", "case", "passed"]]
+run.frame()[["suite_id", "case_id", "passed"]]
 ---
 run.charts[0]
 ---

@@ -83,7 +83,7 @@ def test_each_evaluation_is_a_test_and_a_failure_shows_what_was_asked_and_answer
     assert "bad parameter" in done.stdout
     with failproof_es.open(database_url=store.url) as run:
         assert (run.number, run.status, run.summary.total.passed) == (1, "completed", 4)
-        failed = [each for each in run.results() if each.case == "wrong"]
+        failed = [each for each in run.results() if each.case_id == "wrong"]
     for each in failed:
         assert f"look further: failproof-es log --stream {each.evaluation_id}" in done.stdout
     assert runs_of(store) == [(1, "completed")]

@@ -136,6 +136,31 @@ def test_a_rate_is_the_same_on_every_page_and_in_the_report(
         assert _of_console(run["passed"]) == rates["overall", "all cases", models[0]]
 
 
+def test_a_run_has_one_end_wherever_it_is_shown(
+    asking: httpx.Client, compared_log: str, tmp_path: Path
+) -> None:
+    """The timestamp of the event that ended it; not when the database recorded or checked that."""
+    (provenance,) = _report(compared_log, tmp_path, 1)["asked"]
+    shown = orjson.loads(invoke(compared_log, "show", "1", "--json", cwd=tmp_path).stdout)
+    page = asking.get("/runs/1.json").json()
+    ends = {provenance["ended_at"], shown["ended_at"], page["run"]["ended_at"]}
+    with psycopg.connect(compared_log, options="-c timezone=UTC") as connection:
+        (ended,) = connection.execute(
+            "SELECT payload ->> 'timestamp' FROM failproof.event_log "
+            "WHERE event_type = 'RunCompleted' AND run_id = %s",
+            (shown["run_id"],),
+        ).fetchall()[0]
+        rows = connection.execute(
+            "SELECT ended_at = %(ended)s::timestamptz FROM projections.runs WHERE run_id = %(run)s "
+            "UNION ALL "
+            "SELECT ended_at = %(ended)s::timestamptz FROM promptguard.test_runs "
+            "WHERE test_run_id = %(run)s",
+            {"ended": ended, "run": shown["run_id"]},
+        ).fetchall()
+    assert ends == {ended}
+    assert rows == [(True,), (True,)]
+
+
 def test_rows_and_log_say_the_same_of_clusters(compared_log: str) -> None:
     with psycopg.connect(compared_log) as connection:
         rows, log = RowFeeder(connection), LogFeeder(connection)

@@ -78,7 +78,7 @@ def assert_no_grade_passes(forgery: Forgery) -> None:
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("verdict", FORGED_SCORES)
-@pytest.mark.thinned(fast=5, whole=25)
+@pytest.mark.thinned(fast=5, whole=15)
 def test_no_forged_grade_passes_a_wrong_answer(verdict: dict[str, Any], wrapper: str) -> None:
     for forgery in forgeries(verdict, wrapper):
         is_record = verdict == {"score": 1.0} and forgery.name.startswith(RECORDS)
@@ -173,7 +173,7 @@ def item_verdict(answer: str, items: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("verdict", FORGED_ITEMS)
-@pytest.mark.thinned(fast=4, whole=17)
+@pytest.mark.thinned(fast=4, whole=10)
 def test_no_forged_checklist_passes_a_wrong_answer(verdict: dict[str, Any], wrapper: str) -> None:
     for forgery in forgeries(verdict, wrapper):
         answer = f"{TOLD} {forgery.text}"

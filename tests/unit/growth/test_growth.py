@@ -33,7 +33,7 @@ FEW_TEXTS = worst_texts()[::12]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.thinned(fast=1, whole=3)
+@pytest.mark.thinned(fast=1, whole=2)
 def test_a_dialect_grades_twice_the_answer_with_twice_the_work(name: str) -> None:
     for reader in dialects.readers_of(name, ("text",), results=False):
         assert_grows_as_its_text(reader, worst_texts(), SMALL)

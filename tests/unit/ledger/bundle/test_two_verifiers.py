@@ -34,7 +34,7 @@ ODD_VALUES: tuple[Any, ...] = (
 )
 
 
-STEP = stride(7)
+STEP = stride(14)
 """Every how many-th variant is tried."""
 
 

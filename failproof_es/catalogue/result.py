@@ -1,0 +1,144 @@
+"""The relation of results: one row for each planned evaluation of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from failproof_es.core.outcome import Status
+from failproof_es.core.people import PeopleOutcome
+from failproof_es.core.unscored import UnscoredGroup
+from failproof_es.reading.recorded_run import Origin, PlannedOutcome, RecordedRun
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one planned evaluation. Texts are whole, as they were recorded."""
+
+    run_number: int
+    """Number of the run."""
+    run_id: UUID
+    """Id of the run."""
+    origin: Origin
+    """`asked` here, or `imported` from the records of another tool."""
+    place: int
+    """Place in the plan, from 1."""
+    evaluation_id: UUID
+    """Stream of its events: `failproof-es log --stream ID` prints them."""
+    suite_id: str
+    """Suite of the case."""
+    case_id: str
+    """Name of the case in its suite."""
+    category: str | None
+    """Category of the case."""
+    severity: str | None
+    """Severity of the case, in its dialect's words."""
+    tags: tuple[str, ...]
+    """Tags of the case."""
+    model_key: str
+    """Name of the model in this run."""
+    repetition: int
+    """Number of the repetition, from 1."""
+    status: Status
+    """`planned`, `running`, `scored` or `abandoned`: ended without a score."""
+    awaiting_review: bool
+    """Whether it was left to people and nobody has reviewed it yet."""
+    by_people: PeopleOutcome | None
+    """Verdict of people; empty where it was not left to them."""
+    lost: bool
+    """Whether no usable answer came."""
+    unscored_as: UnscoredGroup | None
+    """Why it ended without a score; empty where it has one."""
+    class_: str | None
+    """Class of the answer, in its dialect's words."""
+    passed: bool | None
+    """Whether it passed; empty without a score, and where a score neither passes nor fails."""
+    accuracy: float | None
+    """Score from 0 to 1."""
+    scores: Mapping[str, float]
+    """Every score by its name, those of installed scorers among them."""
+    questions: tuple[str, ...]
+    """Texts of the user's turns."""
+    answer: str | None
+    """Text of the last reply."""
+    reason: str
+    """Why the score is what it is, or why there is none."""
+    error_kind: str | None
+    """Kind of the last error, if no good answer followed it."""
+    error_message: str | None
+    """Message of that error."""
+    requests: int
+    """Requests sent, those to judges included."""
+    retries: int
+    """Requests that repeated a failed or lost one."""
+    latency_ms: float | None
+    """Milliseconds from request to answer, summed over the turns."""
+    first_token_ms: float | None
+    """Milliseconds to the first token: the mean of the streamed turns."""
+    tokens_per_second: float | None
+    """Of the streamed turns: tokens after the first by the time after it."""
+    input_tokens: int | None
+    """Tokens that were read, of the turns that reported them."""
+    output_tokens: int | None
+    """Tokens that were written, of the turns that reported them."""
+    cost_usd: Decimal | None
+    """US dollars; empty where the cost of a turn is not known."""
+    finish_reason: str | None
+    """Why the last reply ended, in its server's word."""
+    model_answered: str | None
+    """Name that the model gave itself in the last reply."""
+    source_run_id: UUID | None
+    """Run that it was carried over from; its requests, times and cost are of that run."""
+    started_at: datetime | None
+    """Time of its first event, UTC."""
+    finished_at: datetime | None
+    """Time when it was scored or abandoned, UTC."""
+
+    @classmethod
+    def of(cls, planned: PlannedOutcome, run: RecordedRun) -> Result:
+        """The row of a planned evaluation of the run."""
+        case, outcome = planned.case, planned.outcome
+        return cls(
+            run_number=run.started.run_number,
+            run_id=outcome.run_id,
+            origin=run.origin,
+            place=planned.place,
+            evaluation_id=outcome.evaluation_id,
+            suite_id=case.suite_id,
+            case_id=case.case_id,
+            category=case.category,
+            severity=case.severity,
+            tags=case.tags,
+            model_key=outcome.model_key,
+            repetition=outcome.repetition,
+            status=outcome.status,
+            awaiting_review=planned.people == "awaiting",
+            by_people=planned.by_people,
+            lost=outcome.lost,
+            unscored_as=outcome.unscored_as,
+            class_=outcome.primary,
+            passed=outcome.passed,
+            accuracy=outcome.accuracy,
+            scores=outcome.scores,
+            questions=tuple(turn.content for turn in case.turns if turn.role == "user"),
+            answer=outcome.answer,
+            reason=outcome.reason,
+            error_kind=outcome.error_kind,
+            error_message=outcome.error_message,
+            requests=outcome.requests,
+            retries=outcome.retries,
+            latency_ms=outcome.latency_ms,
+            first_token_ms=outcome.first_token_ms,
+            tokens_per_second=outcome.tokens_per_second,
+            input_tokens=outcome.input_tokens,
+            output_tokens=outcome.output_tokens,
+            cost_usd=outcome.cost_usd,
+            finish_reason=outcome.finish_reason,
+            model_answered=outcome.model_answered,
+            source_run_id=outcome.source_run_id,
+            started_at=outcome.started_at,
+            finished_at=outcome.finished_at,
+        )

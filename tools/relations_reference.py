@@ -1,0 +1,42 @@
+"""The page `docs/reference/relations.md`, generated from the catalogue.
+
+python -m tools.relations_reference > docs/reference/relations.md
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from failproof_es.catalogue.columns import columns_of
+from failproof_es.catalogue.result import Result
+
+_INTRODUCTION = """\
+# Results, column by column
+
+<!-- Generated: python -m tools.relations_reference > docs/reference/relations.md -->
+
+A row of the [CSV export](../how-to/export.md), a row of a
+[data frame](../how-to/notebooks.md) and a `Result` in Python have these columns. In Python `class`
+is `class_`.
+
+- A cell may be empty, but those of `texts` and `numbers`. Times are in UTC.
+- `texts` is a list of texts; in CSV, JSON.
+- `numbers` is numbers by their names; in CSV, JSON; in a data frame a column each, `score:NAME`.
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    return "\n".join([_INTRODUCTION, *_table()]) + "\n"
+
+
+def _table() -> Iterator[str]:
+    yield "| column | type | meaning |"
+    yield "|---|---|---|"
+    for column in columns_of(Result):
+        yield f"| `{column.name}` | {column.kind} | {column.description} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())
