@@ -153,7 +153,7 @@ def test_a_line_of_the_log_carries_the_stored_bytes_as_they_are() -> None:
         "stream_version": 2,
         "event_type": "Classified",
         "run_id": str(UUID(int=2)),
-        "recorded_at": "2026-01-01T12:00:00+00:00",
+        "recorded_at": "2026-01-01T12:00:00Z",
         "payload": {"b": 1.0, "a": "\0 ü"},
     }
 
