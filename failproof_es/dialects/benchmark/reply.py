@@ -73,8 +73,6 @@ def _verdict(reply: Reply, graded: str, mark: str, case_text: str) -> dict[str, 
     score = _score(document)
     verdict = {SCORE: score, REASON: _text(document, REASON)}
     refuse_further_keys(Pairs([*around, *document]), _KEYS, score >= PASSES_FROM)
-    if reply.cut_off:
-        raise Unusable("truncated: the reply was cut off, and more could have followed")
     quote = _text(document, QUOTE)
     passes = score >= PASSES_FROM
     if passes and score in own_scores(graded, case_text):

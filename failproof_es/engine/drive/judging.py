@@ -9,6 +9,7 @@ from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Failure, Judging, ReadJudgement, unusable_reply
+from failproof_es.core.transcript import CUT_OFF
 from failproof_es.dialects.protocol import (
     Dialect,
     JudgeReading,
@@ -32,6 +33,9 @@ def read_judgement(dialect: Dialect, case: Case, action: ReadJudgement) -> Judge
         return JudgeReading(None, problem, *_UNANSWERED)
     if (unusable := unusable_reply([action.answer])) is not None:
         problem = f"{unusable.failure.kind}: {unusable.failure.message}"
+        return JudgeReading(None, problem, *_UNANSWERED)
+    if action.answer.cut_off:
+        problem = f"{CUT_OFF}: the reply was cut off, and more could have followed"
         return JudgeReading(None, problem, *_UNANSWERED)
     if not isinstance(dialect, ReadsJudges):
         raise TypeError(f"dialect {dialect.name!r} asks judges and cannot parse their replies")

@@ -8,13 +8,23 @@ from typing import Any
 
 import pytest
 
-from failproof_es.core.evaluation import Evaluation, Judging, Reply, Rule, Send, Transcript, fold
+from failproof_es.core.evaluation import (
+    Evaluation,
+    Judging,
+    ReadJudgement,
+    Reply,
+    Rule,
+    Send,
+    Transcript,
+    fold,
+)
 from failproof_es.core.unscored import unscored_group
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.kit.judging.prompt import token
 from failproof_es.dialects.redteam import RedTeam
 from failproof_es.dialects.redteam.grading import passages
 from failproof_es.engine.drive.grading.grader import Task, take_steps
+from failproof_es.engine.drive.judging import read_judgement
 from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.events import Judged
 from tests.unit.dialects.redteam.test_red_team_checks import case
@@ -108,3 +118,17 @@ def test_votes_that_differ_lose_nothing_and_have_a_name_of_their_own() -> None:
 def test_a_judge_that_says_nothing_at_last_has_no_vote_left() -> None:
     state, _ = driven([VOID, None])
     assert unscored_group(state) == "no_verdict"
+
+
+@pytest.mark.parametrize("ended", ["length", "content_filter", "something else"])
+def test_a_judge_s_reply_that_more_could_have_followed_gives_no_verdict(ended: str) -> None:
+    """Whatever whole verdict stands in it, and whatever the dialect."""
+    transcript = Transcript((Reply(0, SAID, "stop"),))
+    whole = read_judgement(DIALECT, CASE, ReadJudgement("j", transcript, _as(WHOLE, "stop"), True))
+    assert whole.verdict is not None and whole.problem is None
+    cut = read_judgement(DIALECT, CASE, ReadJudgement("j", transcript, _as(WHOLE, ended), True))
+    assert cut.verdict is None and cut.problem is not None
+
+
+def _as(items: dict[str, Any], finish_reason: str) -> Reply:
+    return Reply(0, _reply(items), finish_reason)

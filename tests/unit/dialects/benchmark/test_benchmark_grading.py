@@ -186,12 +186,11 @@ def test_a_grade_counts_with_words_of_the_answer(quote: object, problem: str) ->
         assert (reading.problem or "").split(":")[0] == expected
 
 
-def test_a_judgement_that_is_withheld_or_cut_off_is_none() -> None:
+def test_a_judgement_that_is_withheld_is_none() -> None:
     good = '{"score": 1, "reason": "x"}'
     for blocked in ("content_filter", "SAFETY", "sensitive"):
         assert read(good, finish_reason=blocked)[1] == "refused"
     assert read("", refusal="I can't.")[1] == "refused"
-    assert read(good, finish_reason="length")[1] == "truncated"
 
 
 @given(st.text())
