@@ -112,7 +112,7 @@ def check(connection: Connection, part: Part) -> Sound | None:
                     row.trouble is not None
                     or row.position != position
                     or leaf_hash(row.stream_id, row.version, row.topic, row.state) != leaf
-                    or (row.leaf_hash != leaf and row.leaf_hash is not None)
+                    or row.leaf_hash != leaf
                     or not marks.name(row)
                     or last in AT_NO_TIME
                     or last < latest - CLOCK_TOLERANCE_US

@@ -227,7 +227,7 @@ class _Walk:
                 position, recorded = next(entries, nothing)
             last = row.position
             if position == row.position:
-                if recorded != leaf or row.leaf_hash not in (leaf, None):
+                if recorded != leaf or row.leaf_hash != leaf:
                     self._say(ROW_CHANGED, row, why or _what_changed(row, leaf))
                 leaf = recorded
                 position, recorded = next(entries, nothing)
@@ -237,7 +237,7 @@ class _Walk:
             elif position != _BEHIND_ALL:
                 self._say(ROW_ADDED, row, "the tree has events after this one, and not this one")
                 continue
-            elif row.leaf_hash not in (leaf, None):
+            elif row.leaf_hash != leaf:
                 self._say(ROW_CHANGED, row, _what_changed(row, leaf))
             self._look.at(row, self.size)
             self._numbers.at(row)
@@ -352,7 +352,7 @@ def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterato
 
 
 def _what_changed(row: LeafRow, leaf: bytes) -> str:
-    if row.leaf_hash in (leaf, None):
+    if row.leaf_hash == leaf:
         return "the row is not what was put into the tree"
     return "the row is not what its writer recorded"
 

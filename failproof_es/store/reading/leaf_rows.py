@@ -95,7 +95,7 @@ class LeafRow(NamedTuple):
     recorded_at_us: int
     """Microseconds since 1970, by the database's clock."""
     leaf_hash: bytes | None
-    """As the writer computed it."""
+    """As the writer computed it; `None` where somebody took it away."""
     trouble: str | None = None
     """Why this is not a valid row of the log, or could not be read."""
 
@@ -130,7 +130,7 @@ def checked_leaf(row: LeafRow) -> bytes:
         leaf = row.leaf()
     except NoLeaf as why:
         raise LedgerBroken(f"the row of the event at {row} is not an event: {why}") from None
-    if row.leaf_hash is not None and row.leaf_hash != leaf:
+    if row.leaf_hash != leaf:
         raise LedgerBroken(f"the event at {row} is not what its writer recorded")
     return leaf
 

@@ -58,11 +58,13 @@ def test_a_row_edited_together_with_its_leaf_hash_is_named(log: Attacked) -> Non
     assert "put into the tree" in named.message
 
 
-def test_a_leaf_hash_edited_alone_is_named(log: Attacked) -> None:
+@pytest.mark.parametrize("edited", ["sha256('')", "NULL"])
+def test_a_leaf_hash_edited_alone_is_named(log: Attacked, edited: str) -> None:
     forged = log.event("Scored", PASSED)
     log.tamper(
-        "UPDATE failproof.events SET leaf_hash = sha256('') "
-        f"WHERE notification_id = {forged.position}"
+        "ALTER TABLE failproof.events ALTER COLUMN leaf_hash DROP NOT NULL",
+        f"UPDATE failproof.events SET leaf_hash = {edited} "
+        f"WHERE notification_id = {forged.position}",
     )
     named = first(log.verify(), ROW_CHANGED)
     assert named.position == forged.position
