@@ -22,7 +22,7 @@ from tests.acceptance.workers.processes import (
 )
 from tests.chaos.server import ServerOfOurOwn, make_log_key
 
-CASES = 600
+CASES = 400
 
 
 def two_killed_one_stopped_and_the_server_restarted(folder: Path) -> None:

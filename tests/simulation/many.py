@@ -9,9 +9,9 @@ from tests.simulation.history import History
 from tests.simulation.invariants import violations
 from tests.simulation.workers import WorkersHistory
 
-HISTORIES = 400
+HISTORIES = 320
 """So many are in the slow set of tests."""
-FAST = 200
+FAST = 120
 """The first of them are in the fast set. Each mutation is found within the first 100."""
 KINDS: Sequence[str] = ("alone", "workers", "ceiling", "judges")
 """What a history is about, by its seed in turn: one process drives a run; several workers do; the

@@ -142,7 +142,7 @@ def _archived(world: World, topic: str) -> int:
 
 
 @pytest.mark.parametrize("path", quick_first(PAGES, QUICK))
-@pytest.mark.thinned(whole=12)
+@pytest.mark.thinned(whole=6)
 @pytest.mark.slow
 def test_every_page_of_every_kind_of_run(world: World, walker: Walker, path: str) -> None:
     assert walker.objections(located(world, path)) == []

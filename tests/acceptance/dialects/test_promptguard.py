@@ -213,7 +213,7 @@ def any_texts(count: int) -> list[str]:
 def test_any_prompt_is_stored_sent_and_exported_unaltered(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
-    texts = any_texts(16)
+    texts = any_texts(8)
     prompts = [prompt(n, content=f"{n} {text}") for n, text in enumerate(texts)]
     (tmp_path / "calibration.jsonl").write_bytes(b"\n".join(map(orjson.dumps, prompts)))
     configure(tmp_path, mock_url)

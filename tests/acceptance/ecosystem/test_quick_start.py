@@ -19,6 +19,7 @@ from tests.acceptance.ecosystem.installing import (
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_the_quick_start_is_one_command_in_an_empty_environment(
     packages: Packages, tmp_path: Path
 ) -> None:

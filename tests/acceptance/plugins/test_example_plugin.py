@@ -83,6 +83,7 @@ def killed_in_the_middle(store: Store, folder: Path, installed: Environment) -> 
     assert 5 <= len(events(store, "Scored")) < 2 * QUESTIONS
 
 
+@pytest.mark.wide
 def test_it_is_used_from_validate_to_the_evidence_and_missed_where_it_is_needed(
     store: Store, tmp_path: Path, installed: Environment
 ) -> None:

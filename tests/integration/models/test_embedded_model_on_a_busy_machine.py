@@ -54,6 +54,7 @@ async def answered_again(provider: Provider) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_an_answer_that_takes_longer_than_the_time_out_is_waited_for_while_it_goes_on() -> None:
     whole = asked_of(60_000, answered)
     assert whole.usage.output_tokens == TOKENS

@@ -62,6 +62,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_a_deep_page_of_results_reads_as_much_as_the_first(
     store: Store, administrator: psycopg.Connection[Any]
 ) -> None:
