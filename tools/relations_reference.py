@@ -20,9 +20,10 @@ A row of the [CSV export](../how-to/export.md), a row of a
 [data frame](../how-to/notebooks.md) and a `Result` in Python have these columns. In Python `class`
 is `class_`.
 
-- A cell may be empty, but those of `texts` and `numbers`. Times are in UTC.
-- `texts` is a list of texts; in CSV, JSON.
-- `numbers` is numbers by their names; in CSV, JSON; in a data frame a column each, `score:NAME`.
+- Times are in UTC. A cell without a value is empty.
+- `texts` is a list of texts. CSV has it as JSON.
+- `numbers` maps names to numbers. CSV has it as JSON, a data frame has a column `score:NAME` for
+  each name.
 """
 
 

@@ -1,1 +1,1 @@
-"""Relations that every surface renders: a row type for each, whose fields are its columns."""
+"""Relations that surfaces render: a row type for each, whose fields are its columns."""

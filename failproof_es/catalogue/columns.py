@@ -1,7 +1,7 @@
 """The columns of a relation: the fields of its row type, a dataclass.
 
 A field declares everything about its column: the name, the type, and the docstring under it, which
-documents the column. Table, CSV, Parquet, data frame and reference page are made from that.
+documents the column. CSV, data frames and the reference page are made from that.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from uuid import UUID
 from failproof_es.support.field_docstrings import field_docstring
 
 Kind = Literal["text", "texts", "integer", "number", "boolean", "timestamp", "numbers"]
-"""What the cells of a column hold. `texts` is a list of texts, `numbers` numbers by their names;
-of the others a cell may be missing."""
+"""Type of a column's cells. `texts` is a list of texts, `numbers` maps names to numbers; a cell of
+any other kind may be missing."""
 _KINDS: Mapping[object, Kind] = {
     bool: "boolean", int: "integer", float: "number", Decimal: "number", str: "text", UUID: "text",
     datetime: "timestamp",

@@ -64,7 +64,6 @@ def test_an_answer_that_takes_longer_than_the_time_out_is_waited_for_while_it_go
 
 
 @pytest.mark.slow
-@pytest.mark.wide
 def test_a_server_that_hangs_is_given_up() -> None:
     async def work(provider: Provider) -> None:
         (server,) = servers()

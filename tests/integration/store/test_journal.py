@@ -161,7 +161,6 @@ def test_an_append_of_several_events_is_all_or_nothing(store: Store) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.wide
 def test_one_event_of_eight_megabytes_and_a_batch_of_sixty_four_go_through(store: Store) -> None:
     large = an_event(message="x" * 8_000_000)
     many = [an_event(message="y" * 1_000_000) for _ in range(64)]
