@@ -198,23 +198,15 @@ class Journal:
     def _insert(self, batch: Sequence[_Append]) -> list[_Outcome]:
         """Insert the batch in one transaction. On a conflict halve it, until the append at fault is
         alone; where a lease was lost halve the leases, until that one is alone."""
-        entries = [entry for append in batch for entry in append.entries]
         leases = list(dict.fromkeys(append.lease for append in batch))
-        named = [(lease.run_id, lease.shard, lease.epoch) for lease in leases if lease is not None]
         try:
-            if len(batch) == 1 and self._unacknowledged:
-                return [self._recorder.insert_or_find(entries, leases=named, notify=False)]
-            positions = self._recorder.insert_events(entries, leases=named, notify=False) or []
+            positions = self._insert_under([lease for lease in leases if lease is not None], batch)
         except StreamConflict as conflict:
             if len(batch) == 1:
                 return [conflict]
             middle = len(batch) // 2
             return self._insert(batch[:middle]) + self._insert(batch[middle:])
         except LeaseLost as lost:
-            held = [lease for lease in leases if lease is not None]
-            moved = [lease.moved_on(n[2]) for lease, n in zip(held, named, strict=True)]
-            if any(moved):  # this process claimed it again, after it had ended
-                return self._insert(batch)
             if len(leases) == 1:
                 return [lost] * len(batch)
             return self._insert_apart(batch, set(leases[: len(leases) // 2]))
@@ -225,6 +217,24 @@ class Journal:
             outcomes.append(positions[at:end])
             at = end
         return outcomes
+
+    def _insert_under(
+        self, leases: Sequence[HeldLease], batch: Sequence[_Append]
+    ) -> Sequence[int]:
+        """The positions of the batch. Tried again for as often as this process claims a lease again
+        meanwhile, after it had ended."""
+        entries = [entry for append in batch for entry in append.entries]
+        insert = self._recorder.insert_events
+        if len(batch) == 1 and self._unacknowledged:
+            insert = self._recorder.insert_or_find
+        while True:
+            named = [(lease.run_id, lease.shard, lease.epoch) for lease in leases]
+            try:
+                return insert(entries, leases=named, notify=False) or []
+            except LeaseLost:
+                moved = [lease.moved_on(n[2]) for lease, n in zip(leases, named, strict=True)]
+                if not any(moved):
+                    raise
 
     def _insert_apart(
         self, batch: Sequence[_Append], leases: set[HeldLease | None]

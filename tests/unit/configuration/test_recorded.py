@@ -129,7 +129,7 @@ def test_what_is_nested_too_deeply_is_in_the_way_of_its_own_section_only(levels:
 
 def test_it_is_cheap_enough_to_be_asked_for_at_every_use() -> None:
     run = started(load_configuration(Path("quickstart")).resolved())
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(1000):
         assert recorded_configuration(run).execution.repetitions == 1
-    assert time.perf_counter() - begin < 0.5
+    assert time.process_time() - begin < 0.5

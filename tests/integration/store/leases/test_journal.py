@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -179,6 +180,7 @@ def test_a_lease_that_ended_and_was_claimed_again_loses_no_append(store: Store) 
                     # A claim that waited too long behind an append is made again, as workers do.
                     with suppress(psycopg.errors.LockNotAvailable):
                         assert await asyncio.to_thread(own.renew) == []
+                    await asyncio.sleep(0.01)  # without it every append meets a new epoch
 
             renewing = asyncio.create_task(renew())
             while appended < 100 or (lease.epoch <= 5 and not renewing.done()):
@@ -192,6 +194,29 @@ def test_a_lease_that_ended_and_was_claimed_again_loses_no_append(store: Store) 
         assert lease.epoch > 5
     with store.connect() as connection:
         assert len(read_after(connection, 0, 10_000)) == appended
+
+
+def test_an_append_is_tried_for_as_often_as_its_lease_is_claimed_again(
+    store: Store, leases: ShardLeases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More often than Python calls itself."""
+    [lease] = shards(leases, 1)
+    insert = EventRecorder.insert_events
+    newest = 2 * sys.getrecursionlimit()
+
+    def claimed_again_before(self: EventRecorder, stored: Any, **options: Any) -> Any:
+        if lease.epoch < newest:
+            lease.epoch += 1
+            raise LeaseLost("the log is at the next epoch")
+        lease.epoch = 1
+        return insert(self, stored, **{**options, "leases": [(RUN, lease.shard, 1)]})
+
+    monkeypatch.setattr(EventRecorder, "insert_events", claimed_again_before)
+
+    async def work(journal: Journal) -> None:
+        assert len(await journal.append(an_event(), lease=lease)) == 1
+
+    with_journal(store, work)
 
 
 def test_a_reply_that_waited_through_an_outage_is_recorded_though_its_lease_ended(

@@ -106,12 +106,14 @@ def test_no_clock_of_a_process_moves_the_end_of_its_lease(
     clock: float, store: Store, own: Callable[..., ShardLeases]
 ) -> None:
     first = own("first", SHORT_S, clock=lambda: clock)
+    began = time.monotonic()
     expect(first.claim(RUN, 0))
+    took_s = time.monotonic() - began
     with store.connect() as connection:
         [(left_s,)] = connection.execute(
             "SELECT extract(epoch FROM expires_at - acquired_at)::float8 FROM failproof.lease_list"
         ).fetchall()
-    assert left_s == pytest.approx(SHORT_S, abs=0.01)
+    assert 0 <= left_s - SHORT_S + 1e-6 < took_s, "the server reads its own clock twice"
     time.sleep(SHORT_S + 0.05)
     assert expect(own("second").claim(RUN, 0)).epoch == 2
 
