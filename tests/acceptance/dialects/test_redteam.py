@@ -26,7 +26,7 @@ from tests.servers.judging_server import FORBIDDEN
 
 CASES = 15
 KILLED_CASES = 25
-KILLS, MOST_KILLS = 8, 20
+KILLS, MOST_KILLS = 5, 20
 SEED = 20261121
 PEAK_MIB = 200
 SHIPPED = Path(__file__).parents[3] / "suites" / "redteam"

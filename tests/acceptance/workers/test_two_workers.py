@@ -32,6 +32,7 @@ LEASE_S = 3.0
 
 
 @pytest.mark.slow
+@pytest.mark.wide
 def test_two_local_workers_drive_a_run(store: Store, tmp_path: Path) -> None:
     with mock_server(latency_ms=20) as url:
         write_suite(tmp_path, CASES)

@@ -156,6 +156,7 @@ def test_an_upgraded_database_is_a_fresh_one_and_goes_on(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", STATES, indirect=True)
+@pytest.mark.wide
 def test_a_run_that_an_older_version_left_half_done_is_ended_by_workers(
     state: Path, tmp_path: Path
 ) -> None:
