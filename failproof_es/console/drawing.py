@@ -8,9 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from failproof_es.catalogue.wording import judge_named, usd
 from failproof_es.console.pages.charts import CostOf, FailedWhere, RateOf
 from failproof_es.reading.overviews.distributions import STEPS, FinishedOverTime, Spread
-from failproof_es.report.data.wording import judge_named, usd
 from failproof_es.report.page.tables import MOST_ROWS_DRAWN
 
 KEPT = 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel
@@ -65,3 +66,9 @@ class Here:
 def _url(path: str, parameters: Iterable[tuple[str, object]]) -> str:
     said = [(name, str(value)) for name, value in parameters if value is not None]
     return f"{path}?{urlencode(said, errors=_ERRORS)}" if said else path
+
+
+def live_key(*names: str) -> str:
+    """What live numbers call an element that shows a number of the thing with these names."""
+    told = repr(names).encode("utf-8", "backslashreplace")
+    return f"{names[0]}-{sha256(told).hexdigest()[:16]}"

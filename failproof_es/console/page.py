@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
+from failproof_es.catalogue.document import Document
 from failproof_es.console.paging import Query
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.standing import Standing
@@ -22,13 +21,7 @@ Q = TypeVar("Q", bound=Query)
 M = TypeVar("M", bound="PageModel")
 
 
-class Shown(BaseModel):
-    """A part of what a page shows."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PageModel(Shown):
+class PageModel(Document):
     """Everything that a page shows, and of which moment it is."""
 
     as_of: Standing

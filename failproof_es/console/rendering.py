@@ -12,11 +12,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from failproof_es.catalogue import wording
 from failproof_es.console import drawing, links
+from failproof_es.console.links import live_key
 from failproof_es.console.navigation import NAVIGATION
 from failproof_es.console.pages import all_pages
-from failproof_es.console.shown import live_key
-from failproof_es.report.data import wording
 from failproof_es.report.formats.html import quoted, stylesheet, written
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened, shortened_inside

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 
 import orjson
 
-from failproof_es.console.page import Shown
+from failproof_es.catalogue.document import Document
 from failproof_es.dialects.kit.judging.quotation import spans_of
 
 MOST_CHARACTERS = 6_000
@@ -18,14 +18,14 @@ _SEARCHED = 500_000
 _PRETTY = 1_000_000
 
 
-class Piece(Shown):
+class Piece(Document):
     """A part of a text, and the judges that quote it."""
 
     text: str
     quoted_by: tuple[str, ...] = ()
 
 
-class TextShown(Shown):
+class TextShown(Document):
     """The beginning of a text, how long it is, and where the whole is."""
 
     pieces: tuple[Piece, ...]
@@ -37,7 +37,7 @@ class TextShown(Shown):
     """The URL of all of it, as a download."""
 
 
-class Quotation(Shown):
+class Quotation(Document):
     """What a judge quotes, and whether it was said."""
 
     judge: str

@@ -53,7 +53,7 @@ class GroupKey(NamedTuple):
 
 
 class ErrorKey(NamedTuple):
-    """Failed attempts that said the same."""
+    """Failed requests that said the same."""
 
     asked: str
     """The key of the model or judge that was asked."""
@@ -112,7 +112,7 @@ class RunCounts:
     spending: dict[str, Spent] = field(default_factory=dict)
     """By the key of the model or judge that answered. What was carried over is not in it."""
     errors: Counter[ErrorKey] = field(default_factory=Counter)
-    """Failed attempts of this run."""
+    """Failed requests of this run."""
     unscored: Counter[UnscoredKey] = field(default_factory=Counter)
     """Evaluations that ended without a score."""
     latencies: Counter[int] = field(default_factory=Counter)
@@ -217,7 +217,7 @@ class RunSummary:
     as_of: int | None = None
     """The position of the log up to which it was read; `None` for all of it."""
     more_messages: int = 0
-    """How many messages of failed attempts are not among the counts, because fewer were wanted."""
+    """How many messages of failed requests are not among the counts, because fewer were wanted."""
     _suites: dict[tuple[str, str], Group] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -329,7 +329,7 @@ class RunSummary:
 
     @property
     def brief(self) -> RunSummary:
-        """The same without what failed attempts said and without how people reviewed."""
+        """The same without what failed requests said and without how people reviewed."""
         counts = replace(self.counts, errors=Counter())
         return replace(self, counts=counts, reviews={}, more_messages=0)
 
@@ -369,7 +369,7 @@ class RunSummary:
         return percentile_ms(self.counts.latencies, percent)
 
     def messages(self) -> Sequence[tuple[ErrorKey, int]]:
-        """What failed attempts said, the most frequent first."""
+        """What failed requests said, the most frequent first."""
         found = ((key, count) for key, count in self.counts.errors.items() if count)
         return sorted(found, key=lambda each: (-each[1], each[0]))
 

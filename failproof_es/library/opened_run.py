@@ -16,11 +16,14 @@ from uuid import UUID
 
 from failproof_es.assurance.signing.opened_store import open_store
 from failproof_es.catalogue.result import Result
+from failproof_es.catalogue.run import RunDocument
+from failproof_es.catalogue.run_document import run_document
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.summary import RunSummary
 from failproof_es.gates import describe_gate
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
+from failproof_es.reading.standing import standing_of
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 from failproof_es.store.reading.reader import Connection, RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
@@ -81,6 +84,11 @@ class OpenedRun:
     def status(self) -> str:
         """`running`, `paused`, `completed` or `failed`."""
         return self.recorded.run.status
+
+    @cached_property
+    def document(self) -> RunDocument:
+        """What `show --json` prints: all that is known of the run, as it is now."""
+        return run_document(self.recorded, standing_of(self._reading(), self.recorded.feeder))
 
     @cached_property
     def summary(self) -> RunSummary:

@@ -98,7 +98,7 @@ class Feeder(Protocol):
         """
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
-        """The summary of the run. With `messages`, of what failed attempts said so many at most.
+        """The summary of the run. With `messages`, of what failed requests said so many at most.
 
         Without `reviews` nobody looks how people reviewed.
         """

@@ -61,6 +61,8 @@ class RecordedRun:
     connection: Connection
     run: Run
     feeder: Feeder
+    messages: int | None = None
+    """So many different messages of failed requests are counted; `None`: all."""
 
     @property
     def origin(self) -> Origin:
@@ -120,7 +122,7 @@ class RecordedRun:
     @cached_property
     def summary(self) -> RunSummary:
         """The summary of the run."""
-        found = self.feeder.summary(self.run)
+        found = self.feeder.summary(self.run, messages=self.messages)
         require_attached(self.connection, self.run_id)
         return found
 

@@ -73,3 +73,11 @@ def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
     return RowFeeder(connection, reached=up_to), Standing(
         up_to, head, head - up_to, "projections", versions, None
     )
+
+
+def standing_of(connection: Connection, feeder: Feeder) -> Standing:
+    """The standing of a feeder that reads up to its own position, or else all of the log."""
+    head = max_position(connection)
+    up_to = head if feeder.up_to is None else min(feeder.up_to, head)
+    versions = {each.name: each.version for each in READ}
+    return Standing(up_to, head, head - up_to, feeder.source, versions, feeder.warning)

@@ -7,7 +7,7 @@ from typing import Any
 
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group
-from failproof_es.core.unscored import GROUPS
+from failproof_es.core.unscored import GROUPS, UnscoredGroup
 from failproof_es.support.plurals import plural
 
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
@@ -25,7 +25,7 @@ def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:
     ]
 
 
-def unscored_row(summary: RunSummary, model: str | None = None) -> dict[str, int]:
+def unscored_row(summary: RunSummary, model: str | None = None) -> dict[UnscoredGroup, int]:
     """How many evaluations of a model, or of all, have no score, by their group."""
     counts = summary.unscored(model)
     return {group: counts[group] for group in GROUPS if counts[group]}
@@ -73,7 +73,7 @@ def _row(group: Group) -> dict[str, Any]:
 
 
 def errors_by_kind(summary: RunSummary) -> Counter[str]:
-    """The number of failed attempts, by kind of error."""
+    """The number of failed requests, by kind of error."""
     kinds: Counter[str] = Counter()
     for key, count in summary.messages():
         kinds[key.kind] += count
@@ -81,7 +81,7 @@ def errors_by_kind(summary: RunSummary) -> Counter[str]:
 
 
 def errors_by_message(summary: RunSummary) -> Counter[str]:
-    """The number of failed attempts, by message, with the status first."""
+    """The number of failed requests, by message, with the status first."""
     messages: Counter[str] = Counter()
     for key, count in summary.messages():
         messages[key.message] += count

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.events import EVENTS, Event
-from tools import events_reference, relations_reference, report_reference
+from tools import events_reference, relations_reference, report_reference, run_reference
 from tools.benchmarks_reference import __main__ as benchmarks_reference
 from tools.schema_tables import documented_fields
 
@@ -18,6 +18,7 @@ PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "events.md": ("tools.events_reference", events_reference.reference),
     "report-json.md": ("tools.report_reference", report_reference.reference),
     "relations.md": ("tools.relations_reference", relations_reference.reference),
+    "run-document.md": ("tools.run_reference", run_reference.reference),
     "benchmarks.md": (
         "tools.benchmarks_reference",
         lambda: benchmarks_reference.page(benchmarks_reference.committed()),

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from failproof_es.catalogue.wording import usd
 from failproof_es.cli.app.chosen_run import say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.next_page import say_next_page
@@ -25,7 +26,6 @@ from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.reading.listed_runs import ListedRun, list_runs
 from failproof_es.reading.recorded_run import feeder_for
-from failproof_es.report.data.wording import usd
 from failproof_es.store.reading.reader import Connection
 
 _LIMIT = 20

@@ -9,7 +9,10 @@ from typing import Any
 
 import click
 
-from failproof_es.assurance.protection_status import ProtectionStatus, protection_status
+from failproof_es.assurance.protection_status import ProtectionStatus
+from failproof_es.catalogue.run import AskedAgain, Imported, RunDocument
+from failproof_es.catalogue.run_document import run_document
+from failproof_es.catalogue.wording import describe_version
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
@@ -30,46 +33,29 @@ from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, describe_tokens
-from failproof_es.core.people import OUTCOMES, REVIEW_STATUSES, describe_outcome
+from failproof_es.core.people import OUTCOMES, describe_outcome
 from failproof_es.core.run import describe_selection, how_branched
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import GROUPS, WORDS
-from failproof_es.engine.related_runs.asked_again import chosen_by_result
-from failproof_es.engine.related_runs.attempts import GATES, RelatedRun, attempts_of
-from failproof_es.engine.related_runs.retried_evaluations import (
-    RetriedEvaluation,
-    retried_evaluations,
-)
+from failproof_es.engine.related_runs.attempts import GATES, RelatedRun
 from failproof_es.engine.required_plugins import describe_packages
-from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.reviews.people import describe_review_statuses
 from failproof_es.events import Again, ModelSnapshot
 from failproof_es.gates import gate_line
-from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.summary_rows import (
-    describe_messages,
-    errors_by_kind,
-    errors_by_message,
-    model_rows,
-    suite_rows,
-    unscored_row,
-)
-from failproof_es.reading.workers import RunWorker, describe_workers, workers_of
-from failproof_es.report.data.wording import describe_version
+from failproof_es.reading.standing import standing_of
+from failproof_es.reading.summary_rows import describe_messages, errors_by_kind
+from failproof_es.reading.workers import RunWorker, describe_workers
 from failproof_es.support.plurals import plural
 
 _NAMED = 10
 """The number of evaluations that are listed for people."""
-_NEWEST = 20
-"""The number of other attempts, and of overlapping runs, that are listed."""
 _HAD: Mapping[Again, str] = {
     "abandoned": "had been abandoned",
     "errors": "had ended with an error",
     "failed": "had failed",
 }
-_OF_EVERY_EVENT = {"originator_id", "originator_version", "run_id", "timestamp"}
 _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),
@@ -97,7 +83,7 @@ def show(run: str, as_of: str | None, output_format: Format) -> None:
 
     A finished evaluation was scored, abandoned, or left to people. Its dialect says whether a
     score passes or fails. An abandoned evaluation ended without a score. Some of these are lost,
-    because no usable answer came. Failed attempts are requests without a usable reply. Most of
+    because no usable answer came. Failed requests got no usable reply. Most of
     them are sent again. Evaluations that were left to people await review until somebody
     reviews them; their own table shows what people decided.
 
@@ -114,39 +100,18 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
 
     Contradictions are reported on stderr.
     """
-    summary = run.summary
-    stands = protection_status(run.connection, sealed=run.run.sealed)
-    people = Counter(summary.reviews)
-    attempts = attempts_of(run.connection, run.run_id, _NEWEST)
-    workers = workers_of(run.connection, run.run_id, run.up_to)
+    document = document_of(run)
     if output_format is not Format.TABLE:
-        print_json(
-            {
-                **as_json(run),
-                "reviews": {name: people[name] for name in ("awaiting", *REVIEW_STATUSES)},
-                "by_people": [
-                    {
-                        "model": figure.model,
-                        "dimension": figure.dimension,
-                        "name": figure.name,
-                        **figure.as_json(),
-                    }
-                    for figure in people_figures(run)
-                ],
-                "workers": workers,
-                "attempts": attempts,
-                "ledger": stands,
-            },
-            indent=output_format is Format.JSON,
-        )
+        print_json(document.model_dump(mode="json"), indent=output_format is Format.JSON)
         return _say_impossible(run)
+    attempts = document.attempts
     print_facts(
         {
-            **_for_people(run),
-            **_people(run, people),
-            **_workers_for_people(workers, over=run.run.ended),
+            **_for_people(run, document),
+            **_people(document),
+            **_workers_for_people(document.workers, over=run.run.ended),
             "attempt": attempts.describe(),
-            **_ledger_for_people(stands),
+            **_ledger_for_people(document.protection),
         }
     )
     for heading, others, before in (
@@ -160,10 +125,10 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
         for each in others:
             if each.unreadable is not None:
                 say(f"run {each.run_number} cannot be read: {each.unreadable}")
-    print_table((suite.model_dump() for suite in run.started.suites), _SUITE_FILES)
-    print_suites(summary)
-    print_people(people_figures(run))
-    for name, gate in run.gates.items():
+    print_table((suite.model_dump() for suite in document.suites), _SUITE_FILES)
+    print_suites(run.summary)
+    print_people(document.by_people)
+    for name, gate in document.gates.items():
         click.echo(gate_line(name, gate))
     if run.awaits_closing:
         click.echo(
@@ -207,125 +172,42 @@ def _id_for_people(run: RecordedRun) -> str:
     return f"{given} ({run.run_id})" if made else str(run.run_id)
 
 
-def as_json(run: RecordedRun) -> dict[str, Any]:
-    """All facts of a run as one JSON object. What is unknown is null.
-
-    `accuracy` is that of the run's only model. Of several models, `by_model` has each.
-    """
-    summary = run.summary
-    started, total, asking, spent = run.started, summary.total, summary.asking(), summary.spent
-    alone = len(summary.models) == 1
-    validation = run.run.validation
-    return {
-        "run_id": str(run.run_id),
-        "run_number": started.run_number,
-        "name": started.name,
-        "status": run.run.status,
-        "reason": run.run.reason,
-        "as_of": run.up_to,
-        "selection": started.selection and started.selection.model_dump(mode="json"),
-        "branched_from": started.branched_from and started.branched_from.model_dump(mode="json"),
-        "imported": run.run.imported
-        and {
-            "says": run.run.imported_from,
-            **run.run.imported.model_dump(mode="json", exclude=_OF_EVERY_EVENT),
-        },
-        "started_at": started.timestamp,
-        "ended_at": run.run.ended_at,
-        "who": started.who,
-        "where": started.where,
-        "code_version": started.code_version,
-        "packages": started.packages,
-        "dialect": started.dialect,
-        "models": [model.model_dump() for model in started.models],
-        "suites": [suite.model_dump() for suite in started.suites],
-        "counts": {
-            "planned": summary.planned,
-            "finished": total.finished,
-            "scored": total.scored,
-            "passed": total.passed if alone else None,
-            "failed": total.failed if alone else None,
-            "abandoned": total.missing,
-            "lost": summary.lost(),
-            "awaiting_review": total.awaiting,
-            "carried_over": asking.carried_over,
-        },
-        "unscored": unscored_row(summary),
-        "asked_again": [
-            _again_as_json(each) for each in retried_evaluations(run.connection, run.run)
-        ],
-        "skipped_defects": run.run.skipped,
-        "classes": {name: count for name, count in total.classes.items() if count}
-        if alone
-        else None,
-        "accuracy": {
-            "by_case": total.accuracy if alone else None,
-            "mean_of_suites": summary.mean_of_suites() if alone else None,
-        },
-        "accuracy_bounds": {
-            "by_case": total.accuracies.bounds if alone else None,
-            "mean_of_suites": summary.mean_of_suites_bounds() if alone else None,
-        },
-        "by_model": model_rows(summary),
-        "by_suite": suite_rows(summary),
-        "gates": run.gates,
-        "closings": [
-            closing.model_dump(mode="json", exclude={"originator_id", "run_id", "about"})
-            for closing in closings_of(run.connection, run.run_id, up_to=run.up_to)
-        ],
-        "validation": validation
-        and validation.model_dump(
-            mode="json", include={"passed", "checked", "findings", "more", "cost_usd"}
-        ),
-        "requests": asking.requests,
-        "retries": asking.retries,
-        "lost_attempts": asking.lost_attempts,
-        "failed_attempts": asking.errors,
-        "errors": dict(errors_by_kind(summary)),
-        "error_messages": dict(errors_by_message(summary)),
-        "tokens": {
-            "input": spent.input.known,
-            "output": spent.output.known,
-            "input_unknown": spent.input.unknown,
-            "output_unknown": spent.output.unknown,
-        },
-        "cost_usd": None if summary.cost_usd is None else float(summary.cost_usd),
-        "max_spend_usd": None if (ceiling := ceiling_of(run.run)) is None else float(ceiling),
-        "prices": _price_sources(run),
-        "latency_ms": {"p50": summary.latency_ms(50), "p95": summary.latency_ms(95)},
-    }
+def document_of(run: RecordedRun) -> RunDocument:
+    """All facts of a run, whatever reading them takes."""
+    return run_document(run, standing_of(run.connection, run.feeder))
 
 
-def _for_people(run: RecordedRun) -> dict[str, Any]:
-    summary = run.summary
-    started, asking, spent = run.started, summary.asking(), summary.spent
-    versions = ", ".join(sorted(set(_price_sources(run).values())))
+def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
+    started, summary, counts = run.started, run.summary, document.counts
+    versions = ", ".join(sorted(set(document.price_sources.values())))
     cost = None if summary.cost_usd is None else f"${summary.cost_usd:.4f} ({versions})"
-    status = run.run.status if run.run.reason is None else f"{run.run.status}: {run.run.reason}"
+    reason = document.reason
+    status = document.status if reason is None else f"{document.status}: {reason}"
+    spent, ended = summary.spent, document.ended_at
     return {
-        "run": f"{started.run_number} {started.name}",
+        "run": f"{document.run_number} {document.name}",
         "id": _id_for_people(run),
-        **_imported_for_people(run),
-        **_branched_for_people(run),
+        **_imported_for_people(document.imported),
+        **_branched_for_people(run, document),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
-        "started": f"{moment(started.timestamp)} UTC by {started.who} on {started.where}",
-        **({"ended": f"{moment(ended)} UTC"} if (ended := run.run.ended_at) else {}),
-        "version": started.code_version,
+        "started": f"{moment(document.started_at)} UTC by {document.who} on {document.where}",
+        **({"ended": f"{moment(ended)} UTC"} if ended else {}),
+        "version": document.code_version,
         **({"packages": "; ".join(packages)} if (packages := describe_packages(started)) else {}),
         **({"asked": told} if (told := describe_selection(started)) else {}),
-        "models asked" if run.run.imported is None else "models": _asked_for_people(started.models),
-        **({"judges": _asked_for_people(started.judges)} if started.judges else {}),
+        "models asked" if document.imported is None else "models": _asked(document.models),
+        **({"judges": _asked(document.judges)} if document.judges else {}),
         "evaluations": _evaluations_for_people(summary),
         **({"fixed outcomes": told} if (told := fixed_outcomes(run.run.validation)) else {}),
-        **_skipped_for_people(run),
-        "requests": f"{asking.requests}, {asking.retries} of them retries, "
-        f"{asking.lost_attempts} without a recorded outcome",
-        "failed attempts": _attempts_for_people(summary),
+        **_skipped_for_people(document),
+        "requests": f"{counts.requests}, {counts.retries} of them retries, "
+        f"{counts.lost_requests} without a recorded outcome",
+        "failed requests": _failed_for_people(summary),
         **({"error messages": said} if (said := describe_messages(summary)) else {}),
         "tokens": f"{_told(spent.input)} in, {_told(spent.output)} out",
         "cost": cost,
         **_spent_for_people(run),
-        "latency": f"p50 {_ms(summary.latency_ms(50))}, p95 {_ms(summary.latency_ms(95))}",
+        "latency": f"p50 {_ms(document.latency_p50_ms)}, p95 {_ms(document.latency_p95_ms)}",
     }
 
 
@@ -356,29 +238,22 @@ def _evaluations_for_people(summary: RunSummary) -> str:
     )
 
 
-def _attempts_for_people(summary: RunSummary) -> str:
+def _failed_for_people(summary: RunSummary) -> str:
     kinds = ", ".join(f"{kind} {n}" for kind, n in errors_by_kind(summary).most_common())
     return f"{summary.asking().errors} ({kinds})" if kinds else "none"
 
 
-def _price_sources(run: RecordedRun) -> dict[str, str]:
-    """The recorded price data, by model and judge."""
-    prices = run.run.prices or {}
-    return {key: each.source for key, each in prices.items() if each.source is not None}
-
-
-def _asked_for_people(models: Sequence[ModelSnapshot]) -> str:
+def _asked(models: Sequence[ModelSnapshot]) -> str:
     return ", ".join(f"{each.key} ({each.provider}){describe_version(each)}" for each in models)
 
 
-def _imported_for_people(run: RecordedRun) -> dict[str, Any]:
+def _imported_for_people(imported: Imported | None) -> dict[str, str]:
     """Where an imported run comes from, and what of its source has no place here."""
-    imported = run.run.imported
     if imported is None:
         return {}
     files = ", ".join(f"{each.name} ({each.bytes:,} bytes)" for each in imported.files)
     told = {
-        "imported": f"{run.run.imported_from}; {imported.answers:,} answers of {files}",
+        "imported": f"{imported.says}; {imported.answers:,} answers of {files}",
         "source sha256": imported.source_sha256,
     }
     if imported.began_at or imported.ended_at:
@@ -392,29 +267,27 @@ def _imported_for_people(run: RecordedRun) -> dict[str, Any]:
     return told
 
 
-def _branched_for_people(run: RecordedRun) -> dict[str, Any]:
-    branch = run.started.branched_from
-    if branch is None:
+def _branched_for_people(run: RecordedRun, document: RunDocument) -> dict[str, str]:
+    recorded, branch = run.started.branched_from, document.branched_from
+    if recorded is None or branch is None:
         return {}
-    source = RecordedRun.read(run.connection, branch.run_id).started
     told = {
-        how_branched(branch): f"run {source.run_number} at position {branch.position}, "
-        f"{plural(run.summary.asking().carried_over, 'evaluation')} carried over"
+        how_branched(recorded): f"run {branch.run_number} at position {branch.position}, "
+        f"{plural(document.counts.carried_over, 'evaluation')} carried over"
     }
     if branch.settings:
         told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
-    carries = run.summary.asking().carried_over > 0
-    if (why := chosen_by_result(run.connection, run.run, carries=carries)) is not None:
-        told["rates"] = f"no gate judges them: {why}"
+    if branch.chosen_by_result is not None:
+        told["rates"] = f"no gate judges them: {branch.chosen_by_result}"
     if branch.again is not None:
-        again = list(retried_evaluations(run.connection, run.run))
-        told["asked again"] = _again_for_people(again, branch.again)
+        told["asked again"] = _again_for_people(branch.asked_again, branch.again)
     return told
 
 
-def _again_for_people(again: Sequence[RetriedEvaluation], what: Again) -> str:
-    kinds = ", ".join(f"{kind} {n}" for kind, n in Counter(e.kind for e in again).most_common())
-    named = [f"{each.case.suite_id}/{each.case.case_id} {each.key.model_key}" for each in again]
+def _again_for_people(again: Sequence[AskedAgain], what: Again) -> str:
+    counts = Counter(each.ended_as for each in again).most_common()
+    kinds = ", ".join(f"{kind} {n}" for kind, n in counts)
+    named = [f"{each.suite}/{each.case} {each.model}" for each in again]
     more = f" and {len(named) - _NAMED:,} more (--json has all)" if len(named) > _NAMED else ""
     told = "; their second try makes the pass rate too high" if what == "failed" else ""
     return (
@@ -423,21 +296,11 @@ def _again_for_people(again: Sequence[RetriedEvaluation], what: Again) -> str:
     )
 
 
-def _again_as_json(each: RetriedEvaluation) -> dict[str, Any]:
-    return {
-        "suite": each.case.suite_id,
-        "case": each.case.case_id,
-        "model": each.key.model_key,
-        "repetition": each.key.repetition,
-        "was": {"kind": each.kind, "reason": each.reason},
-    }
-
-
-def _skipped_for_people(run: RecordedRun) -> dict[str, Any]:
-    if not run.run.skipped:
+def _skipped_for_people(document: RunDocument) -> dict[str, str]:
+    if not document.skipped_defects:
         return {}
-    kept = f"{plural(run.run.skipped, 'defect')} kept cases out of the plan"
-    return {"never planned": f"{kept} (`audit {run.started.run_number}` lists them)"}
+    kept = f"{plural(document.skipped_defects, 'defect')} kept cases out of the plan"
+    return {"never planned": f"{kept} (`audit {document.run_number}` lists them)"}
 
 
 def _ledger_for_people(stands: ProtectionStatus) -> dict[str, Any]:
@@ -452,12 +315,13 @@ def _ledger_for_people(stands: ProtectionStatus) -> dict[str, Any]:
     }
 
 
-def _people(run: RecordedRun, counts: Mapping[str, int]) -> dict[str, str]:
+def _people(document: RunDocument) -> dict[str, str]:
     """What was left to people, and how far they are; empty if nothing was."""
-    if not counts:
+    counts = Counter(document.reviews)
+    if not any(counts.values()):
         return {}
     told = describe_review_statuses(counts)
-    how = f" (`failproof-es review {run.started.run_number}`)" if counts.get("awaiting") else ""
+    how = f" (`failproof-es review {document.run_number}`)" if counts["awaiting"] else ""
     return {"left to people": f"{told}{how}"}
 
 

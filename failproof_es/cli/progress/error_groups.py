@@ -15,7 +15,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """The number of failed attempts of a model or judge with the same message."""
+    """The number of failed requests of a model or judge with the same message."""
 
     count: int
     model: str
@@ -25,12 +25,12 @@ class ErrorGroup:
 
 @dataclass(slots=True)
 class ErrorGroups:
-    """Failed attempts by model and by the first line of their message."""
+    """Failed requests by model and by the first line of their message."""
 
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, error: ErrorRecorded) -> None:
-        """Count one failed attempt."""
+        """Count one failed request."""
         key = (error.judge or error.model_key, first_line(error))
         if key not in self._counts and len(self._counts) >= MOST_GROUPS:
             key = (key[0], OTHERS)

@@ -104,7 +104,7 @@ def progress_view(state: ProgressState, width: int) -> RenderableType:
     if judges := judges_line(state):
         parts.append(Text(judges))
     if errors := error_lines(state, _ERRORS_SHOWN):
-        parts.append(Text("failed attempts"))
+        parts.append(Text("failed requests"))
         parts += [
             Padding(Text(line, no_wrap=True, overflow="ellipsis"), (0, 0, 0, _INDENT))
             for line in errors

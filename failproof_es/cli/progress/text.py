@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from failproof_es.catalogue import wording
 from failproof_es.cli.progress.state import ModelProgress, Phase, ProgressState, RateLimit
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.spend import spent_text
-from failproof_es.report.data import wording
 
 LONGEST_NAME = 60
 _LONGEST_ERROR = 160
@@ -72,7 +72,7 @@ def _abandoned(model: ModelProgress) -> str:
 
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:
-    """The most frequent messages of failed attempts, with counts, and how many more there are."""
+    """The most frequent messages of failed requests, with counts, and how many more there are."""
     shown = state.errors.most_frequent(limit)
     lines = [
         f"{each.count:,}x {shortened(one_line(each.model), LONGEST_NAME)}: "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from failproof_es.catalogue import wording
 from failproof_es.cli.rendering.output import Column, print_table
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.summary_rows import CLASSES, model_rows, suite_rows, total_row
-from failproof_es.report.data import wording
 
 BOUNDS = "if unscored failed or passed"
 """The heading of the bounds of a rate."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from failproof_es.console.pages.run import (
+from failproof_es.catalogue.pass_rate import PassRate
+from failproof_es.catalogue.run import ModelProgress, SuiteProgress
+from failproof_es.catalogue.run_numbers import (
     errors_of,
     model_progress,
     spending_of,
     suites_of,
     unscored_of,
 )
-from failproof_es.console.parts.run import (
-    MOST_LIVE_SUITES,
-    ModelProgress,
-    SuiteProgress,
-    cost_note,
-)
+from failproof_es.console.links import live_key
+from failproof_es.console.parts.run import MOST_LIVE_SUITES, cost_note
 from failproof_es.console.rendering import in_thousandths, milliseconds, share_text, usd_text
-from failproof_es.console.shown import RateShown, live_key
 from failproof_es.core.summary import RunSummary
 
 
@@ -35,7 +32,7 @@ class LivePage:
             self._suite(live_key("suite", each.model, each.suite), each)
         for error in errors_of(summary):
             key = live_key("error", error.asked, error.kind, error.message)
-            self.texts[key] = f"{error.attempts:,}"
+            self.texts[key] = f"{error.requests:,}"
         for unscored in unscored_of(summary):
             names = (unscored.model, unscored.group, unscored.kind, unscored.reason)
             self.texts[live_key("unscored", *names)] = f"{unscored.evaluations:,}"
@@ -56,7 +53,7 @@ class LivePage:
     def _model(self, key: str, model: ModelProgress) -> None:
         counts = model.counts
         self._progress(key, counts.finished, counts.planned)
-        for name in ("abandoned", "lost", "in_flight", "requests", "retries", "failed_attempts"):
+        for name in ("abandoned", "lost", "in_flight", "requests", "retries", "failed_requests"):
             self.texts[f"{key}-{name}"] = f"{getattr(counts, name):,}"
         for name, count in model.classes.items():
             self.texts[f"{key}-class-{name}"] = f"{count:,}"
@@ -77,7 +74,7 @@ class LivePage:
         if done:
             self.paths[f"{key}-gauge"] = f"M0 5H{in_thousandths(done, whole)}"
 
-    def _rate(self, key: str, passed: RateShown) -> None:
+    def _rate(self, key: str, passed: PassRate) -> None:
         if passed.bounds is not None:
             self.texts[f"{key}-bounds"] = " to ".join(map(share_text, passed.bounds))
         if passed.rate is None:

@@ -18,11 +18,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from failproof_es.catalogue.document import Document
 from failproof_es.console.database import ask_again
 from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.numbers import LivePage
 from failproof_es.console.live.wakeups import Wakeups
-from failproof_es.console.page import Shown
 from failproof_es.console.pages.run import MOST_MESSAGES, begun, shape_of
 from failproof_es.console.routes import Reading
 from failproof_es.console.security.methods import IS_HEAD
@@ -49,7 +49,7 @@ KEPT = 100
 _TYPE = "text/event-stream"
 
 
-class LiveNumbers(Shown):
+class LiveNumbers(Document):
     """The numbers of a run's page that change while it goes, as the page writes them."""
 
     position: int

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows, Shown
+from failproof_es.catalogue.document import Document
+from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows
 from failproof_es.console.pages.suites import counts_shown
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
-from failproof_es.console.shown import RateShown, rate_shown
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.clusters import ClusterSums
 from failproof_es.engine.history import stored_case
@@ -29,7 +30,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BIGGEST = 2**63 - 1
 
 
-class ModelOnCase(Shown):
+class ModelOnCase(Document):
     """How one model does on the case."""
 
     model: str
@@ -39,7 +40,7 @@ class ModelOnCase(Shown):
     awaiting_review: int
     carried_over: int
     """Evaluations of runs that took over one of those; they are counted once."""
-    passed: RateShown
+    passed: PassRate
     """Its interval is of this case alone, asked again and again."""
     trend: tuple[TrendPoint, ...]
     """The newest runs, oldest first; `attempt` counts them from 1."""
@@ -99,7 +100,7 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
                 abandoned=each.abandoned,
                 awaiting_review=each.awaiting,
                 carried_over=each.carried_over,
-                passed=rate_shown(
+                passed=pass_rate(
                     ClusterSums.alone(each.passed, each.failed), each.abandoned + each.awaiting
                 ),
                 trend=tuple(

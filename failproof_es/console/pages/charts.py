@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Shown
+from failproof_es.catalogue.document import Document
+from failproof_es.catalogue.pass_rate import PassRate, pass_rate_of_model
+from failproof_es.console.page import Asked, NotFound, Page, PageModel
 from failproof_es.console.paging import Query
-from failproof_es.console.shown import RateShown, rate_of_model
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.overviews.distributions import (
     FinishedOverTime,
@@ -21,15 +22,15 @@ from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import read_event, resolve_run
 
 
-class RateOf(Shown):
+class RateOf(Document):
     """The pass rate of one model in one suite, or over all of them."""
 
     model: str
     suite: str
-    passed: RateShown
+    passed: PassRate
 
 
-class FailedWhere(Shown):
+class FailedWhere(Document):
     """How many failed where a category and a severity meet."""
 
     model: str
@@ -39,7 +40,7 @@ class FailedWhere(Shown):
     total: int
 
 
-class CostOf(Shown):
+class CostOf(Document):
     """What the answers of one model or judge cost; `None` where that of one is not known."""
 
     asked: str
@@ -91,7 +92,7 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
             RateOf(
                 model=model,
                 suite="all suites",
-                passed=rate_of_model(summary, model),
+                passed=pass_rate_of_model(summary, model),
             )
             for model in summary.models
         ),
@@ -99,7 +100,7 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
             RateOf(
                 model=model,
                 suite=suite,
-                passed=rate_of_model(summary, model, suite),
+                passed=pass_rate_of_model(summary, model, suite),
             )
             for model, suite in sorted(summary.by_suite(), key=lambda each: (each[1], each[0]))
         ),

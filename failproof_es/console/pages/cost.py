@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.console.page import Asked, Page, PageModel, Shown
-from failproof_es.console.pages.run import begun, spending_of
+from failproof_es.catalogue.document import Document
+from failproof_es.catalogue.run import Spending
+from failproof_es.catalogue.run_numbers import spending_of
+from failproof_es.console.page import Asked, Page, PageModel
+from failproof_es.console.pages.run import begun
 from failproof_es.console.paging import Query
-from failproof_es.console.parts.run import Spending
 from failproof_es.core.run import Run
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
@@ -19,7 +21,7 @@ from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import resolve_run
 
 
-class Waste(Shown):
+class Waste(Document):
     """What was sent for one model under test and brought nothing, judges' requests included.
 
     No usage is on record of a request without an answer, so nobody knows what it cost.
@@ -28,10 +30,10 @@ class Waste(Shown):
     model: str
     requests: int
     answers: int
-    failed_attempts: int
+    failed_requests: int
     retries: int
     """Requests that repeated a failed or lost one."""
-    lost_attempts: int
+    lost_requests: int
     """Requests whose outcome nobody recorded, because the process died."""
     lost_evaluations: int
     """Evaluations to which no usable answer came."""
@@ -101,9 +103,9 @@ def _waste(summary: RunSummary) -> Iterator[Waste]:
             model=model,
             requests=asking.requests,
             answers=asking.answers,
-            failed_attempts=asking.errors,
+            failed_requests=asking.errors,
             retries=asking.retries,
-            lost_attempts=asking.lost_attempts,
+            lost_requests=asking.lost_attempts,
             lost_evaluations=summary.lost(model),
             in_flight=asking.in_flight,
         )

@@ -13,7 +13,8 @@ import orjson
 from pydantic import Field
 
 from failproof_es.assurance.event_proof import EventProof, prove_event, prove_leaf
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Shown
+from failproof_es.catalogue.document import Document
+from failproof_es.console.page import Asked, NotFound, Page, PageModel
 from failproof_es.console.paging import Query
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
@@ -42,7 +43,7 @@ class EventQuery(Query):
     ] = None
 
 
-class Envelope(Shown):
+class Envelope(Document):
     """What the log holds beside the payload. The position and the time are the database's."""
 
     position: int
@@ -59,7 +60,7 @@ class Envelope(Shown):
     """The length of the payload; `None` where it is archived."""
 
 
-class Payload(Shown):
+class Payload(Document):
     """The payload, byte for byte as it is stored."""
 
     text: str
@@ -70,7 +71,7 @@ class Payload(Shown):
     """Its fields with their values as JSON, each cut after some hundred characters."""
 
 
-class InArchive(Shown):
+class InArchive(Document):
     """Where the payload of an archived event is."""
 
     file: str

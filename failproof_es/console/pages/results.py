@@ -9,7 +9,8 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
+from failproof_es.catalogue.document import Document
+from failproof_es.console.page import Asked, Page, PageModel, Rows
 from failproof_es.console.paging import PagedQuery, Paging, Query, cursor, read_cursor
 from failproof_es.reading.chosen_results import (
     ListedResult,
@@ -81,7 +82,7 @@ class ResultsQuery(ChosenResults, PagedQuery):
     """The parameters of the list."""
 
 
-class Facet(Shown):
+class Facet(Document):
     """What results can be chosen by: its values, those that occur most first."""
 
     name: str
@@ -91,7 +92,7 @@ class Facet(Shown):
     """How many values are not offered here."""
 
 
-class Chosen(Shown):
+class Chosen(Document):
     """A part of the filter."""
 
     name: str

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
+from failproof_es.catalogue.document import Document
+from failproof_es.console.page import Asked, Page, PageModel, Rows
 from failproof_es.console.paging import (
     BadParameter,
     PagedQuery,
@@ -50,14 +51,14 @@ class ReviewQuery(PagedQuery):
         return _EVERY if self.state == "all" else (self.state,)
 
 
-class StateCount(Shown):
+class StateCount(Document):
     """How many evaluations stand so, of the runs that are chosen."""
 
     state: str
     evaluations: int
 
 
-class RunQueue(Shown):
+class RunQueue(Document):
     """A run that left something to people, and the command that answers it."""
 
     reviews: RunReviews

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from failproof_es.console.page import Asked, Page, PageModel, Rows, Shown
+from failproof_es.catalogue.document import Document
+from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.console.page import Asked, Page, PageModel, Rows
 from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
-from failproof_es.console.shown import RateShown, rate_shown
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.reading.feeder import RunFilter
 from failproof_es.reading.listed_runs import ListedRun, TrendPoint, list_runs, trends_of
@@ -41,16 +42,16 @@ class RunsQuery(PagedQuery):
         return RunFilter(self.status or None, self.model, self.text)
 
 
-class ModelOfRun(Shown):
+class ModelOfRun(Document):
     """How one model of a run stands."""
 
     model: str
-    passed: RateShown
+    passed: PassRate
     trend: tuple[TrendPoint, ...]
     """The newest attempts at the same, in order; empty where there was one alone."""
 
 
-class RunRow(Shown):
+class RunRow(Document):
     """A run in the list."""
 
     run: ListedRun
@@ -59,14 +60,14 @@ class RunRow(Shown):
     """Who drives it now."""
 
 
-class StatusCount(Shown):
+class StatusCount(Document):
     """How many runs have a status, whatever else is chosen."""
 
     status: str
     runs: int
 
 
-class ModelCount(Shown):
+class ModelCount(Document):
     """How many runs ask a model."""
 
     model: str
@@ -131,7 +132,7 @@ def _row(
         models=tuple(
             ModelOfRun(
                 model=each.model,
-                passed=rate_shown(each.sums, each.unscored),
+                passed=pass_rate(each.sums, each.unscored),
                 trend=trends.get((run.experiment or "", each.model), ()),
             )
             for each in run.passed

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from failproof_es.catalogue.document import Document
 from failproof_es.console.links import to
-from failproof_es.console.page import Asked, Page, PageModel, Shown
+from failproof_es.console.page import Asked, Page, PageModel
 from failproof_es.console.pages import all_pages
 from failproof_es.console.paging import Query
 from failproof_es.reading.search import Hit, Looked, search
@@ -25,7 +26,7 @@ class SearchQuery(Query):
     ] = None
 
 
-class HitShown(Shown):
+class HitShown(Document):
     """What was found, and where it is shown."""
 
     hit: Hit

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.console.page import Shown
-from failproof_es.console.shown import RateShown, rate_shown
+from failproof_es.catalogue.document import Document
+from failproof_es.catalogue.pass_rate import PassRate, pass_rate
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.differences import Absent, Value
@@ -18,7 +18,7 @@ from failproof_es.support.text_differences import DiffLine
 _LONGEST_VALUE = 600
 
 
-class ComparedRun(Shown):
+class ComparedRun(Document):
     """One of the two runs."""
 
     run_id: UUID
@@ -33,7 +33,7 @@ class ComparedRun(Shown):
     """What has to stand beside its numbers."""
 
 
-class ModelsCompared(Shown):
+class ModelsCompared(Document):
     """A model of each run, and how the pairs of both stand."""
 
     base_model: str
@@ -44,9 +44,9 @@ class ModelsCompared(Shown):
     better: int
     one_answer: int
     """Pairs of one and the same answer, which a run took over: nothing could differ."""
-    base: RateShown
+    base: PassRate
     """Of the pairs, as the next is: what has no partner is in neither."""
-    other: RateShown
+    other: PassRate
     difference: float
     """Rate of `other` less rate of `base`, over the pairs."""
     low: float | None
@@ -69,7 +69,7 @@ class ModelsCompared(Shown):
         return self.both_passed + self.both_failed + self.worse + self.better
 
 
-class PairShown(Shown):
+class PairShown(Document):
     """A question in both runs, with what differs between the answers."""
 
     pair: ComparedPair
@@ -81,7 +81,7 @@ class PairShown(Shown):
     """Whether either answer is longer than what was compared."""
 
 
-class ValueShown(Shown):
+class ValueShown(Document):
     """A value that differs, as JSON; `None` where a side has none."""
 
     path: str
@@ -103,8 +103,8 @@ def models_compared(
         worse=counts.worse,
         better=counts.better,
         one_answer=counts.one_answer,
-        base=rate_shown(counts.base),
-        other=rate_shown(counts.other),
+        base=pass_rate(counts.base),
+        other=pass_rate(counts.other),
         difference=paired.difference,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,

@@ -8,10 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from failproof_es.catalogue.document import Document
 from failproof_es.console.links import to
-from failproof_es.console.page import (
-    Shown,
-)
 from failproof_es.console.parts.judging import JudgedItem
 from failproof_es.console.texts import (
     Quotation,
@@ -44,7 +42,7 @@ from failproof_es.support.untrusted_text import shortened
 LINE = 300
 
 
-class CaseShown(Shown):
+class CaseShown(Document):
     """What was asked for."""
 
     case_id: str
@@ -61,7 +59,7 @@ class CaseShown(Shown):
     """The case as it stood in its file, as JSON."""
 
 
-class Verdict(Shown):
+class Verdict(Document):
     """How the evaluation ended."""
 
     status: str
@@ -88,7 +86,7 @@ class Verdict(Shown):
     impossible: str | None
 
 
-class TurnShown(Shown):
+class TurnShown(Document):
     """A turn of the conversation."""
 
     number: int
@@ -100,7 +98,7 @@ class TurnShown(Shown):
     text: TextShown
 
 
-class JudgeShown(Shown):
+class JudgeShown(Document):
     """What one judge said."""
 
     judge: str
@@ -111,7 +109,7 @@ class JudgeShown(Shown):
     quotations: tuple[Quotation, ...]
 
 
-class Step(Shown):
+class Step(Document):
     """An event of the evaluation, and how long after the one before it came."""
 
     position: int
@@ -122,7 +120,7 @@ class Step(Shown):
     says: str
 
 
-class Grader(Shown):
+class Grader(Document):
     """Who graded, in which version."""
 
     what: str
@@ -131,7 +129,7 @@ class Grader(Shown):
     position: int
 
 
-class BodyShown(Shown):
+class BodyShown(Document):
     """A request or a reply: raw, and pretty where it is JSON."""
 
     position: int
@@ -144,7 +142,7 @@ class BodyShown(Shown):
     """Why it is not what was sent: the record was changed."""
 
 
-class AttemptShown(Shown):
+class AttemptShown(Document):
     """One request, and what came of it."""
 
     number: int
@@ -172,7 +170,7 @@ class AttemptShown(Shown):
     cost_usd: float | None
 
 
-class ImportedShown(Shown):
+class ImportedShown(Document):
     """What another tool recorded of the answer. Its verdicts and its cost are its own."""
 
     says: str
@@ -185,7 +183,7 @@ class ImportedShown(Shown):
     asked_at: str | None
 
 
-class ReviewShown(Shown):
+class ReviewShown(Document):
     """What a person said."""
 
     reviewer: str

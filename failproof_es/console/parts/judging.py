@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from failproof_es.console.page import Shown
+from failproof_es.catalogue.document import Document
 from failproof_es.console.texts import Quotation
 from failproof_es.dialects.kit.judging.checklist import WORDS, Item, checklist
 from failproof_es.support.untrusted_text import shortened
@@ -14,7 +14,7 @@ _MOST_ITEMS = 200
 _MOST_CHARACTERS = 600
 
 
-class JudgedItem(Shown):
+class JudgedItem(Document):
     """A judge's verdict on one item."""
 
     item: str

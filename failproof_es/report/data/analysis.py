@@ -133,7 +133,7 @@ def refusals(series: str, of: Sequence[Observation]) -> Refusals:
 
 
 def errors(series: str, of: Sequence[Observation]) -> Errors:
-    """Errors by kind: failed attempts, and evaluations that ended without a score."""
+    """Errors by kind: failed requests, and evaluations that ended without a score."""
     return Errors(
         series,
         attempts=_counted(kind for each in of for kind in each.errors),

@@ -7,36 +7,30 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
-from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
+from failproof_es.catalogue.run_document import run_document
+from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import Gates
-from failproof_es.core.run import Run, describe_selection
+from failproof_es.core.run import Run
 from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine.history import Connection, read_run
-from failproof_es.engine.related_runs.asked_again import chosen_by_result
-from failproof_es.engine.related_runs.attempts import attempts_of
-from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
-from failproof_es.events import CarriedOver, CaseSkipped, ModelSnapshot, RunSealed
-from failproof_es.reading.people_figures import people_figures
+from failproof_es.engine.history import Connection
+from failproof_es.events import CaseSkipped, RunSealed
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.workers import workers_of
+from failproof_es.reading.standing import standing_of
 from failproof_es.report.data import analysis
 from failproof_es.report.data.comparison import comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import (
-    BranchedFrom,
     Cost,
     GateRow,
     Provenance,
     Report,
-    RetriedCase,
     ReviewedRun,
     Skipped,
     SpendCeiling,
 )
 from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.report.data.observations import Observation, observations
-from failproof_es.report.data.wording import describe_version
 from failproof_es.store.reading.reader import find
 
 
@@ -52,12 +46,10 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     series = analysis.by_series(everything)
     judged = any(run.started.judges for run in runs)
     gates = tuple(gate for run in recorded for gate in _gates(run))
-    asked = tuple(_asked(connection, run, of_run) for run, of_run in zip(runs, seen, strict=True))
+    asked = tuple(_asked(run, of_run) for run, of_run in zip(recorded, seen, strict=True))
     compared = pairings(series)
     people = tuple(
-        ReviewedRun(run.started.run_number, figures)
-        for run in recorded
-        if (figures := people_figures(run))
+        ReviewedRun(each.run.run_number, each.run.by_people) for each in asked if each.run.by_people
     )
     report = Report(
         made_at=datetime.now(UTC),
@@ -110,76 +102,29 @@ def _gates(run: RecordedRun) -> Iterator[GateRow]:
         )  # fmt: skip
 
 
-def _asked(connection: Connection, run: Run, of: Sequence[Observation]) -> Provenance:
-    started, validation = run.started, run.validation
+def _asked(recorded: RecordedRun, of: Sequence[Observation]) -> Provenance:
+    connection = recorded.connection
     row = connection.execute(
         "SELECT min(notification_id), max(notification_id), count(*) "
         "FROM failproof.stored_events WHERE run_id = %s",
-        (started.originator_id,),
+        (recorded.run_id,),
     ).fetchone()
     assert row is not None
     first, last, count = row
+    standing = standing_of(connection, recorded.feeder)
     return Provenance(
-        run_id=started.originator_id,
-        run_number=started.run_number,
-        name=started.name,
-        status=run.status,
-        reason=run.reason,
-        started_at=started.timestamp,
-        ended_at=run.ended_at,
-        who=started.who,
-        where=started.where,
-        workers=tuple(workers_of(connection, started.originator_id)),
-        dialect=started.dialect,
-        code_version=started.code_version,
-        configuration_digest=started.configuration_digest,
-        attempts=attempts_of(connection, started.originator_id),
-        branched_from=(branched := _branched_from(connection, run)),
-        selection=describe_selection(started),
-        imported=run.imported_from,
-        models_asked=tuple((model.key, _described(model)) for model in started.models),
+        run=run_document(recorded, standing, newest=None),
         models_answered=tuple(
             Counter(
                 each.model_answered or "(unnamed)" for each in of if each.answered
             ).most_common()
         ),
-        judges=tuple(_described(judge) for judge in started.judges),
-        suites=tuple((suite.path, suite.sha256, suite.cases) for suite in started.suites),
-        skipped=tuple(_skipped(connection, started.originator_id)),
-        seeds=tuple(sorted(started.seeds.items())),
-        repetitions=repetitions_of(started),
-        gates_set=recorded_configuration(started).gates not in _NO_GATES,
+        skipped=tuple(_skipped(connection, recorded.run_id)),
+        gates_set=recorded_configuration(recorded.started).gates not in _NO_GATES,
         positions=(first, last),
         events=count,
-        seal=_seal(connection, started.originator_id),
-        integrity=None if validation is None else validation.passed,
-        findings=() if validation is None else validation.findings,
-        chosen_by_result=None
-        if branched is None
-        else chosen_by_result(connection, run, carries=branched.carried_over > 0),
+        seal=_seal(connection, recorded.run_id),
     )
-
-
-def _branched_from(connection: Connection, run: Run) -> BranchedFrom | None:
-    branch = run.started.branched_from
-    if branch is None:
-        return None
-    references = [CarriedOver.__name__]
-    return BranchedFrom(
-        read_run(connection, branch.run_id).started.run_number,
-        branch.position,
-        tuple((path, str(value)) for path, value in branch.settings.items()),
-        sum(1 for _ in find(connection, run_id=run.started.originator_id, topics=references)),
-        tuple(
-            RetriedCase(
-                each.case.suite_id, each.case.case_id, each.key.model_key, each.key.repetition,
-                each.kind,
-            )
-            for each in retried_evaluations(connection, run)
-        ),
-        branch.again,
-        branch.reuse,
-    )  # fmt: skip
 
 
 def _skipped(connection: Connection, run_id: UUID) -> Iterator[Skipped]:
@@ -195,13 +140,6 @@ def _seal(connection: Connection, run_id: UUID) -> str | None:
         if isinstance(event, RunSealed):
             return event.root
     return None
-
-
-def _described(model: ModelSnapshot) -> str:
-    place = model.settings.get("base_url") or model.settings.get("class") or model.provider
-    parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
-    told = f"{model.model}{describe_version(model)} at {place}"
-    return f"{told}: {parameters}" if parameters else told
 
 
 def _ceiling(recorded: RecordedRun) -> Iterator[SpendCeiling]:

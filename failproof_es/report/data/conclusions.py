@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
+from failproof_es.catalogue.run import RunDocument
+from failproof_es.catalogue.wording import (
+    describe_bounds,
+    describe_rate,
+    judge_named,
+    percent,
+    points,
+)
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import what_differs
 from failproof_es.core.people import describe_people
@@ -26,13 +34,6 @@ from failproof_es.report.data.content import (
     Verdict,
 )
 from failproof_es.report.data.observations import UNFINISHED, Observation
-from failproof_es.report.data.wording import (
-    describe_bounds,
-    describe_rate,
-    judge_named,
-    percent,
-    points,
-)
 from failproof_es.support.plurals import plural
 
 _NAMED_GATES = 3
@@ -58,19 +59,20 @@ def verdict(
     people: Sequence[ReviewedRun] = (),
 ) -> Verdict:
     """The verdict in a few sentences, the worst first; the first one sets the tone."""
+    runs = [each.run for each in asked]
     beside = tuple(f"{name}: {_passed(of)}" for name, of in series.items())
-    if broken := _runs(each for each in asked if each.integrity is False):
+    if broken := _runs(each.run for each in asked if each.integrity is False):
         sentence = f"The record of {broken} is damaged: do not trust this report."
         return Verdict("bad", sentence, beside)
     said = [
-        *_missed(gates, asked),
-        *_ended_early(asked),
-        *_failures_again(asked),
+        *_missed(gates, runs),
+        *_ended_early(runs),
+        *_failures_again(runs),
         *_left_to_people(people),
         *_unscored(series),
         *_fixed_outcomes(series),
     ]
-    said += _met(asked, gates)
+    said += _met(runs, gates)
     if said:
         return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
     if len(series) == 1:
@@ -94,12 +96,12 @@ def _asked_what(series: int, compared: Sequence[Compared]) -> str:
     )
 
 
-def _runs(runs: Iterable[Provenance]) -> str:
+def _runs(runs: Iterable[RunDocument]) -> str:
     numbers = [str(each.run_number) for each in runs]
     return f"{'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)}" if numbers else ""
 
 
-def _missed(gates: Sequence[GateRow], asked: Sequence[Provenance]) -> Iterator[Said]:
+def _missed(gates: Sequence[GateRow], asked: Sequence[RunDocument]) -> Iterator[Said]:
     missed = [gate for gate in gates if not gate.met]
     if missed:
         said = f"Not met: {len(missed)} of {plural(len(gates), 'gate')}"
@@ -117,7 +119,7 @@ def _named(gate: GateRow, runs: int) -> str:
     return phrase if runs == 1 else f"run {gate.run_number}, {phrase}"
 
 
-def _ended_early(asked: Sequence[Provenance]) -> Iterator[Said]:
+def _ended_early(asked: Sequence[RunDocument]) -> Iterator[Said]:
     for each in asked:
         if each.status == "failed":
             why = "" if each.reason is None else f": {each.reason.rstrip('.')}"
@@ -129,17 +131,17 @@ def _ended_early(asked: Sequence[Provenance]) -> Iterator[Said]:
         yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
 
-def _failures_again(asked: Sequence[Provenance]) -> Iterator[Said]:
+def _failures_again(asked: Sequence[RunDocument]) -> Iterator[Said]:
     for each in asked:
         branch = each.branched_from
-        if branch is not None and branch.asked_again == "failed":
+        if branch is not None and branch.again == "failed":
             yield (
                 "doubt",
                 f"Run {each.run_number} asked again only what failed in run {branch.run_number} "
-                f"({plural(len(branch.again), 'evaluation')}): its pass rate is too high.",
+                f"({plural(len(branch.asked_again), 'evaluation')}): its pass rate is too high.",
             )
-        elif each.chosen_by_result is not None:
-            yield "doubt", f"Run {each.run_number} measures no rate: {each.chosen_by_result}."
+        elif branch is not None and branch.chosen_by_result is not None:
+            yield "doubt", f"Run {each.run_number} measures no rate: {branch.chosen_by_result}."
 
 
 def _left_to_people(people: Sequence[ReviewedRun]) -> Iterator[Said]:
@@ -173,7 +175,7 @@ def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Sai
     yield from (("doubt", f"{line}.") for line in counts.lines())
 
 
-def _met(asked: Sequence[Provenance], gates: Sequence[GateRow]) -> Iterator[Said]:
+def _met(asked: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[Said]:
     """Only where every gate is met. A run without gates never counts as passed."""
     if not gates or not all(gate.met for gate in gates):
         return
@@ -197,23 +199,23 @@ def _passed(of: Sequence[Observation]) -> str:
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
     """Add the limitations: what the numbers of these runs cannot show."""
     said = [each for name, of in series.items() for each in _of_one(name, of)]
-    if all(each.repetitions == 1 for each in report.asked):
+    if all(each.run.repetitions == 1 for each in report.asked):
         said.append("Every case was asked once, so the stability of the answers is unknown.")
     said += (
-        f"Run {each.run_number} asked a part of what its configuration names "
-        f"({each.selection}); its numbers are of that part."
+        f"Run {each.run.run_number} asked a part of what its configuration names "
+        f"({each.run.part}); its numbers are of that part."
         for each in report.asked
-        if each.selection is not None
+        if each.run.part is not None
     )
     unknown = [cost.key for cost in report.costs if cost.cost_usd is None]
     if unknown:
         named = ", ".join(map(judge_named, dict.fromkeys(unknown)))
         said.append(f"What it took is not known of {named}: no price, or no count of tokens.")
     reviewed = any(each.one == JUDGES for each in report.agreement)
-    if any(each.judges for each in report.asked) and not reviewed:
+    if any(each.run.judges for each in report.asked) and not reviewed:
         said.append("Models judged, and no person has reviewed what they said.")
     said.extend(
-        f"Run {each.run_number}: {plural(len(each.skipped), 'defect')} kept cases out of the "
+        f"Run {each.run.run_number}: {plural(len(each.skipped), 'defect')} kept cases out of the "
         "plan: the rates do not cover them."
         for each in report.asked
         if each.skipped
@@ -238,7 +240,7 @@ def _not_compared(report: Report) -> Iterator[str]:
 
 def _tried_before(report: Report) -> Iterator[str]:
     """Earlier attempts and overlapping runs: of many tries, the one shown can be the luckiest."""
-    for each in report.asked:
+    for each in (asked.run for asked in report.asked):
         before = each.attempts.attempt - 1
         overlap = sum(other.run_number < each.run_number for other in each.attempts.overlapping)
         tried = [

@@ -11,11 +11,9 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from failproof_es.catalogue.run import RunDocument
 from failproof_es.core.pairing import Unpaired
-from failproof_es.engine.related_runs.attempts import Attempts
-from failproof_es.events import Again, Finding
 from failproof_es.reading.people_figures import PeopleFigure
-from failproof_es.reading.workers import RunWorker
 from failproof_es.support.statistics import OpenInterval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]
@@ -59,80 +57,25 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class RetriedCase:
-    """An evaluation of a branch that is asked again, and how it had ended before."""
-
-    suite: str
-    case: str
-    model: str
-    repetition: int
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class BranchedFrom:
-    """The run that another one was branched from, and what was changed."""
-
-    run_number: int
-    position: int
-    settings: tuple[tuple[str, str], ...]
-    """How the models are reached now, where that was changed: the path and the value."""
-    carried_over: int
-    """Evaluations that are told by their references."""
-    again: tuple[RetriedCase, ...]
-    asked_again: Again | None
-    """Which evaluations of that run are asked again; `None`: only what was not finished."""
-    reuse: bool
-    """Its answers were reused, where the requests are the same; the plan is this run's own."""
-
-
-@dataclass(frozen=True, slots=True)
 class Provenance:
     """A run's provenance: what it asked which models, and the state of its record."""
 
-    run_id: UUID
-    run_number: int
-    name: str
-    status: str
-    reason: str | None
-    started_at: datetime
-    ended_at: datetime | None
-    who: str
-    where: str
-    workers: tuple[RunWorker, ...]
-    """The processes that drove it together; none where one process drove it alone."""
-    dialect: str
-    code_version: str
-    configuration_digest: str
-    attempts: Attempts
-    """Which attempt of how many it is, and the results of the others."""
-    branched_from: BranchedFrom | None
-    selection: str | None
-    """Of how many cases and models it asked which part; `None` where it asked all."""
-    imported: str | None
-    """Which tool recorded the run, in words; `None` of a run that asked here."""
-    models_asked: tuple[tuple[str, str], ...]
-    """Key, and how it was asked for: provider, model, version, parameters."""
+    run: RunDocument
+    """The run as `show --json` and the console have it."""
     models_answered: tuple[tuple[str, int], ...]
     """The model names that the answers gave, and how often."""
-    judges: tuple[str, ...]
-    suites: tuple[tuple[str, str, int], ...]
-    """Path, SHA-256, cases."""
     skipped: tuple[Skipped, ...]
-    seeds: tuple[tuple[str, int], ...]
-    repetitions: int
     gates_set: bool
     """Whether the configuration sets gates; they are judged when the run completes."""
     positions: tuple[int, int]
     """First and last position in the log."""
     events: int
     seal: str | None
-    integrity: bool | None
-    """Whether the run's own validation found nothing; `None` where it has not ended."""
-    findings: tuple[Finding, ...]
-    chosen_by_result: str | None = None
-    """Why no rate of it is a measurement: failures alone were asked again, here or in a run that it
-    carries answers over from."""
+
+    @property
+    def integrity(self) -> bool | None:
+        """Whether the run's own validation found nothing; `None` where it has not ended."""
+        return None if self.run.validation is None else self.run.validation.passed
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def document_of(
     Raises `InvalidInput` where there is no such run.
     """
     report = build_report(connection, run_ids)
-    name = report.asked[0].name
+    name = report.asked[0].run.name
     if document == "json":
         return name, json_csv.json_pieces(report)
     if document == "csv":

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from failproof_es.catalogue.document import Document
 from failproof_es.events import Record
 from failproof_es.report.data.content import Report
 from failproof_es.support.spreadsheet import escaped
@@ -27,11 +28,11 @@ Named = tuple[str, str, str, Rate]
 def json_pieces(report: Report) -> Iterator[bytes]:
     """The whole report as one JSON object: numbers as they are, times in UTC."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
-    yield orjson.dumps(report, _of_an_event, options)
+    yield orjson.dumps(report, _as_json, options)
 
 
-def _of_an_event(value: object) -> dict[str, Any]:
-    if isinstance(value, Record):
+def _as_json(value: object) -> dict[str, Any]:
+    if isinstance(value, Record | Document):
         return value.model_dump(mode="json")
     raise TypeError(f"a report has no way to write {type(value).__name__}")
 

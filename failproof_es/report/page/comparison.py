@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from failproof_es.catalogue.wording import points
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.comparison import BY_CATEGORY, OVERALL
 from failproof_es.report.data.content import Compared, Comparison, Report
-from failproof_es.report.data.wording import points
 from failproof_es.report.page.blocks import (
     Block,
     Cell,

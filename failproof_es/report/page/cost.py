@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import fsum
 
+from failproof_es.catalogue.wording import judge_named, usd
 from failproof_es.core.costs import describe_tokens
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import Cost, Distribution, Report
-from failproof_es.report.data.wording import judge_named, usd
 from failproof_es.report.page.blocks import Block, Column, Figure, Heading, Paragraph, Table
 from failproof_es.report.page.tables import measures_table
 from failproof_es.support.plurals import plural

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from failproof_es.catalogue.wording import judge_named, percent
 from failproof_es.report.data.content import JudgeAgreement, Judged, Report
-from failproof_es.report.data.wording import judge_named, percent
 from failproof_es.report.page.blocks import Block, Column, Paragraph, Table
 from failproof_es.report.page.tables import INTERVAL, RATE_COLUMNS, rate_cells
 from failproof_es.support.plurals import plural
@@ -39,9 +39,10 @@ def denominators(report: Report) -> Iterator[Block]:
         ),
     )
     for asked in report.asked:
-        if (branch := asked.branched_from) is not None:
+        if (branch := asked.run.branched_from) is not None:
             yield Paragraph(
-                f"Of run {asked.run_number}, {plural(branch.carried_over, 'evaluation')} "
+                f"Of run {asked.run.run_number}, "
+                f"{plural(asked.run.counts.carried_over, 'evaluation')} "
                 f"happened in run {branch.run_number} or before it, and were carried over."
             )
     losses = tuple(
@@ -61,10 +62,11 @@ def denominators(report: Report) -> Iterator[Block]:
 
 
 def _skipped(report: Report) -> Iterator[tuple[str, str, str]]:
-    for run in report.asked:
-        for each in run.skipped:
+    for asked in report.asked:
+        for each in asked.skipped:
             place = ":".join(str(part) for part in (each.path, each.line) if part is not None)
-            yield f"run {run.run_number}", place, ": ".join(filter(None, (each.field, each.why)))
+            what = ": ".join(filter(None, (each.field, each.why)))
+            yield f"run {asked.run.run_number}", place, what
 
 
 def refusals(report: Report) -> Iterator[Block]:
@@ -142,7 +144,7 @@ def stability(report: Report) -> Iterator[Block]:
 
 def judges(report: Report) -> Iterator[Block]:
     """How often judges gave a verdict, and how far they agree with each other and with people."""
-    if not any(asked.judges for asked in report.asked):
+    if not any(asked.run.judges for asked in report.asked):
         yield Paragraph("No judge model was used: checks decided.")
     if report.judged:
         yield _verdicts(report.judged)

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from failproof_es.catalogue.wording import judge_named
 from failproof_es.core.evaluation import JudgeVerdict
 from failproof_es.report.data.content import Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
-from failproof_es.report.data.wording import judge_named
 from failproof_es.report.page.blocks import (
     Block,
     Collapsible,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from failproof_es.catalogue.wording import percent
 from failproof_es.reading.people_figures import ALL_CASES, DIMENSIONS, PeopleFigure
 from failproof_es.report.data.content import Report
-from failproof_es.report.data.wording import percent
 from failproof_es.report.page.blocks import Block, Cell, Column, Paragraph, Table
 from failproof_es.report.page.tables import INTERVAL, collapsed_if_long
 

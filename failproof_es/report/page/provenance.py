@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from failproof_es.catalogue.run import RunDocument
+from failproof_es.catalogue.wording import describe_version, moment
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
+from failproof_es.events import ModelSnapshot
 from failproof_es.events.base import ENDED
 from failproof_es.reading.workers import describe_workers
-from failproof_es.report.data.content import BranchedFrom, Provenance, Report
-from failproof_es.report.data.wording import moment
+from failproof_es.report.data.content import Report
 from failproof_es.report.page.blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
 from failproof_es.report.page.tables import without_empty_columns
 
@@ -34,24 +36,26 @@ _OTHERS = (
 def what_was_asked(report: Report) -> Iterator[Block]:
     """Each run's provenance: its models, cases, settings and dates, and which models answered."""
     for asked in report.asked:
-        yield from _which(report, asked)
-        yield Facts(_facts(asked))
-        if asked.branched_from is not None and asked.branched_from.again:
+        run = asked.run
+        yield from _which(report, run)
+        yield Facts(_facts(run))
+        branch = run.branched_from
+        if branch is not None and branch.asked_again:
             yield Table(
                 "Retried: failed in the run this one was branched from"
-                if asked.branched_from.asked_again == "failed"
+                if branch.again == "failed"
                 else "Retried: ended without a score in the run this one was branched from",
                 (Column("suite", "name"), Column("case", "name"), Column("model", "name"),
                  Column("repetition"), Column("it had ended with", "name")),
                 tuple(
-                    (each.suite, each.case, each.model, str(each.repetition), each.kind)
-                    for each in asked.branched_from.again
+                    (each.suite, each.case, each.model, str(each.repetition), each.ended_as)
+                    for each in branch.asked_again
                 ),
             )  # fmt: skip
         yield Table(
             "Case files",
             (Column("file", "name"), Column("cases"), Column("SHA-256", "text")),
-            tuple((path, f"{cases:,}", sha256) for path, sha256, cases in asked.suites),
+            tuple((each.path, f"{each.cases:,}", each.sha256) for each in run.suites),
         )
         if asked.models_answered:
             yield Table(
@@ -59,12 +63,12 @@ def what_was_asked(report: Report) -> Iterator[Block]:
                 (Column("model", "name"), Column("evaluations")),
                 tuple((name, f"{count:,}") for name, count in asked.models_answered),
             )
-        yield from _others(asked.attempts)
+        yield from _others(run.attempts)
 
 
-def _which(report: Report, asked: Provenance) -> Iterator[Block]:
+def _which(report: Report, run: RunDocument) -> Iterator[Block]:
     if len(report.asked) > 1:
-        yield Heading(f"Run {asked.run_number}: {asked.name}")
+        yield Heading(f"Run {run.run_number}: {run.name}")
 
 
 def _others(attempts: Attempts) -> Iterator[Block]:
@@ -93,53 +97,60 @@ def _other(other: RelatedRun) -> Iterator[str]:
     yield f"{other.shared_cases:,}"
 
 
-def _facts(asked: Provenance) -> tuple[tuple[str, str], ...]:
-    status = asked.status if asked.reason is None else f"{asked.status}: {asked.reason}"
+def _facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
+    status = run.status if run.reason is None else f"{run.status}: {run.reason}"
     return (
-        ("run", f"{asked.run_number}, {asked.run_id}"),
+        ("run", f"{run.run_number}, {run.run_id}"),
         ("status", status),
-        ("started", f"{moment(asked.started_at)} by {asked.who} on {asked.where}"),
-        *_workers(asked),
-        ("ended", "not yet" if asked.ended_at is None else moment(asked.ended_at)),
-        ("dialect", asked.dialect),
-        ("version", asked.code_version),
-        ("configuration", asked.configuration_digest),
-        ("experiment", asked.attempts.experiment),
-        ("attempt", asked.attempts.describe()),
-        *(() if asked.imported is None else (("origin", asked.imported),)),
-        *_branched(asked.branched_from),
-        *((("asked", asked.selection),) if asked.selection is not None else ()),
-        *((f"model {key}", told) for key, told in asked.models_asked),
-        *((f"judge {number}", told) for number, told in enumerate(asked.judges, 1)),
-        ("repetitions", str(asked.repetitions)),
-        ("seeds", ", ".join(f"{name} {seed}" for name, seed in asked.seeds) or "none"),
+        ("started", f"{moment(run.started_at)} by {run.who} on {run.where}"),
+        *_workers(run),
+        ("ended", "not yet" if run.ended_at is None else moment(run.ended_at)),
+        ("dialect", run.dialect),
+        ("version", run.code_version),
+        ("configuration", run.configuration_digest),
+        ("experiment", run.attempts.experiment),
+        ("attempt", run.attempts.describe()),
+        *(() if run.imported is None else (("origin", run.imported.says),)),
+        *_branched(run),
+        *((("asked", run.part),) if run.part is not None else ()),
+        *((f"model {each.key}", _described(each)) for each in run.models),
+        *((f"judge {number}", _described(each)) for number, each in enumerate(run.judges, 1)),
+        ("repetitions", str(run.repetitions)),
+        ("seeds", ", ".join(f"{name} {run.seeds[name]}" for name in sorted(run.seeds)) or "none"),
     )
 
 
-def _workers(asked: Provenance) -> tuple[tuple[str, str], ...]:
-    if not asked.workers:
+def _described(model: ModelSnapshot) -> str:
+    place = model.settings.get("base_url") or model.settings.get("class") or model.provider
+    parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
+    told = f"{model.model}{describe_version(model)} at {place}"
+    return f"{told}: {parameters}" if parameters else told
+
+
+def _workers(run: RunDocument) -> tuple[tuple[str, str], ...]:
+    if not run.workers:
         return ()
-    over = asked.status in ENDED
-    return (("driven by", describe_workers(asked.workers, over=over)),)
+    return (("driven by", describe_workers(run.workers, over=run.status in ENDED)),)
 
 
-def _branched(branch: BranchedFrom | None) -> tuple[tuple[str, str], ...]:
+def _branched(run: RunDocument) -> tuple[tuple[str, str], ...]:
+    branch = run.branched_from
     if branch is None:
         return ()
-    again = f", {branch.carried_over:,} carried over"
+    again = f", {run.counts.carried_over:,} carried over"
     if not branch.reuse:
-        again += f", {len(branch.again):,} asked again"
+        again += f", {len(branch.asked_again):,} asked again"
     how = "answers reused from" if branch.reuse else "branched from"
     return (
         (how, f"run {branch.run_number} at position {branch.position:,}{again}"),
-        *((f"{path}, changed", value) for path, value in branch.settings),
+        *((f"{path}, changed", str(value)) for path, value in branch.settings.items()),
     )
 
 
 def integrity(report: Report) -> Iterator[Block]:
     """The integrity of each run's record: position, findings, and how to verify it again."""
     for asked in report.asked:
-        yield from _which(report, asked)
+        yield from _which(report, asked.run)
         yield Facts(
             (
                 ("checked", _CHECKED[asked.integrity]),
@@ -149,15 +160,16 @@ def integrity(report: Report) -> Iterator[Block]:
             )
         )
     findings = tuple(
-        f"run {asked.run_number}, {finding.kind}: {finding.message}"
+        f"run {asked.run.run_number}, {finding.kind}: {finding.message}"
         for asked in report.asked
-        for finding in asked.findings
+        if asked.run.validation is not None
+        for finding in asked.run.validation.findings
     )
     if findings:
         yield Heading("What checking the runs found")
         yield Items(findings)
     yield Paragraph("To check all of this against the log, and without the database:")
-    numbers = [asked.run_number for asked in report.asked]
+    numbers = [asked.run.run_number for asked in report.asked]
     replays = (f"failproof-es replay {number}" for number in numbers)
     exports = (f"failproof-es evidence export {n} -o run{n}.evidence" for n in numbers)
     yield Items(("failproof-es verify", *replays, *exports))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from failproof_es.catalogue.wording import moment
 from failproof_es.gates import format_amount
 from failproof_es.report.data.content import GateRow, Provenance, Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
-from failproof_es.report.data.wording import moment
 from failproof_es.report.page.blocks import (
     Block,
     Column,
@@ -34,7 +34,7 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Pag
     """The whole report. `failures` are asked for once, when the page is written."""
     runs = ", ".join(_named(asked) for asked in report.asked)
     return Page(
-        title=", ".join(dict.fromkeys(asked.name for asked in report.asked)),
+        title=", ".join(dict.fromkeys(asked.run.name for asked in report.asked)),
         kicker=f"failproof-es · report of {runs} · as the log stood on {moment(report.made_at)}",
         tone=report.verdict.tone,
         verdict=report.verdict.sentence,
@@ -63,20 +63,21 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Pag
 
 def _named(asked: Provenance) -> str:
     """A run's number, with which tool recorded it, or of how much it asked which part."""
-    told = asked.imported or asked.selection
-    return f"run {asked.run_number}" + ("" if told is None else f" ({told})")
+    told = asked.run.imported.says if asked.run.imported is not None else asked.run.part
+    return f"run {asked.run.run_number}" + ("" if told is None else f" ({told})")
 
 
 def _gates(report: Report) -> Iterator[Block]:
     judged = {gate.run_number for gate in report.gates}
     for asked in report.asked:
-        if asked.gates_set and asked.run_number not in judged:
+        number = asked.run.run_number
+        if asked.gates_set and number not in judged:
             when = (
-                f"people decide them: `failproof-es review close {asked.run_number}` judges them"
-                if asked.status == "completed"
+                f"people decide them: `failproof-es review close {number}` judges them"
+                if asked.run.status == "completed"
                 else "judged when it has completed"
             )
-            yield Paragraph(f"Gates of run {asked.run_number}: {when}.")
+            yield Paragraph(f"Gates of run {number}: {when}.")
     if not any(asked.gates_set for asked in report.asked):
         yield Paragraph("No gates were set, so no pass or fail was decided.")
     if report.gates:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from failproof_es.catalogue.wording import percent
 from failproof_es.report.data.content import Group, Measure
-from failproof_es.report.data.wording import percent
 from failproof_es.report.page.blocks import Block, Cell, Collapsible, Column, Table
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import CONFIDENCE, Interval, Rate

@@ -63,8 +63,9 @@ def test_every_variant_is_asked_in_its_own_way_and_shown_by_its_key(
     assert invoke(store.url, "verify", cwd=tmp_path).exit_code == 0
     again = told(store, tmp_path, "start", "run.yaml", "--quiet", "--reuse", 1)
     assert again["counts"]["finished"] == 8
-    assert told(store, tmp_path, "show", 2)["requests"] == 0, "a variant is recognised by its key"
-    assert told(store, tmp_path, "show", 2)["attempts"]["attempt"] == 2
+    second = told(store, tmp_path, "show", 2)
+    assert second["counts"]["requests"] == 0, "a variant is recognised by its key"
+    assert second["attempts"]["attempt"] == 2
     other = {**MATRIX, "prompts": {**MATRIX["prompts"], "shout": {"user": "{prompt}!!"}}}
     write_configuration(tmp_path, mock_url, matrix=other)
     checked = invoke(store.url, "validate", "run.yaml", "--offline", "--reuse", 1, cwd=tmp_path)

@@ -109,7 +109,7 @@ def test_it_serves_the_run_and_ctrl_c_ends_both(
         a_long_run(tmp_path),
         starting(store, "start", "run.yaml", *more, cwd=tmp_path) as (process, url, number),
     ):
-        assert page(url, f"/runs/{number}.json")["run"]["status"] == "running"
+        assert page(url, f"/runs/{number}.json")["status"] == "running"
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr is not None
@@ -161,7 +161,7 @@ def test_at_a_terminal_it_stays_open_until_ctrl_c(
             lines = shown.wait_for(lambda lines: last in lines)
             assert f"the console shows this run at {url}/runs/1" in lines
             assert lines[-1] == last
-            assert page(url, "/runs/1.json")["run"]["status"] == "completed"
+            assert page(url, "/runs/1.json")["status"] == "completed"
             shown.process.send_signal(signal.SIGINT)
             assert shown.process.wait(120) == 0
     assert is_closed(url)

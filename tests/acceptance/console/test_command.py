@@ -57,7 +57,7 @@ def test_it_says_where_it_is_and_ends_by_ctrl_c_and_adds_no_event(
         assert begins + ends == f"the console is at {url}/runs(stop it with Ctrl-C)\n"
         shown = {"Authorization": f"Bearer {token}"}
         page = httpx.get(f"{url}/runs/1.json", headers=shown, timeout=60).json()
-        assert page["run"]["name"] == "acceptance"
+        assert page["name"] == "acceptance"
         assert httpx.get(f"{url}/runs", headers=shown, timeout=60).status_code == 200
     assert recorded_log.fingerprint() == before
 

@@ -299,8 +299,8 @@ def test_a_price_file_prices_the_run_and_its_day_is_recorded(
     }
     assert costs == {"claude-sonnet-4.5": None, "gpt-4o": pytest.approx((10 * 2 + 5 * 4) / 1e6)}
     facts = json.loads(invoke(store.url, "show", "latest", "--json", cwd=tmp_path).stdout)
-    assert facts["prices"] == {"gpt-4o": "price list of 2026-11-01"}
-    assert facts["cost_usd"] is None, "a part is not the whole"
+    assert facts["price_sources"] == {"gpt-4o": "price list of 2026-11-01"}
+    assert facts["spending"]["cost_usd"] is None, "a part is not the whole"
     with store.connect() as connection:
         recorded = connection.execute("SELECT model_key, price_version FROM failproof.price_list")
         assert recorded.fetchall() == [("gpt-4o", "price list of 2026-11-01")]

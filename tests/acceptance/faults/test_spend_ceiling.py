@@ -103,7 +103,8 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
     shown = invoke(store.url, "show", "latest", cwd=tmp_path)
     assert "$0.30 of $0.30" in shown.output
     told = orjson.loads(invoke(store.url, "show", "latest", "--json", cwd=tmp_path).stdout)
-    assert (told["max_spend_usd"], told["cost_usd"]) == (0.3, 0.3)
+    spending = told["spending"]
+    assert (spending["max_spend_usd"], spending["cost_usd"]) == (0.3, 0.3)
     reported = invoke(store.url, "report", "latest", "--format", "html", "-o", "-", cwd=tmp_path)
     assert "Run 1 spent $0.30 of $0.30 (its spend ceiling)." in reported.output
     proven = invoke(store.url, "verify", cwd=tmp_path)

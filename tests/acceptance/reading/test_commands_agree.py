@@ -72,16 +72,21 @@ def require_alike(details: dict[str, Any], facts: dict[str, Any]) -> None:
     """The last line of progress says what `show` says."""
     counts = facts["counts"]
     assert {name: details[name] for name in ALIKE} == {name: counts[name] for name in ALIKE}
-    assert details["cost_usd"] == facts["cost_usd"]
-    assert details["tokens"] == facts["tokens"]
-    assert details["failed_attempts"] == facts["failed_attempts"] == sum(facts["errors"].values())
-    assert sum(row["retries"] for row in details["models"]) == facts["retries"]
+    spending = facts["spending"]
+    assert details["cost_usd"] == spending["cost_usd"]
+    assert details["tokens"] == {
+        name: spending[f"{kind}_tokens{part}"]
+        for kind in ("input", "output")
+        for name, part in ((kind, ""), (f"{kind}_unknown", "_unknown"))
+    }
+    failed = sum(each["requests"] for each in facts["errors"])
+    assert details["failed_requests"] == counts["failed_requests"] == failed
+    assert sum(row["retries"] for row in details["models"]) == counts["retries"]
     by_model = {row["model"]: row for row in facts["by_model"]}
     for row in details["models"]:
         of = by_model[row["model"]]
-        assert row["finished"] == of["evaluations"]
-        for name in ALIKE[2:]:
-            assert row[name] == of[name], (row["model"], name)
+        for name in ALIKE[1:]:
+            assert row[name] == of["counts"][name], (row["model"], name)
 
 
 def test_the_live_display_ends_with_the_numbers_of_the_summary(
@@ -94,15 +99,17 @@ def test_the_live_display_ends_with_the_numbers_of_the_summary(
     facts = shown(store, tmp_path)
     details = orjson.loads(progress[-1])["details"]
     require_alike(details, facts)
-    assert facts["counts"] == {
+    counts = facts["counts"]
+    expected = {
         "planned": 14, "finished": 14, "scored": 10, "passed": None, "failed": None, "abandoned": 4,
-        "lost": 2, "awaiting_review": 0, "carried_over": 0,
+        "lost": 2, "awaiting_review": 0, "carried_over": 0, "in_flight": 0,
     }  # fmt: skip
+    assert {name: counts[name] for name in expected} == expected
     silent = next(row for row in details["models"] if row["model"] == "silent")
     assert (silent["tokens"]["input"], silent["tokens"]["input_unknown"]) == (None, 6)
-    assert silent["cost_usd"] is None and facts["cost_usd"] is None
-    assert facts["tokens"]["input"] > 0 and facts["tokens"]["input_unknown"] == 6
-    assert (done.stdout.splitlines()[-1].count('"abandoned":4'), facts["retries"]) == (1, 5)
+    assert silent["cost_usd"] is None and facts["spending"]["cost_usd"] is None
+    assert facts["spending"]["input_tokens"] > 0 and facts["spending"]["input_tokens_unknown"] == 6
+    assert (done.stdout.splitlines()[-1].count('"abandoned":4'), counts["retries"]) == (1, 5)
 
 
 @pytest.mark.slow
@@ -136,7 +143,7 @@ def test_the_table_at_the_end_show_and_runs_use_one_word_for_each_thing(
     text = invoke(store.url, "show", 1, cwd=tmp_path).stdout
     said = "2 lost, no usable answer of the model; 2 cut off at max_tokens"
     assert f"10 scored, 4 abandoned ({said})" in text
-    assert re.search(r"^failed attempts +\d+ \(", text, re.MULTILINE)
+    assert re.search(r"^failed requests +\d+ \(", text, re.MULTILINE)
     (listed,) = orjson.loads(invoke(store.url, "runs", "--json", cwd=tmp_path).stdout)
     assert [(row["model"], row["passed"], row["failed"]) for row in listed["passed"]] == [
         ("mock", 3, 1),
@@ -154,8 +161,8 @@ def test_what_several_models_came_to_is_never_one_number(
     mixed(tmp_path, mock_url)
     invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     facts = shown(store, tmp_path)
-    assert facts["accuracy"] == {"by_case": None, "mean_of_suites": None}
-    found = {row["model"]: row["accuracy"] for row in facts["by_model"]}
+    assert set(facts["accuracy"].values()) == {None}
+    found = {row["model"]: row["accuracy"]["by_case"] for row in facts["by_model"]}
     assert found == {"mock": 0.75, "silent": pytest.approx(5 / 6)}
 
 
@@ -179,7 +186,9 @@ def test_what_a_run_cost_stays_what_its_recorded_prices_make_it(
 
     monkeypatch.setattr(PriceBook, "prices", other)
     facts = shown(store, tmp_path)
-    assert facts["cost_usd"] == paid and facts["gates"]["max_cost_usd"]["measured"] == paid
+    assert (
+        facts["spending"]["cost_usd"] == paid and facts["gates"]["max_cost_usd"]["measured"] == paid
+    )
     (listed,) = orjson.loads(invoke(store.url, "runs", "--json", cwd=tmp_path).stdout)
     assert listed["cost_usd"] == paid
     reported = invoke(store.url, "report", 1, "--format", "json", "-o", "-", cwd=tmp_path)
@@ -199,7 +208,11 @@ def test_show_and_results_tell_how_a_run_stood(store: Store, mock_url: str, tmp_
     then = orjson.loads(
         invoke(store.url, "show", 1, "--as-of", first, "--json", cwd=tmp_path).stdout
     )
-    assert (then["as_of"], then["counts"]["finished"], then["status"]) == (first, 1, "running")
+    assert (then["as_of"]["events_up_to"], then["counts"]["finished"], then["status"]) == (
+        first,
+        1,
+        "running",
+    )
     rows = invoke(
         store.url, "results", 1, "--as-of", first, "--format", "jsonl", cwd=tmp_path
     ).stdout.splitlines()

@@ -169,16 +169,18 @@ def test_show(recorded: Recorded, run: Run, number: int) -> None:
     assert {row["model"] for row in shown["by_model"]} == set(run.models)
     for row in shown["by_model"]:
         expected = recompute.counts(of(run, row["model"]))
-        assert {name: row[name] for name in ("scored", "passed", "failed", "lost")} == {
+        assert {name: row["counts"][name] for name in ("scored", "passed", "failed", "lost")} == {
             name: expected[name] for name in ("scored", "passed", "failed", "lost")
         }
-        assert row["evaluations"] == expected["planned"]
+        assert row["counts"]["finished"] == expected["planned"]
         assert row["unscored"] == recompute.unscored(of(run, row["model"]))
-        assert_accuracy(row, rates["overall", "all cases", row["model"]])
+        rate, accuracy = rates["overall", "all cases", row["model"]], row["accuracy"]
+        assert_accuracy(accuracy["by_case"], accuracy["by_case_bounds"], rate)
+        assert_bounds(row["passed"]["bounds"], rate)
         suites = [rate for (kind, _, model), rate in rates.items()
                   if kind == "suite" and model == row["model"]]  # fmt: skip
-        assert close(row["mean_of_suites"], sum(each.value for each in suites) / len(suites))
-        least, most = row["mean_of_suites_bounds"]
+        assert close(accuracy["mean_of_suites"], sum(each.value for each in suites) / len(suites))
+        least, most = accuracy["mean_of_suites_bounds"]
         assert close(least, sum(each.least for each in suites) / len(suites))
         assert close(most, sum(each.most for each in suites) / len(suites))
     assert shown["unscored"] == recompute.unscored(run.evaluations)
@@ -188,14 +190,15 @@ def test_show(recorded: Recorded, run: Run, number: int) -> None:
     }
     assert set(found) == set(expected_suites)
     for key, rate in expected_suites.items():
-        assert (found[key]["passed"], found[key]["scored"]) == (rate.passed, rate.scored)
-        assert_accuracy(found[key], rate)
+        row = found[key]
+        assert (row["passed"]["passed"], row["scored"]) == (rate.passed, rate.scored)
+        assert_accuracy(row["accuracy"], row["accuracy_bounds"], rate)
+        assert_bounds(row["passed"]["bounds"], rate)
 
 
-def assert_accuracy(row: Mapping[str, Any], rate: Rate) -> None:
-    assert close(row["accuracy"], rate.value)
-    for bounds in (row["accuracy_bounds"], row["pass_rate_bounds"]):
-        assert_bounds(bounds, rate)
+def assert_accuracy(shown: float, bounds: Sequence[float] | None, rate: Rate) -> None:
+    assert close(shown, rate.value)
+    assert_bounds(bounds, rate)
 
 
 def assert_bounds(shown: Sequence[float] | None, rate: Rate) -> None:
@@ -337,11 +340,11 @@ def test_junit(recorded: Recorded, run: Run, number: int) -> None:
 def test_console(recorded: Recorded, run: Run, number: int) -> None:
     page = recorded.page(f"/runs/{number}.json")
     expected = recompute.rates(run)
-    for row in page["models"]:
+    for row in page["by_model"]:
         assert_rate(row["passed"], expected["overall", "all cases", row["model"]])
         counted = recompute.counts(of(run, row["model"]))
         assert {name: row["counts"][name] for name in counted} == counted
-    for row in page["suites"]:
+    for row in page["by_suite"]:
         assert_rate(row["passed"], expected["suite", row["suite"], row["model"]])
     charts = recorded.page(f"/runs/{number}/charts.json")
     for row in charts["overall"]:
@@ -355,7 +358,7 @@ def test_console_and_report_say_the_same_interval(recorded: Recorded, number: in
         for group in report["groups"]
         if group["dimension"] == "overall"
     }
-    for row in recorded.page(f"/runs/{number}.json")["models"]:
+    for row in recorded.page(f"/runs/{number}.json")["by_model"]:
         interval = intervals[row["model"]]
         assert close(row["passed"]["low"], interval["low"])
         assert close(row["passed"]["high"], interval["high"])

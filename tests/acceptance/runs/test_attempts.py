@@ -343,7 +343,7 @@ def test_runs_report_and_evidence_tell_the_other_attempts_and_what_overlaps(
     assert "runs that share many cases" in table
 
     document = json.loads(said("report", "3", "--format", "json", "-o", "-"))
-    (asked,) = document["asked"]
+    [asked] = [each["run"] for each in document["asked"]]
     assert (asked["attempts"]["attempt"], asked["attempts"]["attempts"]) == (2, 2)
     assert asked["attempts"]["overlapping"][0]["gates_met"] is False
     assert any("earlier attempt" in each for each in document["limitations"])

@@ -71,9 +71,12 @@ def test_nine_of_ten_that_ramble_miss_the_default_gate_and_the_rate_has_its_boun
 
     shown = json.loads(invoke(store.url, "show", 1, "--json", cwd=tmp_path).stdout)
     assert shown["unscored"] == {"cut_off": 9}
-    assert shown["accuracy_bounds"] == {"by_case": BOUNDS, "mean_of_suites": BOUNDS}
-    for row in (*shown["by_model"], *shown["by_suite"]):
-        assert row["accuracy_bounds"] == row["pass_rate_bounds"] == BOUNDS
+    [model], [suite] = shown["by_model"], shown["by_suite"]
+    for accuracy in (shown["accuracy"], model["accuracy"]):
+        assert accuracy["by_case_bounds"] == accuracy["mean_of_suites_bounds"] == BOUNDS
+    assert suite["accuracy_bounds"] == BOUNDS
+    for shows in (shown, model, suite):
+        assert shows["passed"]["bounds"] == BOUNDS
     (listed,) = json.loads(invoke(store.url, "runs", "--json", cwd=tmp_path).stdout)
     assert listed["passed"][0]["bounds"] == BOUNDS and listed["passed"][0]["unscored"] == 9
 

@@ -65,14 +65,16 @@ def test_no_worker_takes_a_log_of_another_hosts_key_for_an_attack(
     shown = orjson.loads(run(store.url, "show", "1", "--json").stdout)
     told = [
         [(each["worker"], each["host"], each["evaluations"]) for each in workers]
-        for workers in (report["asked"][0]["workers"], shown["workers"])
+        for workers in (report["asked"][0]["run"]["workers"], shown["workers"])
     ]
     assert told[0] == told[1]
     assert shown["counts"]["finished"] == CASES
     left = [each for each in shown["workers"] if each["left_at"] is not None]
     assert (len(shown["workers"]), len(left)) == (3, 2)
     assert 0 < sum(each["evaluations"] for each in left) <= CASES
-    assert count(store, "AttemptLost") == shown["lost_attempts"]  # none if it had no shard yet
+    assert (
+        count(store, "AttemptLost") == shown["counts"]["lost_requests"]
+    )  # none if it had no shard yet
 
 
 def test_who_may_not_make_the_schema_is_told_who_does(

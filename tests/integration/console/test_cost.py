@@ -46,7 +46,7 @@ def test_what_is_not_priced_is_counted_and_never_nothing(
     assert sum(each["answers"] for each in page["uses"]) == sum(answers.values())
     waste = page["waste"]
     assert sum(each["requests"] for each in waste) == topics["RequestSent"]
-    assert sum(each["failed_attempts"] for each in waste) == topics["ErrorRecorded"]
+    assert sum(each["failed_requests"] for each in waste) == topics["ErrorRecorded"]
     assert sum(each["lost_evaluations"] for each in waste) == topics["EvaluationAbandoned"]
     assert [each["attempt"] for each in page["attempts"]] == [1, 2, 3]
     assert {each["answers"] for each in page["attempts"]} == {sum(answers.values())}

@@ -38,24 +38,22 @@ def rendered(page: RunPage) -> str:
 
 def with_text(page: dict[str, Any], text: str) -> RunPage:
     """The page, as if everybody but this program had written that text."""
-    said = {**page, "run": {**page["run"]}}
+    said = {**page, "shape": "1"}
     for name in ("name", "reason", "who", "where", "code_version", "dialect"):
-        said["run"][name] = text
+        said[name] = text
     said["errors"] = [{**each, "message": text, "kind": text} for each in page["errors"]]
-    said["unscored"] = [{**each, "reason": text, "kind": text} for each in page["unscored"]]
-    said["suites"] = [{**each, "suite": text} for each in page["suites"]]
-    said["gates"] = [{**each, "says": text} for each in page["gates"]]
-    said["history"] = [{**each, "says": text} for each in page["history"]]
-    said["models"] = [
-        {**each, "model": text, "provider": text, "version": text} for each in page["models"]
+    said["unscored_reasons"] = [
+        {**each, "reason": text, "kind": text} for each in page["unscored_reasons"]
     ]
-    manifest = page["manifest"]
-    said["manifest"] = {
-        **manifest,
-        "suites": [{**each, "path": text} for each in manifest["suites"]],
-        "price_sources": {"a": text},
-        "configuration": {"said": text},
-    }
+    said["by_suite"] = [{**each, "suite": text} for each in page["by_suite"]]
+    said["gates"] = dict.fromkeys([text], next(iter(page["gates"].values())))
+    said["history"] = [{**each, "says": text} for each in page["history"]]
+    said["by_model"] = [
+        {**each, "model": text, "provider": text, "version": text} for each in page["by_model"]
+    ]
+    said["suites"] = [{**each, "path": text} for each in page["suites"]]
+    said["price_sources"] = {"a": text}
+    said["configuration"] = {"said": text}
     return RunPage.model_validate(said)
 
 

@@ -12,6 +12,7 @@ import orjson
 import psycopg
 import pytest
 
+import failproof_es
 from failproof_es.core.summary import RunTotals
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder
@@ -116,18 +117,16 @@ def test_a_rate_is_the_same_on_every_page_and_in_the_report(
     for model in models:
         expected = rates["overall", "all cases", model]
         assert expected[2] < expected[1], "there are families"
-        for shown in (run["models"], charts["overall"], listed["models"]):
+        for shown in (run["by_model"], charts["overall"], listed["models"]):
             (own,) = [each for each in shown if each["model"] == model]
             assert _of_console(own["passed"]) == expected
-    for shown in (run["suites"], charts["suites"]):
+    for shown in (run["by_suite"], charts["suites"]):
         assert {
             ("suite", each["suite"], each["model"]): _of_console(each["passed"]) for each in shown
         } == {key: rate for key, rate in rates.items() if key[0] == "suite"}
     told = orjson.loads(invoke(compared_log, "show", number, "--json", cwd=tmp_path).stdout)
-    assert {row["model"]: (row["passed"], row["failed"]) for row in told["by_model"]} == {
-        model: (rate[0], rate[1] - rate[0])
-        for (dimension, _, model), rate in rates.items()
-        if dimension == "overall"
+    assert {row["model"]: _of_console(row["passed"]) for row in told["by_model"]} == {
+        model: rate for (dimension, _, model), rate in rates.items() if dimension == "overall"
     }
     if len(models) > 1:
         assert run["passed"] is None and run["counts"]["passed"] is None
@@ -143,7 +142,7 @@ def test_a_run_has_one_end_wherever_it_is_shown(
     (provenance,) = _report(compared_log, tmp_path, 1)["asked"]
     shown = orjson.loads(invoke(compared_log, "show", "1", "--json", cwd=tmp_path).stdout)
     page = asking.get("/runs/1.json").json()
-    ends = {provenance["ended_at"], shown["ended_at"], page["run"]["ended_at"]}
+    ends = {provenance["run"]["ended_at"], shown["ended_at"], page["ended_at"]}
     with psycopg.connect(compared_log, options="-c timezone=UTC") as connection:
         (ended,) = connection.execute(
             "SELECT payload ->> 'timestamp' FROM failproof.event_log "
@@ -192,3 +191,20 @@ def test_a_comparison_has_the_same_p_and_interval_whichever_is_named_first(
     assert abs(shown["difference"]) == pytest.approx(abs(paired["difference"]))
     ends = sorted((paired["interval"]["low"], paired["interval"]["high"]))
     assert sorted((abs(shown["low"]), abs(shown["high"]))) == pytest.approx(sorted(map(abs, ends)))
+
+
+def test_a_run_is_one_document_wherever_it_is_shown(
+    asking: httpx.Client, compared_log: str, tmp_path: Path
+) -> None:
+    """`show --json`, the console's twin, the library and the report's provenance."""
+    for number in (1, 3):
+        page = asking.get(f"/runs/{number}.json").json()
+        done = invoke(compared_log, "show", str(number), "--json", cwd=tmp_path)
+        with failproof_es.open(number, database_url=compared_log) as opened:
+            document = opened.document.model_dump(mode="json")
+        (provenance,) = _report(compared_log, tmp_path, number)["asked"]
+        assert orjson.loads(done.stdout) == document == provenance["run"]
+        other_moment_and_user = ("as_of", "protection")  # the console reads with lower rights
+        assert page.keys() == document.keys()
+        for name in page.keys() - set(other_moment_and_user):
+            assert page[name] == document[name], name

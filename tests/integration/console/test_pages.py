@@ -78,7 +78,7 @@ def test_the_numbers_of_every_run_are_those_of_sql(client: httpx.Client, console
     assert len(shown) == 7
     for number in (1, 4):
         page = client.get(f"/runs/{number}.json").json()
-        told = {each["model"]: each["counts"]["finished"] for each in page["models"]}
+        told = {each["model"]: each["counts"]["finished"] for each in page["by_model"]}
         assert told == {model: done for run, model, _, _, done in counted if run == number}
 
 
@@ -87,20 +87,20 @@ def test_errors_are_in_groups_that_add_up(client: httpx.Client, console_log: str
     with psycopg.connect(console_log) as connection:
         row = connection.execute(ERRORS).fetchone()
     assert row is not None and row[0] > 0
-    assert sum(each["attempts"] for each in page["errors"]) == row[0]
-    assert page["counts"]["failed_attempts"] == row[0]
+    assert sum(each["requests"] for each in page["errors"]) == row[0]
+    assert page["counts"]["failed_requests"] == row[0]
 
 
 def test_a_page_shows_what_its_json_holds(client: httpx.Client) -> None:
     page, text = client.get("/runs/1.json").json(), Text(client.get("/runs/1").text).text
-    for each in page["models"]:
+    for each in page["by_model"]:
         assert each["model"] in text
         assert f"{each['passed']['passed']}/{each['passed']['total']}" in text
     for each in page["errors"]:
         assert each["message"] in text
     for each in page["history"]:
         assert f"event {each['position']:,}" in text
-    assert page["run"]["run_id"] in text
+    assert page["run_id"] in text
     assert "not met" in text and "sealed" in text and "no problems found" in text
 
 
@@ -252,9 +252,9 @@ def test_what_is_not_there_says_what_to_do(client: httpx.Client, path: str) -> N
 
 
 def test_a_run_is_found_by_its_number_its_id_and_as_the_latest(client: httpx.Client) -> None:
-    run_id = client.get("/runs/4.json").json()["run"]["run_id"]
+    run_id = client.get("/runs/4.json").json()["run_id"]
     for name in (run_id, "latest"):
-        assert client.get(f"/runs/{name}.json").json()["run"]["run_number"] == 4
+        assert client.get(f"/runs/{name}.json").json()["run_number"] == 4
 
 
 def test_an_empty_log_says_how_to_begin(store: Store) -> None:
@@ -321,7 +321,7 @@ def test_rows_that_are_behind_are_shown_as_of_their_position(
         while httpx.get(url + "/runs.json", timeout=60).json()["as_of"]["lag"]:
             assert time.monotonic() < deadline, "nobody brings them up"
             time.sleep(0.1)
-        assert httpx.get(url + "/runs/2.json", timeout=60).json()["run"]["name"] == "later"
+        assert httpx.get(url + "/runs/2.json", timeout=60).json()["name"] == "later"
 
 
 def test_each_page_is_registered_once_and_has_a_template_of_its_name() -> None:

@@ -231,7 +231,9 @@ def test_every_command_says_that_the_run_is_imported(store: Store, tmp_path: Pat
             assert said in httpx.get(f"{url}/runs/1{page}", timeout=30).text, page
         assert "Nothing was asked here." in httpx.get(f"{url}/runs/1/cost").text
     shown = orjson.loads(call("show", "1", "--json"))
-    assert (shown["requests"], shown["failed_attempts"], shown["cost_usd"]) == (0, 0, None)
+    counts = shown["counts"]
+    assert (counts["requests"], counts["failed_requests"]) == (0, 0)
+    assert shown["spending"]["cost_usd"] is None
     assert shown["imported"]["answers"] == 16
     assert any(each["what"] == "an assertion" for each in shown["imported"]["unmapped"])
     assert "16 of 16 evaluations agree" in call("replay", "1")

@@ -173,7 +173,7 @@ def test_summaries_are_listed_newest_first_and_cost_as_many_queries_for_many_run
 
 
 def messages_are_cut(feeder: Feeder, connection: psycopg.Connection[Any]) -> None:
-    """Of the messages of failed attempts as many as are wanted, whoever is asked."""
+    """Of the messages of failed requests as many as are wanted, whoever is asked."""
     most = 0
     for whole in feeder.summaries():
         assert isinstance(whole, RunSummary)

@@ -9,19 +9,22 @@ from typing import Any
 import pytest
 
 from failproof_es.engine.related_runs.attempts import Attempts
+from failproof_es.events import ModelSnapshot
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import Cost, GateRow, Provenance, Verdict
 from failproof_es.report.data.observations import Observation
+from tests.unit.report.documents import DAMAGED, SOUND
 from tests.unit.report.observed import observed
 from tests.unit.report.test_page import asked, empty_report, other
 
+JUDGES = (ModelSnapshot(key="j", provider="mock", model="j"),)
 FORTY = [observed(f"c{n}", n > 0) for n in range(40)]
 MET = GateRow(1, "min_accuracy", 0.9, 0.975, True, of=40)
 MISSED = GateRow(1, "no_failures_at", ["S0", "S1"], 3, False, of=31)
 
 
 def run(number: int = 1, **more: Any) -> Provenance:
-    return replace(asked("r"), run_number=number, **{"integrity": True, **more})
+    return asked("r", run_number=number, **{"validation": SOUND, **more})
 
 
 def of(
@@ -93,14 +96,14 @@ def test_a_run_without_gates_never_counts_as_passed_beside_one_that_met_its_own(
 
 
 def test_a_broken_record_is_all_that_is_said() -> None:
-    found = of([run(1), run(2, integrity=False)], [MET, MISSED])
+    found = of([run(1), run(2, validation=DAMAGED)], [MET, MISSED])
     assert found.tone == "bad"
     assert found.sentence == "The record of run 2 is damaged: do not trust this report."
 
 
 @pytest.mark.parametrize("status", ["running", "paused"])
 def test_a_run_that_has_not_ended_is_said_and_hides_no_gate_of_another(status: str) -> None:
-    going = run(2, status=status, integrity=None)
+    going = run(2, status=status, validation=None)
     assert of([run(1), going], [MET]).tone == "doubt"
     assert of([run(1), going], [MET]).sentence == (
         "Not ended: run 2. The numbers cover what is finished so far. The gate is met."
@@ -156,7 +159,7 @@ def test_limitations_are_those_of_these_runs() -> None:
     assert said[5] == "What it took is not known of judge j: no price, or no count of tokens."
 
     many = [observed(f"c{n}", n % 2 == 0) for n in range(2_000)]
-    repeated = replace(empty_report(), asked=(run(repetitions=2, judges=("j",)),))
+    repeated = replace(empty_report(), asked=(run(repetitions=2, judges=JUDGES),))
     assert limitations(repeated, {"m": many}).limitations == (
         "Models judged, and no person has reviewed what they said.",
         "The cases are a chosen sample: the intervals do not generalise to other cases.",

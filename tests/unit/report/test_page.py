@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cache
 from html import unescape
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -16,9 +16,7 @@ import pytest
 from failproof_es.core.evaluation import JudgeVerdict, Reply
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
 from failproof_es.engine.reviews.conversation import ConversationTurn
-from failproof_es.reading.workers import RunWorker
 from failproof_es.report.data.content import (
-    BranchedFrom,
     Comparison,
     Cost,
     Distribution,
@@ -34,7 +32,6 @@ from failproof_es.report.data.content import (
     Provenance,
     Refusals,
     Report,
-    RetriedCase,
     Skipped,
     Stability,
     Verdict,
@@ -44,8 +41,8 @@ from failproof_es.report.formats.html import pieces
 from failproof_es.report.page.sections import build_page
 from failproof_es.support.statistics import OpenInterval, compare_outcomes, rate
 from tests.harmless_html import hostile, objections
+from tests.unit.report.documents import COUNTS, MOMENT, branched, document
 
-MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SOME = rate([True] * 30 + [False] * 10)
 MORE = rate([True] * 35 + [False] * 5)
 NONE = rate([])
@@ -104,39 +101,21 @@ def other(name: str, number: int, attempt: int | None) -> RelatedRun:
     )
 
 
-def asked(name: str) -> Provenance:
-    again = RetriedCase(name, name, name, 1, name)
+def asked(name: str, **more: Any) -> Provenance:
+    """A run's provenance; `more` are facts of its document."""
+    facts: dict[str, Any] = {
+        "attempts": Attempts("ef" * 32, 1, 2, (other(name, 3, 2),), (other(name, 4, None),)),
+        "branched_from": branched(name),
+        "counts": COUNTS.model_copy(update={"carried_over": 38}),
+    }
     return Provenance(
-        run_id=UUID(int=1),
-        run_number=1,
-        name=name,
-        status="completed",
-        reason=None,
-        started_at=MOMENT,
-        ended_at=None,
-        who=name,
-        where=name,
-        workers=(RunWorker(UUID(int=2), name, name, 7, "1", MOMENT),),
-        dialect="redteam",
-        code_version="1",
-        configuration_digest="ab" * 32,
-        attempts=Attempts("ef" * 32, 1, 2, (other(name, 3, 2),), (other(name, 4, None),)),
-        branched_from=BranchedFrom(7, 1_234, ((name, name),), 38, (again,), "abandoned", False),
-        selection=None,
-        imported=None,
-        models_asked=((name, name),),
+        run=document(name, **facts | more),
         models_answered=((name, 3),),
-        judges=(name,),
-        suites=((name, "cd" * 32, 40),),
         skipped=(),
-        seeds=(("sample", 7),),
-        repetitions=2,
         gates_set=False,
         positions=(1, 99),
         events=99,
         seal=None,
-        integrity=None,
-        findings=(),
     )
 
 
@@ -308,7 +287,7 @@ def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
 
 
 def test_gates_of_a_run_that_has_not_ended_are_not_said_to_be_missing() -> None:
-    going = replace(asked("going"), run_number=2, gates_set=True, status="running")
+    going = replace(asked("going", run_number=2, status="running"), gates_set=True)
     both = replace(full_report("alpha"), asked=(*full_report("alpha").asked, going))
     for report in (replace(empty_report(), asked=(going,)), both):
         said = text_of(html_of(replace(report, groups=(), heat=(), comparisons=(), costs=())))
@@ -324,7 +303,7 @@ def test_what_is_not_known_is_said_to_be_unknown() -> None:
 
 
 def test_gates_that_people_decide_wait_for_the_closing_of_the_reviews() -> None:
-    ended = replace(asked("ended"), run_number=2, gates_set=True, status="completed")
+    ended = replace(asked("ended", run_number=2, status="completed"), gates_set=True)
     said = text_of(html_of(replace(empty_report(), asked=(ended,))))
     assert "people decide them: failproof-es review close 2 judges them" in said.replace("`", "")
 

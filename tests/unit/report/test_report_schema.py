@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from failproof_es.events import Finding
 from failproof_es.report.formats.json_csv import json_pieces
+from tests.unit.report.documents import SOUND
 from tests.unit.report.test_page import full_report
 from tools.report_schema import text
 
@@ -27,7 +28,9 @@ def test_a_report_keeps_to_it_and_a_part_of_one_does_not() -> None:
     validator = Draft202012Validator(orjson.loads(SCHEMA.read_bytes()))
     report = full_report("\x1b[31m=1+1")
     finding = Finding(kind="not_scored", integrity=False, message="two", evaluation_id=UUID(int=9))
-    report = replace(report, asked=(replace(report.asked[0], findings=(finding,)),))
+    found = SOUND.model_copy(update={"findings": (finding,)})
+    run = report.asked[0].run.model_copy(update={"validation": found})
+    report = replace(report, asked=(replace(report.asked[0], run=run),))
     document = orjson.loads(b"".join(json_pieces(report)))
     validator.validate(document)
     validator.validate(orjson.loads(b"".join(json_pieces(replace(report, gates=())))))

@@ -16,8 +16,8 @@ import httpx
 import psycopg
 import pytest
 
+from failproof_es.console.links import live_key
 from failproof_es.console.live import stream, wakeups
-from failproof_es.console.shown import live_key
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     Process,
@@ -56,7 +56,7 @@ def test_a_run_that_has_ended_is_told_once_and_then_the_end(
     assert told["texts"]["model-0-of"] == "15/21"
     assert told["texts"]["model-0-rate"] == "71.4 %"
     assert told["texts"]["all-done"] == "48/48"
-    assert told["shape"] == page["shape"]
+    assert f'data-shape="{told["shape"]}"' in client.get("/runs/1").text
     assert end["event"] == "end"
 
 

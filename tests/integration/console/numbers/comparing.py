@@ -119,13 +119,13 @@ def _about(value: Any) -> Any:
 
 
 def _at(value: Any, parts: Sequence[str]) -> Any:
-    if not parts:
+    if not parts or value is None:
         return value
     if parts[0] == "[]":
         return [_at(each, parts[1:]) for each in value]
     if parts[0] == "{}":
         return {name: _at(each, parts[1:]) for name, each in value.items()}
-    return None if value is None else _at(value[parts[0]], parts[1:])
+    return _at(value[parts[0]], parts[1:])
 
 
 def _within(row: Any, name: str) -> Any:

@@ -65,7 +65,7 @@ SELECT number, e.model, count(*) FILTER (WHERE scored OR abandoned) AS finished,
     count(*) FILTER (WHERE NOT passed) AS failed, count(*) FILTER (WHERE abandoned) AS abandoned,
     count(*) FILTER (WHERE abandoned) AS lost, count(*) FILTER (WHERE in_flight) AS in_flight,
     sum(requests)::int AS requests, sum(answers)::int AS answers, sum(retries)::int AS retries,
-    sum(errors)::int AS failed_attempts, sum(lost_attempts)::int AS lost_attempts,
+    sum(errors)::int AS failed_requests, sum(lost_attempts)::int AS lost_requests,
     count(DISTINCT (e.model, prompt_id)) FILTER (WHERE scored OR abandoned) AS cases
 FROM evaluation AS e
 GROUP BY GROUPING SETS ((number, e.model), (number));

@@ -171,7 +171,7 @@ def test_a_run_counts_what_it_asked_itself(
 ) -> None:
     document = read(others, f"/runs/{number}")
     of = counted(ask_others, number)
-    shown = {None: document["counts"]} | {m["model"]: m["counts"] for m in document["models"]}
+    shown = {None: document["counts"]} | {m["model"]: m["counts"] for m in document["by_model"]}
     assert shown.keys() == of.keys()
     for model, counts in shown.items():
         for name in ("finished", "passed", "failed", "carried_over", "requests"):
@@ -186,7 +186,7 @@ def test_a_run_counts_what_it_asked_itself(
     assert cost["answers"] == spent["answers"]
     assert cost["total"]["known_usd"] == pytest.approx(spent["known_usd"])
     assert cost["carried_over"] == of[None]["carried_over"]
-    assert cost["remarks"] == document["run"]["remarks"] == REMARKS[number]
+    assert cost["remarks"] == document["remarks"] == REMARKS[number]
     assert read(others, f"/runs/{number}/charts")["remarks"] == REMARKS[number]
     for path in ("", "/results", "/cost", "/charts"):
         page = others.get(f"/runs/{number}{path}").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import httpx
@@ -67,9 +68,13 @@ def test_runs(served: str, ask: Ask) -> None:
     n.finish(EXPLAINED["runs"])
 
 
+UNTOLD = (
+    "count(*) FILTER (WHERE input_tokens IS NULL) AS input_tokens_unknown, "
+    "count(*) FILTER (WHERE output_tokens IS NULL) AS output_tokens_unknown"
+)
 STANDING = (
     "planned", "finished", "scored", "passed", "failed", "abandoned", "lost", "in_flight",
-    "requests", "answers", "retries", "failed_attempts", "lost_attempts", "awaiting_review",
+    "requests", "answers", "retries", "failed_requests", "lost_requests", "awaiting_review",
     "carried_over",
 )  # fmt: skip
 
@@ -90,38 +95,58 @@ def test_run(served: str, ask: Ask, number: int) -> None:
         told = row | more | {"planned": planned}
         return {f"counts.{name}": told[name] for name in STANDING} | rate(row)
 
+    def accuracies(model: str) -> dict[str, Any]:
+        [told] = ask(
+            "SELECT avg(of_suite) AS mean_of_suites, sum(total) / nullif(sum(measured), 0) "
+            "AS by_case FROM (SELECT avg(accuracy) AS of_suite, sum(accuracy) AS total, "
+            "count(accuracy) AS measured FROM evaluation JOIN stored_case USING (prompt_id) "
+            "WHERE number = %s AND model = %s GROUP BY suite) AS by_suite", number, model
+        )  # fmt: skip
+        return {f"accuracy.{name}": value for name, value in told.items()}
+
     together = standing(whole, run["planned"])
+    [planned] = ask(
+        "SELECT count(DISTINCT prompt_id) AS planned_cases FROM evaluation WHERE number = %s",
+        number,
+    )
+    n.same("", planned | {"repetitions": run["repetitions"]})
+    together |= accuracies(models[0]["model"])
     if len(models) > 1:
+        together |= dict.fromkeys(accuracies(models[0]["model"]))
         together |= {name: None for name in together if "passed" in name or name == "counts.failed"}
     n.same("", together)
     n.rows(
-        "models",
+        "by_model",
         [
             {"model": each["model"]}
             | standing(each, run["planned"] // len(models))
+            | accuracies(each["model"])
             | ask(f"SELECT {COST} AS cost_usd FROM answer WHERE run_id = %s AND model = %s",
                   run["run_id"], each["model"])[0]
             for each in models
         ],
         key=("model",),
     )  # fmt: skip
-    for shown in n.document["models"]:
+    for shown in n.document["by_model"]:
         classes = ask(
             "SELECT coalesce(class, 'error') AS class, count(*) AS found FROM evaluation "
             "WHERE number = %s AND model = %s GROUP BY 1", number, shown["model"]
         )  # fmt: skip
         assert shown["classes"] == {each["class"]: each["found"] for each in classes}
-    n.one("models[].classes{}", [each["classes"] for each in n.document["models"]])
+    n.one("by_model[].classes{}", [each["classes"] for each in n.document["by_model"]])
+    alone = n.document["by_model"][0]["classes"] if len(models) == 1 else None
+    n.one("classes{}", alone)
     n.rows(
-        "suites",
+        "by_suite",
         [
             {name: each[name] for name in ("model", "suite", "cases", "finished", "abandoned",
-                                           "accuracy")} | rate(each)
+                                           "accuracy", "scored")} | rate(each)
             for each in ask(
                 "SELECT e.model, suite, count(DISTINCT prompt_id) AS cases, count(*) AS finished, "
                 "count(*) FILTER (WHERE passed) AS passed, "
                 "count(*) FILTER (WHERE NOT passed) AS failed, "
-                "count(*) FILTER (WHERE abandoned) AS abandoned, avg(accuracy) AS accuracy "
+                "count(*) FILTER (WHERE abandoned) AS abandoned, avg(accuracy) AS accuracy, "
+                "count(*) FILTER (WHERE scored) AS scored "
                 "FROM evaluation AS e JOIN stored_case USING (prompt_id) WHERE number = %s "
                 "GROUP BY 1, 2", number)
         ],
@@ -137,23 +162,34 @@ def test_run(served: str, ask: Ask, number: int) -> None:
         "errors",
         ask(
             "SELECT coalesce(p ->> 'judge', p ->> 'model_key') AS asked, p ->> 'kind' AS kind, "
-            "p ->> 'message' AS message, count(*) AS attempts FROM log "
+            "p ->> 'message' AS message, count(*) AS requests FROM log "
             "WHERE topic = 'ErrorRecorded' AND run_id = %s GROUP BY 1, 2, 3", run["run_id"]
         ),
         key=("asked", "kind", "message"),
     )  # fmt: skip
     n.rows(
-        "unscored",
+        "unscored_reasons",
         ask(
             "SELECT model, abandoned_by AS kind, reason, count(*) AS evaluations FROM evaluation "
             "WHERE number = %s AND abandoned GROUP BY 1, 2, 3", number
         ),
         key=("model", "kind", "reason"),
     )  # fmt: skip
+
+    def unscored(model: str | None) -> dict[str, int]:
+        groups: Counter[str] = Counter()
+        for each in n.document["unscored_reasons"]:
+            if model in (None, each["model"]):
+                groups[each["group"]] += each["evaluations"]
+        return dict(groups)
+
+    n.one("unscored{}", unscored(None))
+    n.one("by_model[].unscored{}", [unscored(each["model"]) for each in n.document["by_model"]])
     [spent] = ask(
         f"SELECT {COST} AS cost_usd, coalesce(sum(cost_usd), 0)::float8 AS known_usd, "
         "count(*) FILTER (WHERE cost_usd IS NULL) AS unpriced_answers, "
         "sum(input_tokens)::int AS input_tokens, sum(output_tokens)::int AS output_tokens, "
+        f"{UNTOLD}, "
         "(%s::jsonb #>> '{configuration,execution,max_spend_usd}')::float8 AS max_spend_usd "
         "FROM answer WHERE run_id = %s", orjson.dumps(run["p"]).decode(), run["run_id"]
     )  # fmt: skip
@@ -174,9 +210,10 @@ def test_run(served: str, ask: Ask, number: int) -> None:
     )  # fmt: skip
     n.same("attempts", {"attempt": run["attempt"], "attempts": len(attempts), "others_before": 0})
     n.rows("attempts.others", [each for each in attempts if each["run_number"] != number])
-    n.same("run", {"run_number": number, "skipped_defects": more["nothing"]})
+    n.same("", {"run_number": number, "skipped_defects": more["nothing"]})
     n.one("contradictions", more["nothing"])
-    n.one("reviews{}", {})
+    assert set(n.document["reviews"].values()) == {0}
+    n.one("reviews{}", n.document["reviews"])
     n.one(
         "validation.checked{}",
         ask("SELECT count(*) AS evaluations, sum(requests)::int AS requests, "
@@ -290,7 +327,7 @@ def test_cost(served: str, ask: Ask, number: int) -> None:
     )  # fmt: skip
     n.rows(
         "waste",
-        ask("SELECT model, requests, answers, failed_attempts, retries, lost_attempts, "
+        ask("SELECT model, requests, answers, failed_requests, retries, lost_requests, "
             "lost AS lost_evaluations, in_flight FROM counts WHERE number = %s "
             "AND model IS NOT NULL", number),
         key=("model",),
@@ -305,7 +342,7 @@ def test_cost(served: str, ask: Ask, number: int) -> None:
             "GROUP BY 1, 2 ORDER BY 1", number),
     )  # fmt: skip
     [total] = ask(
-        f"SELECT {SPENT}count(*) FILTER (WHERE cost_usd IS NULL) AS unpriced_answers, "
+        f"SELECT {SPENT}{UNTOLD}, count(*) FILTER (WHERE cost_usd IS NULL) AS unpriced_answers, "
         f"coalesce(sum(cost_usd), 0)::float8 AS known_usd {of_run}", number
     )  # fmt: skip
     [ceiling] = ask(

@@ -360,7 +360,7 @@ def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
         "refused": 0,
         "carried_over": 0,
         "error_rate": 1.0,
-        "failed_attempts": 1,
+        "failed_requests": 1,
         "retries": 1,
         "in_flight": 1,
         "per_second": None,

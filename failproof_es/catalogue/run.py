@@ -1,0 +1,336 @@
+"""`RunDocument`: what is known of one run, as every surface shows it.
+
+`show --json` and `/runs/N.json` are this object, `OpenedRun.document` returns it, and the report's
+provenance has it. The pieces are in one vocabulary: `requests` are what was sent, `attempt` is a
+run's place among those of its experiment, a `class` is what an answer was classified as.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from failproof_es.assurance.protection_status import ProtectionStatus
+from failproof_es.catalogue.document import Document
+from failproof_es.catalogue.pass_rate import PassRate
+from failproof_es.core.run import describe_part
+from failproof_es.core.unscored import WORDS, UnscoredGroup
+from failproof_es.engine.related_runs.attempts import Attempts
+from failproof_es.engine.workers.presence import KnownShare
+from failproof_es.events import (
+    Again,
+    Finding,
+    ModelSnapshot,
+    Selection,
+    SourceFile,
+    SuiteSnapshot,
+    Unmapped,
+)
+from failproof_es.reading.people_figures import PeopleFigure
+from failproof_es.reading.standing import Standing
+from failproof_es.reading.workers import RunWorker
+
+
+class Counts(Document):
+    """How the planned evaluations stand, and what was sent for them."""
+
+    planned: int
+    finished: int
+    scored: int
+    passed: int | None
+    """Of one model; `None` of several together, as `failed`."""
+    failed: int | None
+    abandoned: int
+    """Those without a score, but for those that await review; `lost` is a part of them."""
+    lost: int
+    awaiting_review: int
+    carried_over: int
+    in_flight: int
+    requests: int
+    """Requests that were sent, judges' included. Those of carried-over evaluations are of the run
+    that sent them; so are the next four."""
+    answers: int
+    retries: int
+    """Requests that repeated a failed or lost one."""
+    failed_requests: int
+    """Those without a usable reply."""
+    lost_requests: int
+    """Those without a recorded outcome."""
+
+
+class Accuracy(Document):
+    """Mean scores of one model, and their bounds: had everything unscored got 0, and had it got 1.
+
+    `None` of nothing, and of several models together.
+    """
+
+    by_case: float | None
+    by_case_bounds: tuple[float, float] | None
+    mean_of_suites: float | None
+    mean_of_suites_bounds: tuple[float, float] | None
+
+
+class ModelProgress(Document):
+    """One model under test."""
+
+    model: str
+    provider: str
+    version: str | None
+    counts: Counts
+    passed: PassRate
+    accuracy: Accuracy
+    classes: dict[str, int]
+    """Answers by class, those that occur."""
+    unscored: dict[UnscoredGroup, int]
+    """Evaluations that ended without a score, by the group of their reason."""
+    cost_usd: float | None
+    """Of its answers and its judges'; `None` where one is not known."""
+
+
+class SuiteProgress(Document):
+    """One suite, as one model stands in it."""
+
+    model: str
+    suite: str
+    cases: int
+    finished: int
+    scored: int
+    abandoned: int
+    awaiting_review: int
+    passed: PassRate
+    accuracy: float | None
+    accuracy_bounds: tuple[float, float] | None
+    classes: dict[str, int]
+
+
+class ErrorGroup(Document):
+    """Failed requests that got the same error."""
+
+    asked: str
+    """The model or judge that was asked."""
+    kind: str
+    message: str
+    requests: int
+
+
+class UnscoredReason(Document):
+    """Evaluations that ended without a score, for one reason."""
+
+    model: str
+    group: UnscoredGroup
+    kind: str
+    reason: str
+    evaluations: int
+
+    @property
+    def words(self) -> str:
+        """The group in words."""
+        return WORDS[self.group]
+
+
+class LimitNow(Document):
+    """The last change of a server's limit."""
+
+    server: str
+    models: tuple[str, ...]
+    limit_before: int
+    limit: int
+    reason: str
+    held_until: datetime | None
+    at: datetime
+
+
+class Happening(Document):
+    """An event of the run's own stream."""
+
+    position: int
+    topic: str
+    at: datetime
+    says: str
+
+
+class ValidationShown(Document):
+    """What checking the ended run found."""
+
+    passed: bool
+    checked: dict[str, int]
+    findings: tuple[Finding, ...]
+    more: dict[str, int]
+    """Findings of a kind beyond those named."""
+    cost_usd: dict[str, str | None]
+    """Cost by model and judge, counted again."""
+
+
+class Closing(Document):
+    """The gates on rates, judged by the verdicts of people."""
+
+    at: datetime
+    who: str
+    where: str
+    position: int
+    """The reviews up to this position count."""
+    incomplete: bool
+    """Whether what nobody had reviewed counts as not passed."""
+    reviews: dict[str, int]
+    overruled: dict[str, int]
+    gates: dict[str, Any]
+
+
+class Spending(Document):
+    """What the run cost, as far as that is known."""
+
+    cost_usd: float | None
+    """`None` where one answer's cost is not known."""
+    known_usd: float
+    unpriced_answers: int
+    unpriced: tuple[str, ...]
+    """The models and judges that lack a price, or have an answer of unknown cost."""
+    max_spend_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    input_tokens_unknown: int
+    """Answers that did not report their input tokens."""
+    output_tokens_unknown: int
+
+
+class AskedAgain(Document):
+    """An evaluation that is asked again, and how it had ended before."""
+
+    suite: str
+    case: str
+    model: str
+    repetition: int
+    ended_as: str
+    """Kind of that end."""
+    reason: str
+
+
+class BranchedFrom(Document):
+    """The run that this one was branched from, or whose answers it reuses."""
+
+    run_id: UUID
+    run_number: int
+    position: int
+    """Position of the log up to which that run counts."""
+    settings: dict[str, Any]
+    """Settings that the branch changed, by their path: how to reach its models."""
+    reuse: bool
+    """It reuses that run's answers where the requests are the same; its plan is its own."""
+    again: Again | None
+    """Which evaluations of that run are asked again; `None`: only what was not finished."""
+    asked_again: tuple[AskedAgain, ...]
+    chosen_by_result: str | None
+    """Why no rate of this run is a measurement: evaluations were asked again because they had
+    failed, here or in a run that it carries answers over from."""
+
+
+class Imported(Document):
+    """The records of another tool that the run was made of."""
+
+    says: str
+    kind: str
+    tool: str
+    tool_version: str | None
+    source_sha256: str
+    files: tuple[SourceFile, ...]
+    began_at: str | None
+    """When the source says that its run began, as it says it."""
+    ended_at: str | None
+    answers: int
+    absent: int
+    """Planned evaluations that the source holds no answer for."""
+    unmapped: tuple[Unmapped, ...]
+    """What of the source has no place here, and why."""
+    claims: dict[str, Any]
+    """Results that the source states; nothing here is computed from them."""
+
+
+class RunDocument(Document):
+    """What is known of a run. What is not known, or does not apply, is null."""
+
+    as_of: Standing
+    run_id: UUID
+    run_number: int
+    name: str
+    status: str
+    reason: str | None
+    """Why it is in this status, where there is more to say."""
+    started_at: datetime
+    ended_at: datetime | None
+    who: str
+    where: str
+    code_version: str
+    packages: dict[str, str]
+    """Installed plug-ins that it used, with their versions."""
+    dialect: str
+    configuration_digest: str
+    models: tuple[ModelSnapshot, ...]
+    judges: tuple[ModelSnapshot, ...]
+    suites: tuple[SuiteSnapshot, ...]
+    seeds: dict[str, int]
+    repetitions: int
+    planned_cases: int
+    selection: Selection | None
+    """Which part of its configuration's cases and models it asked; `None` where it asked all."""
+    branched_from: BranchedFrom | None
+    imported: Imported | None
+    """`None` of a run that asked here."""
+    remarks: tuple[str, ...]
+    """What has to stand beside its numbers."""
+    skipped_defects: int
+    """Defects that kept cases out of the plan: `failproof-es audit` lists them."""
+    counts: Counts
+    passed: PassRate | None
+    """Of the only model; `None` where it asks several: no rate adds them up."""
+    accuracy: Accuracy
+    classes: dict[str, int] | None
+    """Of the only model."""
+    unscored: dict[UnscoredGroup, int]
+    unscored_reasons: tuple[UnscoredReason, ...]
+    """The most frequent first."""
+    by_model: tuple[ModelProgress, ...]
+    by_suite: tuple[SuiteProgress, ...]
+    """Suites of which a case is finished, by model."""
+    errors: tuple[ErrorGroup, ...]
+    """The most frequent first."""
+    more_errors: int
+    """Other errors, less frequent than these."""
+    gates: dict[str, Any]
+    """Gates by name, with limit, measurement and whether each is met."""
+    closings: tuple[Closing, ...]
+    spending: Spending
+    price_sources: dict[str, str]
+    """The recorded price data, by model and judge."""
+    latency_p50_ms: float | None
+    latency_p95_ms: float | None
+    reviews: dict[str, int]
+    """Evaluations that were left to people, by the status of their reviews."""
+    by_people: tuple[PeopleFigure, ...]
+    """What people decided of these, by model, severity, category and tag."""
+    evaluations_unread: bool
+    """Whether `by_people` and `asked_again` are left out: they read each evaluation, and there are
+    too many for this surface. `failproof-es show` has them."""
+    validation: ValidationShown | None
+    """`None` until the run has ended."""
+    protection: ProtectionStatus
+    contradictions: int
+    """Evaluations whose record cannot be true or be read."""
+    attempts: Attempts
+    limits: tuple[LimitNow, ...]
+    shares: tuple[KnownShare, ...]
+    """Who has which share of a provider key's limits now, of the servers of this run."""
+    holders: tuple[str, ...]
+    """Who drives it now."""
+    workers: tuple[RunWorker, ...]
+    """The processes that drove it together; none where one process drove it alone."""
+    history: tuple[Happening, ...]
+    configuration: dict[str, Any]
+    """The whole configuration as recorded, defaults filled in."""
+
+    @property
+    def part(self) -> str | None:
+        """Of how many cases and models it asked which part, in words; `None` where it asked all."""
+        if self.selection is None:
+            return None
+        return describe_part(self.selection, self.planned_cases, len(self.models))

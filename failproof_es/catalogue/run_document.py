@@ -1,0 +1,244 @@
+"""Makes the document of a run: reads what its summary does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from failproof_es.assurance.protection_status import protection_status
+from failproof_es.catalogue.pass_rate import pass_rate_of_model
+from failproof_es.catalogue.run import (
+    AskedAgain,
+    BranchedFrom,
+    Closing,
+    Happening,
+    Imported,
+    LimitNow,
+    RunDocument,
+    ValidationShown,
+)
+from failproof_es.catalogue.run_numbers import (
+    NO_ACCURACY,
+    accuracy_of,
+    counts_of,
+    errors_of,
+    in_order,
+    model_progress,
+    spending_of,
+    suites_of,
+    unscored_of,
+)
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.people import REVIEW_STATUSES
+from failproof_es.core.run import Run
+from failproof_es.engine.related_runs.asked_again import chosen_by_result
+from failproof_es.engine.related_runs.attempts import attempts_of
+from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
+from failproof_es.engine.reviews.closings import closings_of
+from failproof_es.engine.workers.presence import list_holders, list_shares
+from failproof_es.events import EVENTS, LimitChanged, RunImported, RunStarted
+from failproof_es.events.line import line_of
+from failproof_es.reading.people_figures import people_figures
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.remarks import inherited_choice
+from failproof_es.reading.standing import Standing
+from failproof_es.reading.summary_rows import unscored_row
+from failproof_es.reading.workers import workers_of
+from failproof_es.store.reading.reader import find
+
+NEWEST = 20
+"""The number of other attempts, and of overlapping runs, that are listed."""
+_LIFE = (
+    *(name for name, kind in EVENTS.items() if kind.run_status),
+    RunImported.__name__, "SpendCeilingChanged", "RunValidated", "RunSealed",
+)  # fmt: skip
+"""What happened to the run."""
+
+
+def run_document(
+    recorded: RecordedRun,
+    standing: Standing,
+    *,
+    most_read: int | None = None,
+    newest: int | None = NEWEST,
+) -> RunDocument:
+    """The document of a run, as of `standing`.
+
+    What reads each evaluation is left out where more than `most_read` are planned. So many of the
+    other attempts are listed, `None`: all. Raises `RunIsArchived`.
+    """
+    connection, run, summary = recorded.connection, recorded.run, recorded.summary
+    run_id, up_to = recorded.run_id, standing.events_up_to
+    alone = next(iter(summary.models)) if len(summary.models) == 1 else None
+    unread = most_read is not None and summary.planned > most_read
+    limits = tuple(map(_limit, run.limits.values()))
+    servers = {each.server for each in limits} | set(_servers(run.started))
+    started = run.started
+    people = summary.total.awaiting and not unread
+    return RunDocument(
+        as_of=standing,
+        run_id=run_id,
+        run_number=started.run_number,
+        name=started.name,
+        status=run.status,
+        reason=run.reason,
+        started_at=started.timestamp,
+        ended_at=run.ended_at,
+        who=started.who,
+        where=started.where,
+        code_version=started.code_version,
+        packages=started.packages,
+        dialect=started.dialect,
+        configuration_digest=started.configuration_digest,
+        models=started.models,
+        judges=started.judges,
+        suites=started.suites,
+        seeds=started.seeds,
+        repetitions=repetitions_of(started),
+        planned_cases=started.planned_cases,
+        selection=started.selection,
+        branched_from=_branched_from(recorded, unread=unread),
+        imported=_imported(run),
+        remarks=(*run.remarks, *_inherited(recorded)),
+        skipped_defects=run.skipped,
+        counts=counts_of(summary),
+        passed=None if alone is None else pass_rate_of_model(summary, alone),
+        accuracy=NO_ACCURACY if alone is None else accuracy_of(summary, alone),
+        classes=None if alone is None else in_order(summary.total.classes),
+        unscored=unscored_row(summary),
+        unscored_reasons=tuple(unscored_of(summary)),
+        by_model=tuple(model_progress(summary, each) for each in started.models),
+        by_suite=tuple(suites_of(summary)),
+        errors=tuple(errors_of(summary)),
+        more_errors=summary.more_messages,
+        gates=recorded.gates,
+        closings=tuple(_closings(recorded, up_to)),
+        spending=spending_of(summary),
+        price_sources={
+            key: each.source for key, each in (run.prices or {}).items() if each.source is not None
+        },
+        latency_p50_ms=summary.latency_ms(50),
+        latency_p95_ms=summary.latency_ms(95),
+        reviews={name: summary.reviews.get(name, 0) for name in ("awaiting", *REVIEW_STATUSES)},
+        by_people=people_figures(recorded) if people else (),
+        evaluations_unread=unread,
+        validation=_validation(run),
+        protection=protection_status(connection, sealed=run.sealed),
+        contradictions=summary.counts.impossible,
+        attempts=attempts_of(connection, run_id, newest),
+        limits=limits,
+        shares=tuple(each for each in list_shares(connection) if each.server in servers),
+        holders=tuple(list_holders(connection).get(str(run_id), ())),
+        workers=tuple(workers_of(connection, run_id, up_to)),
+        history=tuple(_history(recorded, up_to)),
+        configuration=started.configuration,
+    )
+
+
+def _branched_from(recorded: RecordedRun, *, unread: bool) -> BranchedFrom | None:
+    branch = recorded.started.branched_from
+    if branch is None:
+        return None
+    carries = recorded.summary.asking().carried_over > 0
+    return BranchedFrom(
+        run_id=branch.run_id,
+        run_number=recorded.feeder.run(branch.run_id).started.run_number,
+        position=branch.position,
+        settings=branch.settings,
+        reuse=branch.reuse,
+        again=branch.again,
+        asked_again=() if unread else tuple(_asked_again(recorded)),
+        chosen_by_result=chosen_by_result(recorded.connection, recorded.run, carries=carries),
+    )
+
+
+def _asked_again(recorded: RecordedRun) -> Iterator[AskedAgain]:
+    for each in retried_evaluations(recorded.connection, recorded.run):
+        yield AskedAgain(
+            suite=each.case.suite_id,
+            case=each.case.case_id,
+            model=each.key.model_key,
+            repetition=each.key.repetition,
+            ended_as=each.kind,
+            reason=each.reason,
+        )
+
+
+def _imported(run: Run) -> Imported | None:
+    imported, says = run.imported, run.imported_from
+    if imported is None or says is None:
+        return None
+    return Imported(
+        says=says,
+        kind=imported.kind,
+        tool=imported.tool,
+        tool_version=imported.tool_version,
+        source_sha256=imported.source_sha256,
+        files=imported.files,
+        began_at=imported.began_at,
+        ended_at=imported.ended_at,
+        answers=imported.answers,
+        absent=imported.absent,
+        unmapped=imported.unmapped,
+        claims=imported.claims,
+    )
+
+
+def _inherited(recorded: RecordedRun) -> Sequence[str]:
+    carries = recorded.summary.asking().carried_over > 0
+    choice = inherited_choice(recorded.connection, recorded.run, carries=carries)
+    return () if choice is None else (choice,)
+
+
+def _closings(recorded: RecordedRun, up_to: int) -> Iterator[Closing]:
+    for event in closings_of(recorded.connection, recorded.run_id, up_to=up_to):
+        yield Closing(
+            at=event.timestamp,
+            who=event.who,
+            where=event.where,
+            position=event.position,
+            incomplete=event.incomplete,
+            reviews=event.reviews,
+            overruled=event.overruled,
+            gates=event.gates,
+        )
+
+
+def _validation(run: Run) -> ValidationShown | None:
+    found = run.validation
+    if found is None:
+        return None
+    return ValidationShown(
+        passed=found.passed,
+        checked=found.checked,
+        findings=found.findings,
+        more=found.more,
+        cost_usd=found.cost_usd,
+    )
+
+
+def _limit(change: LimitChanged) -> LimitNow:
+    return LimitNow(
+        server=change.server,
+        models=change.models,
+        limit_before=change.limit_before,
+        limit=change.limit_after,
+        reason=change.reason,
+        held_until=change.held_until,
+        at=change.timestamp,
+    )
+
+
+def _servers(started: RunStarted) -> Iterator[str]:
+    for model in (*started.models, *started.judges):
+        if isinstance(url := model.settings.get("base_url"), str):
+            yield url
+
+
+def _history(recorded: RecordedRun, up_to: int) -> Iterator[Happening]:
+    for row in find(recorded.connection, stream_id=recorded.run_id, topics=_LIFE, up_to=up_to):
+        yield Happening(
+            position=row.position,
+            topic=row.topic,
+            at=row.recorded_at,
+            says=line_of(row.topic, row.upcast_payload()),
+        )

@@ -1,0 +1,140 @@
+"""The numbers of a run's document, made of its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from failproof_es.catalogue.pass_rate import pass_rate_of_model
+from failproof_es.catalogue.run import (
+    Accuracy,
+    Counts,
+    ErrorGroup,
+    ModelProgress,
+    Spending,
+    SuiteProgress,
+    UnscoredReason,
+)
+from failproof_es.core.spend import ceiling_of
+from failproof_es.core.summary import RunSummary
+from failproof_es.events import ModelSnapshot
+from failproof_es.reading.summary_rows import CLASSES, unscored_row
+
+NO_ACCURACY = Accuracy(
+    by_case=None, by_case_bounds=None, mean_of_suites=None, mean_of_suites_bounds=None
+)
+"""That of several models together."""
+
+
+def counts_of(summary: RunSummary, model: str | None = None) -> Counts:
+    """How the evaluations of one model, or of all, stand."""
+    group, asking = summary.group(model=model), summary.asking(model)
+    one_model = model is not None or len(summary.models) == 1
+    return Counts(
+        planned=summary.planned if model is None else summary.planned // len(summary.models),
+        finished=group.finished,
+        scored=group.scored,
+        passed=group.passed if one_model else None,
+        failed=group.failed if one_model else None,
+        abandoned=group.missing,
+        lost=summary.lost(model),
+        awaiting_review=group.awaiting,
+        carried_over=asking.carried_over,
+        in_flight=asking.in_flight,
+        requests=asking.requests,
+        answers=asking.answers,
+        retries=asking.retries,
+        failed_requests=asking.errors,
+        lost_requests=asking.lost_attempts,
+    )
+
+
+def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
+    """How one model under test stands."""
+    group = summary.group(model=model.key)
+    spent = summary.counts.spending.get(model.key)
+    known = model.key not in summary.unpriced
+    return ModelProgress(
+        model=model.key,
+        provider=model.provider,
+        version=model.version,
+        counts=counts_of(summary, model.key),
+        passed=pass_rate_of_model(summary, model.key),
+        accuracy=accuracy_of(summary, model.key),
+        classes=in_order(group.classes),
+        unscored=unscored_row(summary, model.key),
+        cost_usd=float(spent.known_usd)
+        if spent is not None and known
+        else (0.0 if known else None),
+    )
+
+
+def accuracy_of(summary: RunSummary, model: str) -> Accuracy:
+    """The mean scores of one model."""
+    group = summary.group(model=model)
+    return Accuracy(
+        by_case=group.accuracy,
+        by_case_bounds=group.accuracies.bounds,
+        mean_of_suites=summary.mean_of_suites(model),
+        mean_of_suites_bounds=summary.mean_of_suites_bounds(model),
+    )
+
+
+def in_order(classes: Mapping[str, int]) -> dict[str, int]:
+    """The classes that occur, in the order of tables."""
+    found = {name: count for name, count in classes.items() if count}
+    names = (*CLASSES, *sorted(found.keys() - set(CLASSES)))
+    return {name: found[name] for name in names if name in found}
+
+
+def suites_of(summary: RunSummary) -> Iterator[SuiteProgress]:
+    """How each suite stands, of which a case is finished."""
+    for (model, suite), group in summary.by_suite().items():
+        if group.finished:
+            yield SuiteProgress(
+                model=model,
+                suite=suite,
+                cases=group.cases,
+                finished=group.finished,
+                scored=group.scored,
+                abandoned=group.missing,
+                awaiting_review=group.awaiting,
+                passed=pass_rate_of_model(summary, model, suite),
+                accuracy=group.accuracy,
+                accuracy_bounds=group.accuracies.bounds,
+                classes=in_order(group.classes),
+            )
+
+
+def errors_of(summary: RunSummary) -> Iterator[ErrorGroup]:
+    """Failed requests by their error, the most frequent first."""
+    for key, count in summary.messages():
+        yield ErrorGroup(asked=key.asked, kind=key.kind, message=key.message, requests=count)
+
+
+def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
+    """Evaluations without a score by the reason, the most frequent first."""
+    for key, count in sorted(summary.counts.unscored.items(), key=lambda each: -each[1]):
+        if count:
+            yield UnscoredReason(
+                model=key.model_key,
+                group=key.group,
+                kind=key.kind,
+                reason=key.reason,
+                evaluations=count,
+            )
+
+
+def spending_of(summary: RunSummary) -> Spending:
+    """What the run cost, and of what that is not known."""
+    spent, ceiling = summary.spent, ceiling_of(summary.run)
+    return Spending(
+        cost_usd=None if summary.cost_usd is None else float(summary.cost_usd),
+        known_usd=float(spent.known_usd),
+        unpriced_answers=spent.unpriced,
+        unpriced=summary.unpriced,
+        max_spend_usd=None if ceiling is None else float(ceiling),
+        input_tokens=spent.input.known,
+        output_tokens=spent.output.known,
+        input_tokens_unknown=spent.input.unknown,
+        output_tokens_unknown=spent.output.unknown,
+    )
