@@ -23,7 +23,7 @@ class RunResults:
     """Rows of everything that is shown of runs; `RowFeeder` reads them."""
 
     name: LiteralString = "run_results"
-    version: int = 7
+    version: int = 8
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "prompts"),
         Relation("TABLE", "evaluations"),

@@ -60,11 +60,13 @@ def run_document(
     *,
     most_read: int | None = None,
     newest: int | None = NEWEST,
+    intervals: bool = True,
 ) -> RunDocument:
     """The document of a run, as of `standing`.
 
     What reads each evaluation is left out where more than `most_read` are planned. So many of the
-    other attempts are listed, `None`: all. Raises `RunIsArchived`.
+    other attempts are listed, `None`: all. Without `intervals` no rate has one. Raises
+    `RunIsArchived`.
     """
     connection, run, summary = recorded.connection, recorded.run, recorded.summary
     run_id, up_to = recorded.run_id, standing.events_up_to
@@ -101,13 +103,15 @@ def run_document(
         remarks=(*run.remarks, *_inherited(recorded)),
         skipped_defects=run.skipped,
         counts=counts_of(summary),
-        passed=None if alone is None else pass_rate_of_model(summary, alone),
+        passed=None if alone is None else pass_rate_of_model(summary, alone, interval=intervals),
         accuracy=NO_ACCURACY if alone is None else accuracy_of(summary, alone),
         classes=None if alone is None else in_order(summary.total.classes),
         unscored=unscored_row(summary),
         unscored_reasons=tuple(unscored_of(summary)),
-        by_model=tuple(model_progress(summary, each) for each in started.models),
-        by_suite=tuple(suites_of(summary)),
+        by_model=tuple(
+            model_progress(summary, each, intervals=intervals) for each in started.models
+        ),
+        by_suite=tuple(suites_of(summary, intervals=intervals)),
         errors=tuple(errors_of(summary)),
         more_errors=summary.more_messages,
         gates=recorded.gates,

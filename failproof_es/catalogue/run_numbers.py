@@ -44,11 +44,13 @@ def counts_of(summary: RunSummary, model: str | None = None) -> Counts:
         answers=asking.answers,
         retries=asking.retries,
         failed_requests=asking.errors,
-        lost_requests=asking.lost_attempts,
+        lost_requests=asking.lost_requests,
     )
 
 
-def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
+def model_progress(
+    summary: RunSummary, model: ModelSnapshot, *, intervals: bool = True
+) -> ModelProgress:
     """How one model under test stands."""
     group = summary.group(model=model.key)
     spent = summary.counts.spending.get(model.key)
@@ -58,7 +60,7 @@ def model_progress(summary: RunSummary, model: ModelSnapshot) -> ModelProgress:
         provider=model.provider,
         version=model.version,
         counts=counts_of(summary, model.key),
-        passed=pass_rate_of_model(summary, model.key),
+        passed=pass_rate_of_model(summary, model.key, interval=intervals),
         accuracy=accuracy_of(summary, model.key),
         classes=in_order(group.classes),
         unscored=unscored_row(summary, model.key),
@@ -86,7 +88,7 @@ def in_order(classes: Mapping[str, int]) -> dict[str, int]:
     return {name: found[name] for name in names if name in found}
 
 
-def suites_of(summary: RunSummary) -> Iterator[SuiteProgress]:
+def suites_of(summary: RunSummary, *, intervals: bool = True) -> Iterator[SuiteProgress]:
     """How each suite stands, of which a case is finished."""
     for (model, suite), group in summary.by_suite().items():
         if group.finished:
@@ -98,7 +100,7 @@ def suites_of(summary: RunSummary) -> Iterator[SuiteProgress]:
                 scored=group.scored,
                 abandoned=group.missing,
                 awaiting_review=group.awaiting,
-                passed=pass_rate_of_model(summary, model, suite),
+                passed=pass_rate_of_model(summary, model, suite, interval=intervals),
                 accuracy=group.accuracy,
                 accuracy_bounds=group.accuracies.bounds,
                 classes=in_order(group.classes),

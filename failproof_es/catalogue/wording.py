@@ -52,11 +52,16 @@ def between(interval: Interval) -> str:
     return f"{bounds} with {confidence} confidence ({interval.method})"
 
 
+def describe_counts(passed: int, total: int) -> str:
+    """A rate by its counts, without an interval."""
+    return f"{passed:,} of {total:,} ({percent(passed / total)})" if total else _NOTHING
+
+
 def describe_rate(rate: Rate) -> str:
     """A rate in one phrase."""
     if rate.value is None or rate.interval is None:
         return _NOTHING
-    counts = f"{rate.passed:,} of {rate.total:,} ({percent(rate.value)})"
+    counts = describe_counts(rate.passed, rate.total)
     clusters = "" if rate.clusters == rate.total else f", {plural(rate.clusters, 'cluster')}"
     return f"{counts}{clusters}: {between(rate.interval)}"
 

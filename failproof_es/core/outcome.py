@@ -83,7 +83,7 @@ class EvaluationOutcome(NamedTuple):
     """Requests sent, to the model and to judges."""
     retries: int = 0
     """Those of them that repeated a failed or lost one."""
-    lost_attempts: int = 0
+    lost_requests: int = 0
     """Requests whose outcome nobody recorded, because the process died."""
     in_flight: bool = False
     """Whether a request waits for its outcome."""
@@ -221,7 +221,7 @@ def outcome_of(
     state, possible, contradiction = folded or Folded.of(history)
     why = contradiction or broken
     classification, score, ended = state.classification, state.score, state.abandoned
-    requests = retries = lost_attempts = untold = 0
+    requests = retries = lost_requests = untold = 0
     answers: list[ResponseReceived] = []
     costs: list[Decimal | None] = []
     of_replies: list[Decimal | None] = []
@@ -248,7 +248,7 @@ def outcome_of(
             errors.append(_seen(each))
             error = each
         elif type(each) is AttemptLost:
-            lost_attempts += 1
+            lost_requests += 1
         elif type(each) is Classified:
             graded_by[each.classifier] = each.classifier_version
         elif type(each) is Judged:
@@ -278,7 +278,7 @@ def outcome_of(
         finished_at=state.finished_at,
         requests=requests,
         retries=retries,
-        lost_attempts=lost_attempts,
+        lost_requests=lost_requests,
         in_flight=state.in_flight is not None,
         errors=tuple(errors),
         error_kind=error_kind,

@@ -40,7 +40,7 @@ LATENCIES = (("0-500", 0, 500), ("500-2000", 500, 2_000), ("2000-10000", 2_000, 
 COSTS = (("0-0.001", 0, Decimal("0.001")), ("0.001-0.01", Decimal("0.001"), Decimal("0.01")),
          ("0.01-0.1", Decimal("0.01"), Decimal("0.1")), ("0.1-", Decimal("0.1"), None))  # fmt: skip
 """Ranges of US dollars."""
-ATTEMPTS = (("0-1", 0, 2), ("2", 2, 3), ("3-5", 3, 6), ("6-", 6, None))
+REQUESTS = (("0-1", 0, 2), ("2", 2, 3), ("3-5", 3, 6), ("6-", 6, None))
 """Ranges of requests sent."""
 UNKNOWN = "unknown"
 """The range of what is not known."""
@@ -71,7 +71,7 @@ class ResultFilter:
     latency: str | None = None
     """A range of `LATENCIES`, or `UNKNOWN`; so the next two."""
     cost: str | None = None
-    attempts: str | None = None
+    requests: str | None = None
     text: str | None = None
     """In the case's id, the answer, the reason or the error, in any case; or the id's beginning."""
 
@@ -125,7 +125,7 @@ class ListedResult:
     accuracy: float | None
     carried_over: bool
     """Whether it happened in another run. Its requests and its cost are that run's."""
-    attempts: int
+    requests: int
     retries: int
     latency_ms: float | None
     cost_usd: float | None
@@ -144,7 +144,7 @@ _SELECTED = f"""
 SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_key, e.repetition,
     {PLACE} AS place, e.primary_class, left(e.reason::text, {_EXCERPT}), e.error_kind,
     left(e.error_message::text, {_EXCERPT}), left(e.response::text, {_EXCERPT}),
-    e.accuracy, e.attempts, e.retries, e.latency_ms, e.cost_usd, e.finished_at, e.last_position,
+    e.accuracy, e.requests, e.retries, e.latency_ms, e.cost_usd, e.finished_at, e.last_position,
     e.source_run_id IS NOT NULL, e.awaiting_review,
     CASE WHEN e.awaiting_review THEN (
         SELECT people.outcome FROM projections.people_results AS people
@@ -322,7 +322,7 @@ def where_of(which: ResultFilter) -> tuple[str, dict[str, Any]]:
             values[name] = visible(value)
     for name, column, known in (
         ("latency", "e.latency_ms", LATENCIES), ("cost", "e.cost_usd", COSTS),
-        ("attempts", "e.attempts", ATTEMPTS),
+        ("requests", "e.requests", REQUESTS),
     ):  # fmt: skip
         if (value := getattr(which, name)) is not None:
             said.append(f"{ranges_of(column, known)} = %({name})s")
@@ -364,7 +364,7 @@ def _listed(row: Sequence[Any]) -> ListedResult:
         answer_cut=cut,
         accuracy=row[13],
         carried_over=row[20],
-        attempts=row[14],
+        requests=row[14],
         retries=row[15],
         latency_ms=row[16],
         cost_usd=None if row[17] is None else float(row[17]),

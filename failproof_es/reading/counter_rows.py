@@ -66,7 +66,7 @@ def _usage(counts: RunCounts, row: Told) -> None:
 
 def _error(counts: RunCounts, row: Told) -> None:
     key = ErrorKey(exact_text(row["asked"]), exact_text(row["kind"]), row["message"])
-    counts.errors[key] = row["attempts"]
+    counts.errors[key] = row["requests"]
 
 
 def _unscored(counts: RunCounts, row: Told) -> None:

@@ -81,7 +81,7 @@ _COUNTED = (
     "GROUP BY r.status"
 )
 _MODELS = "SELECT model_key, count(*) FROM projections.run_asking GROUP BY model_key"
-_MESSAGES = "SELECT count(*) FROM projections.run_errors WHERE run_id = %s AND attempts > 0"
+_MESSAGES = "SELECT count(*) FROM projections.run_errors WHERE run_id = %s AND requests > 0"
 _IMPOSSIBLE = (
     "SELECT prompt_id, model_key, repetition FROM projections.evaluations "
     "WHERE run_id = %s AND impossible IS NOT NULL"

@@ -105,7 +105,7 @@ _GROUP_SUMS: tuple[LiteralString, ...] = (
 )  # fmt: skip
 _GROUP_WORDS: tuple[LiteralString, ...] = ("model_key", "suite_id", "category", "severity")
 _ASKING_SUMS: tuple[LiteralString, ...] = (
-    "requests", "answers", "errors", "retries", "lost_attempts", "in_flight", "carried_over",
+    "requests", "answers", "errors", "retries", "lost_requests", "in_flight", "carried_over",
 )  # fmt: skip
 _USAGE_SUMS: tuple[LiteralString, ...] = (
     "requests", "answers_without_usage", "input_tokens", "input_told", "output_tokens",
@@ -130,7 +130,7 @@ USAGE = Table(
     (*("text",) * 4, *("numeric",) * 14),
 )  # fmt: skip
 ERRORS = Table(
-    "run_errors", ("error_key",), ("asked", "kind", "message"), ("attempts",),
+    "run_errors", ("error_key",), ("asked", "kind", "message"), ("requests",),
     ("uuid", "text", "text", "json", "bigint"),
 )  # fmt: skip
 UNSCORED = Table(

@@ -39,9 +39,9 @@ class OutcomeRow(NamedTuple):
     source_evaluation_id: UUID | None
     started_at: Any
     finished_at: Any
-    attempts: int
+    requests: int
     retries: int
-    lost_attempts: int
+    lost_requests: int
     in_flight: bool
     errors: str | None
     error_kind: str | None
@@ -105,7 +105,7 @@ def outcome_row(
         outcome.finished_at,
         outcome.requests,
         outcome.retries,
-        outcome.lost_attempts,
+        outcome.lost_requests,
         outcome.in_flight,
         _json([list(each) for each in outcome.errors]) if outcome.errors else None,
         _name(outcome.error_kind),
@@ -156,9 +156,9 @@ def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
         source_evaluation_id=row.source_evaluation_id,
         started_at=row.started_at,
         finished_at=row.finished_at,
-        requests=row.attempts,
+        requests=row.requests,
         retries=row.retries,
-        lost_attempts=row.lost_attempts,
+        lost_requests=row.lost_requests,
         in_flight=row.in_flight,
         errors=tuple(ErrorSeen(*each) for each in _loaded(row.errors, ())),
         error_kind=_exact(row.error_kind),

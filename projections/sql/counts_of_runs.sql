@@ -1,5 +1,5 @@
 -- Every counter of these runs, as one JSON object a row. A run that the tables cannot tell of, or
--- in whose streams stands what nobody can place, is left out. Of what failed attempts said, the
+-- in whose streams stands what nobody can place, is left out. Of what failed requests said, the
 -- most frequent `messages`; all of it where that is NULL.
 WITH told AS (
     SELECT run_id, impossible FROM projections.runs AS r
@@ -32,8 +32,8 @@ SELECT 'error', e.run_id, row_to_json(e)::text
 FROM told
 CROSS JOIN LATERAL (
     SELECT * FROM projections.run_errors AS said
-    WHERE said.run_id = told.run_id AND (%(messages)s::bigint IS NULL OR attempts > 0)
-    ORDER BY CASE WHEN %(messages)s::bigint IS NOT NULL THEN attempts END DESC, error_key
+    WHERE said.run_id = told.run_id AND (%(messages)s::bigint IS NULL OR requests > 0)
+    ORDER BY CASE WHEN %(messages)s::bigint IS NOT NULL THEN requests END DESC, error_key
     LIMIT %(messages)s::bigint
 ) AS e
 UNION ALL

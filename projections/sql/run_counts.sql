@@ -68,7 +68,7 @@ CREATE TABLE run_asking (
     answers bigint NOT NULL,
     errors bigint NOT NULL,
     retries bigint NOT NULL,
-    lost_attempts bigint NOT NULL,
+    lost_requests bigint NOT NULL,
     in_flight bigint NOT NULL,
     carried_over bigint NOT NULL,
     PRIMARY KEY (run_id, model_key)
@@ -104,7 +104,7 @@ CREATE TABLE run_errors (
     asked text NOT NULL,
     kind text NOT NULL,
     message json NOT NULL,
-    attempts bigint NOT NULL,
+    requests bigint NOT NULL,
     PRIMARY KEY (run_id, error_key)
 );
 
@@ -146,7 +146,7 @@ SELECT
     a.answers,
     a.errors,
     a.retries,
-    a.lost_attempts,
+    a.lost_requests,
     coalesce(g.scored, 0)::bigint AS scored,
     coalesce(g.abandoned, 0)::bigint AS abandoned,
     coalesce(g.passed, 0)::bigint AS passed,
@@ -225,7 +225,7 @@ COMMENT ON TABLE run_groups IS
     'The finished evaluations of each run by model, suite, category and severity.';
 COMMENT ON TABLE run_classes IS 'The same groups by class. Read progress.';
 COMMENT ON TABLE run_asking IS 'What each run sent on behalf of each model. Read progress.';
-COMMENT ON TABLE run_errors IS 'Failed attempts of each run that said the same.';
+COMMENT ON TABLE run_errors IS 'Failed requests of each run that got the same error.';
 COMMENT ON TABLE run_unscored IS
     'Evaluations of each run that ended without a score, by model, group and reason.';
 COMMENT ON TABLE run_latencies IS
@@ -239,9 +239,9 @@ COMMENT ON COLUMN progress.model_key IS 'The configured model.';
 COMMENT ON COLUMN progress.planned IS 'Evaluations planned.';
 COMMENT ON COLUMN progress.requests IS 'Requests sent by this run, to the model and to the judge.';
 COMMENT ON COLUMN progress.answers IS 'Answers recorded.';
-COMMENT ON COLUMN progress.errors IS 'Attempts that failed; an answer of another model is one, too.';
+COMMENT ON COLUMN progress.errors IS 'Requests that failed; an answer of another model is one, too.';
 COMMENT ON COLUMN progress.retries IS 'Requests that repeated a failed one.';
-COMMENT ON COLUMN progress.lost_attempts IS 'Requests whose outcome nobody recorded.';
+COMMENT ON COLUMN progress.lost_requests IS 'Requests whose outcome nobody recorded.';
 COMMENT ON COLUMN progress.scored IS 'Evaluations scored, those included that were carried over.';
 COMMENT ON COLUMN progress.abandoned IS 'Evaluations ended without a score, in the same way.';
 COMMENT ON COLUMN progress.passed IS 'Those of the scored that pass, as their dialect says.';

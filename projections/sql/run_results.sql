@@ -31,9 +31,9 @@ CREATE TABLE evaluations (
     source_evaluation_id uuid,
     started_at timestamptz,
     finished_at timestamptz,
-    attempts integer NOT NULL,
+    requests integer NOT NULL,
     retries integer NOT NULL,
-    lost_attempts integer NOT NULL,
+    lost_requests integer NOT NULL,
     in_flight boolean NOT NULL,
     errors json,
     error_kind text,
@@ -89,9 +89,9 @@ SELECT
     e.model_key,
     e.repetition,
     e.status,
-    e.attempts,
+    e.requests,
     e.retries,
-    e.lost_attempts,
+    e.lost_requests,
     e.model_answered,
     e.response,
     e.finish_reason,
@@ -155,9 +155,9 @@ COMMENT ON COLUMN run_results.severity IS 'The case''s severity.';
 COMMENT ON COLUMN run_results.model_key IS 'The configured model that was asked.';
 COMMENT ON COLUMN run_results.repetition IS 'Which repetition of the case, from 1.';
 COMMENT ON COLUMN run_results.status IS 'running, scored or abandoned; planned where nothing of its record can be true.';
-COMMENT ON COLUMN run_results.attempts IS 'Requests sent, to the model and to the judge.';
+COMMENT ON COLUMN run_results.requests IS 'Requests sent, to the model and to the judge.';
 COMMENT ON COLUMN run_results.retries IS 'Those of them that repeated a failed one.';
-COMMENT ON COLUMN run_results.lost_attempts IS
+COMMENT ON COLUMN run_results.lost_requests IS
     'Requests whose outcome nobody recorded, because the process died.';
 COMMENT ON COLUMN run_results.model_answered IS 'The model as the last answer named itself.';
 COMMENT ON COLUMN run_results.response IS 'The last answer''s text, as a JSON string.';

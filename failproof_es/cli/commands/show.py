@@ -100,8 +100,10 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
 
     Contradictions are reported on stderr.
     """
-    document = document_of(run)
-    if output_format is not Format.TABLE:
+    as_json = output_format is not Format.TABLE  # a table shows no interval
+    standing = standing_of(run.connection, run.feeder)
+    document = run_document(run, standing, intervals=as_json)
+    if as_json:
         print_json(document.model_dump(mode="json"), indent=output_format is Format.JSON)
         return _say_impossible(run)
     attempts = document.attempts
@@ -170,11 +172,6 @@ def _id_for_people(run: RecordedRun) -> str:
     given = recorded_configuration(run.started).test_run.id
     made = given is not None and run_id(given) == run.run_id and given != str(run.run_id)
     return f"{given} ({run.run_id})" if made else str(run.run_id)
-
-
-def document_of(run: RecordedRun) -> RunDocument:
-    """All facts of a run, whatever reading them takes."""
-    return run_document(run, standing_of(run.connection, run.feeder))
 
 
 def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:

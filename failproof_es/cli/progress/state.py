@@ -186,7 +186,7 @@ class ProgressState:
             case AttemptLost():
                 model = self._model(event.model_key)
                 model.in_flight.discard(event.originator_id)
-                model.asking.lost_attempts += 1
+                model.asking.lost_requests += 1
             case Classified():
                 self._remembered(event).primary = event.primary
             case Judged():

@@ -105,7 +105,7 @@ def _waste(summary: RunSummary) -> Iterator[Waste]:
             answers=asking.answers,
             failed_requests=asking.errors,
             retries=asking.retries,
-            lost_requests=asking.lost_attempts,
+            lost_requests=asking.lost_requests,
             lost_evaluations=summary.lost(model),
             in_flight=asking.in_flight,
         )

@@ -28,7 +28,7 @@ _MOST_VALUES = 30
 FACETS = (
     ("status", "Outcome"), ("model", "Model"), ("suite", "Suite"), ("category", "Category"),
     ("severity", "Severity"), ("primary", "Class"), ("tag", "Tag"), ("error", "Error"),
-    ("latency", "Latency, ms"), ("cost", "Cost, $"), ("attempts", "Attempts"),
+    ("latency", "Latency, ms"), ("cost", "Cost, $"), ("requests", "Requests"),
 )  # fmt: skip
 Word = Annotated[str | None, Field(max_length=2000)]
 
@@ -52,7 +52,7 @@ class ChosenResults(Query):
     error: Annotated[Word, Field(description="The kind of the error.")] = None
     latency: Literal["0-500", "500-2000", "2000-10000", "10000-", "unknown"] | None = None
     cost: Literal["0-0.001", "0.001-0.01", "0.01-0.1", "0.1-", "unknown"] | None = None
-    attempts: Literal["0-1", "2", "3-5", "6-"] | None = None
+    requests: Literal["0-1", "2", "3-5", "6-"] | None = None
     text: Annotated[
         str | None,
         Field(

@@ -73,7 +73,7 @@ class Verdict(Document):
     error_message: str | None
     requests: int
     retries: int
-    lost_attempts: int
+    lost_requests: int
     latency_ms: float | None
     first_token_ms: float | None
     cost_usd: float | None
@@ -221,7 +221,7 @@ def verdict_of(outcome: EvaluationOutcome) -> Verdict:
         error_message=outcome.error_message and shortened(outcome.error_message, 2000),
         requests=outcome.requests,
         retries=outcome.retries,
-        lost_attempts=outcome.lost_attempts,
+        lost_requests=outcome.lost_requests,
         latency_ms=outcome.latency_ms,
         first_token_ms=outcome.first_token_ms,
         cost_usd=None if outcome.cost_usd is None else float(outcome.cost_usd),

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from failproof_es.reading.chosen_results import (
-    ATTEMPTS,
     COSTS,
     LATENCIES,
     PLACE,
+    REQUESTS,
     RUNNING,
     STATES,
     UNKNOWN,
@@ -48,7 +48,7 @@ class FacetValue:
 
 Counts = dict[str | None, int]
 
-_RANGES = {"latency": LATENCIES, "cost": COSTS, "attempts": ATTEMPTS}
+_RANGES = {"latency": LATENCIES, "cost": COSTS, "requests": REQUESTS}
 _COLUMNS = {
     "status": f"({PLACE})::text",
     "model": "e.model_key",
@@ -59,7 +59,7 @@ _COLUMNS = {
     "error": "e.error_kind",
     "latency": ranges_of("e.latency_ms", LATENCIES),
     "cost": ranges_of("e.cost_usd", COSTS),
-    "attempts": ranges_of("e.attempts", ATTEMPTS),
+    "requests": ranges_of("e.requests", REQUESTS),
 }
 """What each facet groups rows by. A result can have several tags: they are counted apart."""
 _GROUPED = {"model": "model_key", "suite": "suite_id", "category": "category",
@@ -172,7 +172,7 @@ def _of_counters(
     kinds = [each.value for each in _ordered("error", everything.get("error", {}), None)]
     yield "error", tuple(FacetValue(kind, None) for kind in kinds)
     for name, known in _RANGES.items():
-        offered = (*(each[0] for each in known), *([UNKNOWN] if name != "attempts" else []))
+        offered = (*(each[0] for each in known), *([UNKNOWN] if name != "requests" else []))
         yield name, tuple(FacetValue(value, None) for value in offered)
 
 
@@ -269,7 +269,7 @@ _EVERY_VALUE = "".join(
     "SELECT 'error', kind, sum(times) FROM ("
     "SELECT kind, evaluations AS times FROM projections.run_unscored "
     "WHERE run_id = %(run)s AND unscored_as <> 'awaiting_people' UNION ALL "
-    "SELECT kind, attempts FROM projections.run_errors WHERE run_id = %(run)s) AS said "
+    "SELECT kind, requests FROM projections.run_errors WHERE run_id = %(run)s) AS said "
     "GROUP BY kind HAVING sum(times) > 0"
 )
-"""Every value that any result of the run has; of kinds of errors those of attempts, too."""
+"""Every value that any result of the run has; of kinds of errors those of requests, too."""

@@ -136,7 +136,7 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
     """Errors by kind: failed requests, and evaluations that ended without a score."""
     return Errors(
         series,
-        attempts=_counted(kind for each in of for kind in each.errors),
+        requests=_counted(kind for each in of for kind in each.errors),
         retries=sum(each.retries for each in of),
         lost=_counted(
             each.unscored_reason

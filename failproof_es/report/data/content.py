@@ -157,8 +157,8 @@ class Errors:
     """Errors by kind. They are not failures."""
 
     series: str
-    attempts: tuple[tuple[str, int], ...]
-    """Attempts that failed, most of them tried again."""
+    requests: tuple[tuple[str, int], ...]
+    """Requests that failed, most of them tried again."""
     retries: int
     lost: tuple[tuple[str, int], ...]
     """Evaluations that ended without a score."""

@@ -100,14 +100,14 @@ def errors(report: Report) -> Iterator[Block]:
         "denominators.",
         note=True,
     )
-    attempts = tuple(
-        (each.series, kind, f"{count:,}") for each in report.errors for kind, count in each.attempts
+    failed = tuple(
+        (each.series, kind, f"{count:,}") for each in report.errors for kind, count in each.requests
     )
-    if attempts:
-        columns = (_MODEL, Column("kind", "text"), Column("attempts"))
-        yield Table("Attempts that failed", columns, attempts)
+    if failed:
+        columns = (_MODEL, Column("kind", "text"), Column("requests"))
+        yield Table("Requests that failed", columns, failed)
     else:
-        yield Paragraph("No attempt failed.")
+        yield Paragraph("No request failed.")
     if any(each.retries for each in report.errors):
         yield Table(
             "Sent again, after an attempt that failed or a judge's reply that could not be read",

@@ -134,7 +134,7 @@ class Step:
             env=variables,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

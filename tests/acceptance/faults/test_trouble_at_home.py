@@ -65,7 +65,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 def test_too_few_descriptors_pause_the_run_and_use_up_no_attempt(
     store: Store, tmp_path: Path, hard: int
 ) -> None:
-    with mock_server(latency_ms=300) as url:
+    with mock_server(latency_ms=3_000) as url:
         write_suite(tmp_path, 150)
         write_configuration(
             tmp_path, url,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from failproof_es.assurance.signing.kept_checkpoints import default_place
 from failproof_es.assurance.signing.signing_key import key_path, log_key
+from failproof_es.dialects.failproof import classifier
 from failproof_es.store import ledger
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration, write_suite
@@ -42,6 +45,12 @@ def test_a_cosigned_run_travels_as_evidence_and_a_forged_history_is_not_cosigned
                 "--replay")  # fmt: skip
     assert "cosigned by witness.example" in said
     assert "3 evaluations agree, 0 differ" in said
+    grade = classifier._grade
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(classifier, "_grade", lambda *of: ("fail", grade(*of)[1]))
+        said = does("evidence", "verify", "run.evidence", "--key", key, "--replay", code=1)
+    assert "0 evaluations agree, 3 differ" in said
+    assert "case-00002 mock: " in said
     damaged = (tmp_path / "run.evidence").read_bytes().replace(b"scored 3", b"scored 2")
     (tmp_path / "damaged").write_bytes(damaged)
     assert "NOT genuine" in does("evidence", "verify", "damaged", "--key", key, code=1)

@@ -44,7 +44,7 @@ _RUN = (
     "SELECT * FROM projections.run_classes WHERE run_id = %(run)s",
     "SELECT * FROM projections.run_asking WHERE run_id = %(run)s",
     "SELECT * FROM projections.cost WHERE run_id = %(run)s",
-    "SELECT asked, kind, message::text, attempts FROM projections.run_errors "
+    "SELECT asked, kind, message::text, requests FROM projections.run_errors "
     "WHERE run_id = %(run)s ORDER BY attempts DESC LIMIT 100",
     "SELECT * FROM projections.run_unscored WHERE run_id = %(run)s",
     "SELECT * FROM projections.run_latencies WHERE run_id = %(run)s",

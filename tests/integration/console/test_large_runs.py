@@ -22,7 +22,7 @@ COUNTED = (
     "primary=refusal&suite=arithmetic",
 )  # fmt: skip
 NOT_COUNTED = (
-    "status=lost&suite=language", "text=number", "attempts=2", "error=http_500", "latency=0-500",
+    "status=lost&suite=language", "text=number", "requests=2", "error=http_500", "latency=0-500",
     "status=failed&primary=refusal", "text=nobody+says+this",
 )  # fmt: skip
 
@@ -109,7 +109,7 @@ def test_what_a_facet_of_a_large_run_counts_is_what_its_rows_count(
                 if results is not None:
                     counted += 1
                     assert results == known.get(value, 0), (name, value)
-        assert {"latency", "attempts", "error"} <= set(stored)
+        assert {"latency", "requests", "error"} <= set(stored)
         assert bool(counted) == (query not in ("error=http_500", "text=number+1&status=failed"))
 
 
@@ -125,7 +125,7 @@ def test_kinds_of_errors_of_a_large_run_can_be_chosen_and_are_said_to_be_not_cou
     assert "not counted" in client.get("/runs/1/results").text
 
 
-@pytest.mark.parametrize("query", ["text=number+1", "attempts=2", "suite=language&status=passed"])
+@pytest.mark.parametrize("query", ["text=number+1", "requests=2", "suite=language&status=passed"])
 def test_what_is_rare_is_looked_for_among_a_few_and_nothing_is_missed(
     client: httpx.Client, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from tests.integration.console.test_pages import Text
 
 RESULTS = (
     "SELECT e.evaluation_id::text, e.model_key, e.suite_id, e.case_id, e.primary_class, e.passed, "
-    "e.status, e.lost, e.error_kind, e.category, e.attempts, e.last_position, "
+    "e.status, e.lost, e.error_kind, e.category, e.requests, e.last_position, "
     "e.response #>> '{}' AS response FROM projections.run_results AS e "
     "JOIN failproof.run_list AS r USING (run_id) WHERE r.run_number = %s"
 )
@@ -91,7 +91,7 @@ def test_each_facet_leaves_as_many_as_it_says(client: httpx.Client, console_log:
             shown = Text(client.get("/runs/1/results", params=by).text).text
             assert (f"{hidden} hidden by this filter" in shown) == bool(hidden)
     assert counted > 12
-    assert {"status", "model", "suite", "primary", "error", "latency", "attempts"} <= {
+    assert {"status", "model", "suite", "primary", "error", "latency", "requests"} <= {
         facet["name"] for facet in page["facets"]
     }
 
@@ -216,7 +216,7 @@ def test_an_evaluation_tells_its_events_byte_for_byte(
                         f"/evaluations/{row['evaluation_id']}/texts/body-{answer['position']}"
                     )
                     assert hashlib.sha256(came.content).hexdigest() == answer["sha256"]
-            assert page["verdict"]["requests"] == len(sent) == row["attempts"]
+            assert page["verdict"]["requests"] == len(sent) == row["requests"]
             assert page["run_number"] == 1
             assert {each["run_number"] for each in page["elsewhere"]} <= {2, 3, 4}
             assert len(page["in_run"]) == 1 and len(page["elsewhere"]) >= 4

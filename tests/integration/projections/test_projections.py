@@ -48,7 +48,7 @@ def told(events: Sequence[EvaluationEvent]) -> dict[str, Any]:
     reply, used = (given[-1], given[-1].usage) if given else (None, Usage())
     return {
         "status": "scored" if scored else "abandoned" if ended else "running",
-        "attempts": sum(isinstance(event, RequestSent) for event in events),
+        "requests": sum(isinstance(event, RequestSent) for event in events),
         "response": reply and reply.text,
         "finish_reason": reply and reply.finish_reason,
         "model_answered": reply and reply.model,
@@ -225,7 +225,7 @@ def test_progress_adds_up_to_the_results(store: Store, followed: Rows) -> None:
             "SELECT p.model_key FROM projections.progress p WHERE p.run_id = %s AND ("
             "  p.scored <> (SELECT count(*) FROM projections.run_results r"
             "    WHERE r.run_id = p.run_id AND r.model_key = p.model_key AND status = 'scored')"
-            "  OR p.requests <> (SELECT sum(attempts) FROM projections.run_results r"
+            "  OR p.requests <> (SELECT sum(requests) FROM projections.run_results r"
             "    WHERE r.run_id = p.run_id AND r.model_key = p.model_key)"
             "  OR p.in_flight <> 0)",
             (RUN,),

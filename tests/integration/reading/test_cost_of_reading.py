@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
+from failproof_es.catalogue.run_document import run_document
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.store.reading.experiments import list_attempts, list_overlapping
@@ -141,7 +142,7 @@ def test_what_is_read_grows_neither_with_the_log_nor_with_the_run(
     evaluations in the run."""
     plan_as_for_large_tables(administrator)
     meter = Meter(store, administrator, monkeypatch)
-    monkeypatch.setattr("failproof_es.cli.commands.show._NEWEST", 5)
+    monkeypatch.setitem(run_document.__kwdefaults__, "newest", 5)
     with store.connect() as connection:
         filler = Filler(store, connection)
         filler.fill(40, "read")

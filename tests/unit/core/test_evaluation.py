@@ -81,7 +81,7 @@ def test_given_a_lost_attempt_then_attempt_two_is_sent() -> None:
     assert sends(after(History().sent().lost()), attempt=2)
 
 
-def test_lost_attempts_do_not_use_up_the_retry_bound() -> None:
+def test_lost_requests_do_not_use_up_the_retry_bound() -> None:
     history = History()
     for attempt in range(1, 8):
         history.sent(attempt).lost(attempt)

@@ -112,7 +112,7 @@ def test_errors_are_counted_apart_from_what_was_lost_to_them() -> None:
         observed("b", None, errors=("timeout",)),
     ]
     found = errors("m", of)
-    assert found.attempts == (("timeout", 2), ("server_error", 1))
+    assert found.requests == (("timeout", 2), ("server_error", 1))
     assert (found.retries, found.lost) == (2, (("timeout", 1),))
 
 

@@ -217,7 +217,7 @@ def test_a_run_that_did_nothing_has_a_page_that_says_so() -> None:
         "No gates were set",
         "Nothing that was planned was lost on the way.",
         "Nothing that was scored failed.",
-        "No attempt failed.",
+        "No request failed.",
         "Nothing to compare",
     ):
         assert sentence in said

@@ -104,7 +104,7 @@ def test_evaluation(served: str, ask: Ask) -> None:
         "SELECT sum(input_tokens)::int AS input_tokens, sum(output_tokens)::int AS output_tokens "
         "FROM answer WHERE evaluation = %s", own["id"]
     )  # fmt: skip
-    names = ("requests", "retries", "lost_attempts", "latency_ms", "cost_usd")
+    names = ("requests", "retries", "lost_requests", "latency_ms", "cost_usd")
     n.same("verdict", {name: own[name] for name in names} | usage)
     n.one("verdict.scores{}", {"accuracy": own["accuracy"]})
     steps = ask(
@@ -140,7 +140,7 @@ def test_evaluation(served: str, ask: Ask) -> None:
     listed = httpx.get(f"{served}/runs/1/results.json?limit=200", timeout=60).json()["rows"]
     at = [each["evaluation_id"] for each in listed].index(str(own["id"]))
     columns = (
-        "SELECT repetition, accuracy, requests AS attempts, retries, latency_ms, "
+        "SELECT repetition, accuracy, requests, retries, latency_ms, "
         "CASE WHEN answers > 0 THEN cost_usd END AS cost_usd, last_position "
         "FROM evaluation WHERE id = %s"
     )

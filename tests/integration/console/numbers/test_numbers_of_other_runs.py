@@ -26,7 +26,7 @@ CASES = 12
 STANDING = "/* how each evaluation stands, wherever it happened */ " + (
     "SELECT e.number, e.model, e.id::text AS evaluation_id, e.prompt_id, e.repetition, "
     "t.source IS NOT NULL AS carried_over, coalesce(t.source, e.id) AS answer, e.last_position, "
-    "CASE WHEN t.source IS NULL THEN e.requests ELSE s.requests END AS attempts, "
+    "CASE WHEN t.source IS NULL THEN e.requests ELSE s.requests END AS requests, "
     "coalesce(s.passed, e.passed) AS passed, coalesce(s.scored, e.scored) AS scored, "
     "coalesce(s.abandoned, e.abandoned) AS abandoned, "
     "coalesce(s.latency_ms, e.latency_ms, (SELECT (p ->> 'latency_ms')::float8 FROM log "
@@ -42,7 +42,7 @@ FINISHED = (
     "count(*) FILTER (WHERE passed) AS passed, count(*) FILTER (WHERE NOT passed) AS failed, "
     "count(*) FILTER (WHERE abandoned) AS abandoned, "
     "count(*) FILTER (WHERE carried_over) AS carried_over, "
-    "coalesce(sum(attempts) FILTER (WHERE NOT carried_over), 0)::int AS requests "
+    "coalesce(sum(requests) FILTER (WHERE NOT carried_over), 0)::int AS requests "
     "FROM standing GROUP BY GROUPING SETS ((number, model), (number))"
 )
 REMARKS = {
@@ -149,7 +149,7 @@ def test_results_tell_what_was_taken_over(
     others: httpx.Client, ask_others: Ask, number: int
 ) -> None:
     document = read(others, f"/runs/{number}/results?limit=200")
-    names = ("evaluation_id", "carried_over", "attempts", "latency_ms", "cost_usd",
+    names = ("evaluation_id", "carried_over", "requests", "latency_ms", "cost_usd",
              "last_position")  # fmt: skip
     expected = [{name: row[name] for name in names} for row in standing(ask_others, number)]
     shown = sorted(document["rows"], key=lambda row: str(row["evaluation_id"]))

@@ -229,7 +229,7 @@ def test_run(served: str, ask: Ask, number: int) -> None:
 def test_results(served: str, ask: Ask) -> None:
     n = look("results", f"{served}/runs/1/results?limit=200", ask)
     told = ask(
-        "SELECT id::text AS evaluation_id, repetition, accuracy, requests AS attempts, retries, "
+        "SELECT id::text AS evaluation_id, repetition, accuracy, requests, retries, "
         "latency_ms, CASE WHEN answers > 0 THEN cost_usd END AS cost_usd, last_position "
         "FROM evaluation WHERE number = 1"
     )
@@ -245,7 +245,7 @@ def test_results(served: str, ask: Ask) -> None:
     n.one("facets[].more", [0 for _ in n.document["facets"]])
     n.finish(EXPLAINED["results"])
     every = facets_of(n.document)
-    for names in (("status",), ("model", "status"), ("error", "attempts"), ("primary", "model")):
+    for names in (("status",), ("model", "status"), ("error", "requests"), ("primary", "model")):
         chosen = {name: next(filter(None, every[name])) for name in names}
         found = httpx.get(f"{served}/runs/1/results.json", params=chosen, timeout=60).json()
         for name, left in facets_of(found).items():
@@ -279,7 +279,7 @@ FACETS = {
     "ELSE '10000-' END",
     "cost": "CASE WHEN cost_usd IS NULL THEN 'unknown' WHEN cost_usd < 0.001 THEN '0-0.001' "
     "ELSE '0.001-0.01' END",
-    "attempts": "CASE WHEN requests < 2 THEN '0-1' WHEN requests = 2 THEN '2' ELSE '3-5' END",
+    "requests": "CASE WHEN requests < 2 THEN '0-1' WHEN requests = 2 THEN '2' ELSE '3-5' END",
 }
 """Each facet of run 1 as SQL over the log."""
 
