@@ -142,6 +142,7 @@ def test_what_is_read_grows_neither_with_the_log_nor_with_the_run(
     evaluations in the run."""
     plan_as_for_large_tables(administrator)
     meter = Meter(store, administrator, monkeypatch)
+    assert run_document.__kwdefaults__ is not None
     monkeypatch.setitem(run_document.__kwdefaults__, "newest", 5)
     with store.connect() as connection:
         filler = Filler(store, connection)
