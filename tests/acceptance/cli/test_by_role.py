@@ -39,9 +39,20 @@ _NEEDS = {
     WRITER: {},
     AUDITOR: {"evidence": "granted failproof_writer"},
     PROJECTOR: dict.fromkeys(
-        ("runs", "workers", "show", "show as of", "verify", "verify a run", "evidence", "key"),
+        (
+            "runs",
+            "workers",
+            "show",
+            "show as of",
+            "report",
+            "report as JSON",
+            "verify",
+            "verify a run",
+            "evidence",
+            "key",
+        ),
         "granted failproof_auditor to read",
-    ),
+    ),  # fmt: skip
     ARCHIVER: dict.fromkeys(
         set(READS) - {"database"}, "grant this user failproof_auditor to read the log"
     ),
