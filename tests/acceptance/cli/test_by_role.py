@@ -52,7 +52,7 @@ _NEEDS = {
             "key",
         ),
         "granted failproof_auditor to read",
-    ),  # fmt: skip
+    ),
     ARCHIVER: dict.fromkeys(
         set(READS) - {"database"}, "grant this user failproof_auditor to read the log"
     ),
