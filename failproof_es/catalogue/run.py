@@ -187,6 +187,8 @@ class Spending(Document):
     unpriced: tuple[str, ...]
     """The models and judges that lack a price, or have an answer of unknown cost."""
     max_spend_usd: float | None
+    of_ceiling: str | None
+    """How much of the spend ceiling is spent, in words; `None` where there is no ceiling."""
     input_tokens: int | None
     output_tokens: int | None
     input_tokens_unknown: int

@@ -14,7 +14,7 @@ from failproof_es.catalogue.run import (
     SuiteProgress,
     UnscoredReason,
 )
-from failproof_es.core.spend import ceiling_of
+from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.summary_rows import CLASSES, unscored_row
@@ -135,6 +135,9 @@ def spending_of(summary: RunSummary) -> Spending:
         unpriced_answers=spent.unpriced,
         unpriced=summary.unpriced,
         max_spend_usd=None if ceiling is None else float(ceiling),
+        of_ceiling=None
+        if ceiling is None
+        else spent_text(spent.known_usd, spent.unpriced, ceiling),
         input_tokens=spent.input.known,
         output_tokens=spent.output.known,
         input_tokens_unknown=spent.input.unknown,

@@ -35,7 +35,6 @@ from failproof_es.core.case import run_id
 from failproof_es.core.costs import Tokens, describe_tokens
 from failproof_es.core.people import OUTCOMES, describe_outcome
 from failproof_es.core.run import describe_selection, how_branched
-from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import GROUPS, WORDS
 from failproof_es.engine.related_runs.attempts import GATES, RelatedRun
@@ -203,17 +202,9 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         **({"error messages": said} if (said := describe_messages(summary)) else {}),
         "tokens": f"{_told(spent.input)} in, {_told(spent.output)} out",
         "cost": cost,
-        **_spent_for_people(run),
+        **({"spent": told} if (told := document.spending.of_ceiling) else {}),
         "latency": f"p50 {_ms(document.latency_p50_ms)}, p95 {_ms(document.latency_p95_ms)}",
     }
-
-
-def _spent_for_people(run: RecordedRun) -> dict[str, str]:
-    """What a run with a spend ceiling has spent of it."""
-    ceiling, spent = ceiling_of(run.run), run.summary.spent
-    if ceiling is None:
-        return {}
-    return {"spent": spent_text(spent.known_usd, spent.unpriced, ceiling)}
 
 
 def _evaluations_for_people(summary: RunSummary) -> str:

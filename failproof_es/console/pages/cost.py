@@ -11,7 +11,6 @@ from failproof_es.console.page import Asked, Page, PageModel
 from failproof_es.console.pages.run import begun
 from failproof_es.console.paging import Query
 from failproof_es.core.run import Run
-from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.events import ModelPrices
 from failproof_es.reading.run_costs import AttemptCost, Use, attempt_costs, uses_of
@@ -53,8 +52,6 @@ class RunCostPage(PageModel):
     """Whether another tool recorded it: then nothing was asked here, and nothing paid."""
     total: Spending
     answers: int
-    of_ceiling: str | None
-    """What of the spend ceiling is spent; `None` where there is no ceiling."""
     by_asked: tuple[Cost, ...]
     """By the model or judge that answered, as the report has it."""
     uses: tuple[Use, ...]
@@ -73,7 +70,7 @@ def read_cost(asked: Asked[Query]) -> RunCostPage:
     found = begun(connection, asked.feeder, asked.standing, run_id)
     summary = asked.feeder.summary(found, messages=0, reviews=False)
     require_attached(connection, run_id)
-    run, spent, ceiling = summary.run, summary.spent, ceiling_of(summary.run)
+    run, spent = summary.run, summary.spent
     return RunCostPage(
         as_of=asked.standing,
         run_number=run.started.run_number,
@@ -84,9 +81,6 @@ def read_cost(asked: Asked[Query]) -> RunCostPage:
         imported=run.imported is not None,
         total=spending_of(summary),
         answers=spent.answers,
-        of_ceiling=None
-        if ceiling is None
-        else spent_text(spent.known_usd, spent.unpriced, ceiling),
         by_asked=tuple(costs_of(summary)),
         uses=tuple(uses_of(connection, asked.feeder, summary)),
         waste=tuple(_waste(summary)),

@@ -11,7 +11,6 @@ from failproof_es.catalogue.run_document import run_document
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.configuration.schema import Gates
 from failproof_es.core.run import Run
-from failproof_es.core.spend import ceiling_of, spent_text
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection
 from failproof_es.events import CaseSkipped, RunSealed
@@ -25,9 +24,7 @@ from failproof_es.report.data.content import (
     GateRow,
     Provenance,
     Report,
-    ReviewedRun,
     Skipped,
-    SpendCeiling,
 )
 from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.report.data.observations import Observation, observations
@@ -48,13 +45,10 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     gates = tuple(gate for run in recorded for gate in _gates(run))
     asked = tuple(_asked(run, of_run) for run, of_run in zip(recorded, seen, strict=True))
     compared = pairings(series)
-    people = tuple(
-        ReviewedRun(each.run.run_number, each.run.by_people) for each in asked if each.run.by_people
-    )
     report = Report(
         made_at=datetime.now(UTC),
         title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
-        verdict=verdict(asked, gates, series, compared, people),
+        verdict=verdict(asked, gates, series, compared),
         gates=gates,
         asked=asked,
         funnels=tuple(analysis.funnel(n, of, judged=judged) for n, of in series.items()),
@@ -72,9 +66,7 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
             for each in analysis.by_judge(run.started.run_number, of_run)
         ),
         agreement=agreements(connection, runs),
-        people=people,
         costs=tuple(cost for each in recorded for cost in costs_of(each.summary)),
-        spend_ceilings=tuple(each for run in recorded for each in _ceiling(run)),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
         pairings=compared,
         comparisons=comparisons(series),
@@ -140,16 +132,6 @@ def _seal(connection: Connection, run_id: UUID) -> str | None:
         if isinstance(event, RunSealed):
             return event.root
     return None
-
-
-def _ceiling(recorded: RecordedRun) -> Iterator[SpendCeiling]:
-    """What the run has spent of its ceiling, if it has one."""
-    ceiling, spent = ceiling_of(recorded.run), recorded.summary.spent
-    if ceiling is not None:
-        yield SpendCeiling(
-            recorded.started.run_number, float(ceiling), float(spent.known_usd), spent.unpriced,
-            spent_text(spent.known_usd, spent.unpriced, ceiling),
-        )  # fmt: skip
 
 
 def costs_of(summary: RunSummary) -> Iterator[Cost]:

@@ -29,7 +29,6 @@ from failproof_es.report.data.content import (
     GateRow,
     Provenance,
     Report,
-    ReviewedRun,
     Tone,
     Verdict,
 )
@@ -56,7 +55,6 @@ def verdict(
     gates: Sequence[GateRow],
     series: Mapping[str, Sequence[Observation]],
     compared: Sequence[Compared] = (),
-    people: Sequence[ReviewedRun] = (),
 ) -> Verdict:
     """The verdict in a few sentences, the worst first; the first one sets the tone."""
     runs = [each.run for each in asked]
@@ -68,7 +66,7 @@ def verdict(
         *_missed(gates, runs),
         *_ended_early(runs),
         *_failures_again(runs),
-        *_left_to_people(people),
+        *_left_to_people(runs),
         *_unscored(series),
         *_fixed_outcomes(series),
     ]
@@ -144,12 +142,13 @@ def _failures_again(asked: Sequence[RunDocument]) -> Iterator[Said]:
             yield "doubt", f"Run {each.run_number} measures no rate: {branch.chosen_by_result}."
 
 
-def _left_to_people(people: Sequence[ReviewedRun]) -> Iterator[Said]:
+def _left_to_people(runs: Iterable[RunDocument]) -> Iterator[Said]:
     """The decisions of people on what was left to them; their section has every figure."""
-    for run in people:
-        for figure in run.figures:
+    reviewed = [run for run in runs if run.by_people]
+    for run in reviewed:
+        for figure in run.by_people:
             if figure.dimension == "overall":
-                of_run = f" (run {run.run_number})" if len(people) > 1 else ""
+                of_run = f" (run {run.run_number})" if len(reviewed) > 1 else ""
                 yield (
                     "doubt" if figure.awaiting_review else "plain",
                     f"Left to people, {figure.model}{of_run}: "

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.core.pairing import Unpaired
-from failproof_es.reading.people_figures import PeopleFigure
 from failproof_es.support.statistics import OpenInterval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]
@@ -207,14 +206,6 @@ class JudgeAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewedRun:
-    """What people decided of the evaluations of a run that were left to them."""
-
-    run_number: int
-    figures: tuple[PeopleFigure, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Cost:
     """The cost of a model or a judge; `None` where a price or a token count is unknown."""
 
@@ -227,19 +218,6 @@ class Cost:
     cost_usd: float | None
     input_unknown: int = 0
     output_unknown: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class SpendCeiling:
-    """What a run with a spend ceiling has spent of it, in US dollars."""
-
-    run_number: int
-    max_spend_usd: float
-    spent_usd: float
-    """The answers with a known cost."""
-    unpriced_answers: int
-    spent: str
-    """In words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,9 +295,7 @@ class Report:
     stability: tuple[Stability, ...]
     judged: tuple[Judged, ...]
     agreement: tuple[JudgeAgreement, ...]
-    people: tuple[ReviewedRun, ...]
     costs: tuple[Cost, ...]
-    spend_ceilings: tuple[SpendCeiling, ...]
     latencies: tuple[Distribution, ...]
     pairings: tuple[Compared, ...]
     comparisons: tuple[Comparison, ...]

@@ -18,8 +18,9 @@ def cost_and_latency(report: Report) -> Iterator[Block]:
     """The cost of each model and judge, and how long answers took."""
     yield Heading("Cost")
     yield from _costs(report.costs)
-    for ceiling in report.spend_ceilings:
-        yield Paragraph(f"Run {ceiling.run_number} spent {ceiling.spent} (its spend ceiling).")
+    for run in (asked.run for asked in report.asked):
+        if (spent := run.spending.of_ceiling) is not None:
+            yield Paragraph(f"Run {run.run_number} spent {spent} (its spend ceiling).")
     yield Heading("Latency")
     yield from _latencies(report.latencies)
     measured = [each for each in report.measures if each.unit != "score"]

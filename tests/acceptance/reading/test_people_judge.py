@@ -157,7 +157,7 @@ def test_what_people_decide_is_in_every_result(store: Store, server: str, tmp_pa
         assert text.count("Reviews by people") >= 2, "pointed to, and there"
         assert "Decided by people, by severity" in text
     report = orjson.loads((tmp_path / "report.json").read_bytes())
-    figures = report["people"][0]["figures"]
+    figures = report["asked"][0]["run"]["by_people"]
     assert [figures[0][name] for name in ("passed", "failed", "disputed")] == [1, 1, 1]
     with store.connect() as connection:
         rows = connection.execute(
