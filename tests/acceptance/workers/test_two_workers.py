@@ -54,8 +54,8 @@ def test_two_local_workers_drive_a_run(store: Store, tmp_path: Path) -> None:
 def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:
-    with mock_server(latency_ms=100) as url:
-        plan(store, tmp_path, url)
+    with mock_server(latency_ms=600) as url:
+        plan(store, tmp_path, url, cases=200)
         how = ("--run", "1", "--drain", "--lease-seconds", f"{LEASE_S:g}")
         killed, stopped, third = (begin_worker(workers, store, tmp_path, *how) for _ in range(3))
         wait_until(store, "WorkerJoined", 3)
@@ -70,7 +70,7 @@ def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
         end_of(stopped)
         assert count(store, "RunSealed") == count(store, "RunCompleted") == 1
         assert count(store, "AttemptLost") > 0, "what was under way was lost"
-        require_exactly_once(store, url)
+        require_exactly_once(store, url, cases=200)
     verified = run(store.url, "verify", "1", cwd=tmp_path)
     assert verified.returncode in (0, 3), verified.stderr
 
