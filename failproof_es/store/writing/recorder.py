@@ -16,12 +16,18 @@ from uuid import UUID
 
 import psycopg
 from eventsourcing.persistence import (
+    ApplicationRecorder,
     InterfaceError,
     OperationalError,
     PersistenceError,
     StoredEvent,
+    Subscription,
 )
-from eventsourcing.postgres import PostgresApplicationRecorder, PostgresDatastore
+from eventsourcing.postgres import (
+    PostgresApplicationRecorder,
+    PostgresDatastore,
+    PostgresSubscription,
+)
 from psycopg.rows import tuple_row
 
 from failproof_es.ledger.leaf import leaf_hash
@@ -51,6 +57,8 @@ class _Taken(PersistenceError):
     """A stream has an event at one of the versions already."""
 
 
+_POLL_S = 1.0
+"""A subscription looks at the log at least so often."""
 _REFUSALS: dict[str | None, type[PersistenceError]] = {
     "FP001": LeaseLost,
     "FP003": IncompleteAppend,
@@ -178,6 +186,12 @@ class EventRecorder(PostgresApplicationRecorder):
             self.try_notify(positions[-1])
         return positions
 
+    def subscribe(
+        self, gt: int | None = None, topics: Sequence[str] = ()
+    ) -> Subscription[ApplicationRecorder]:
+        """The events after a position, as they are recorded."""
+        return _Subscription(recorder=self, gt=gt, topics=topics)
+
     def insert_or_find(
         self,
         stored_events: Sequence[StoredEvent],
@@ -258,3 +272,18 @@ class EventRecorder(PostgresApplicationRecorder):
             self.datastore.get_connection() as connection,
         ):
             connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, str(position)))
+
+
+class _Subscription(PostgresSubscription):
+    """The package's looks at the log once, and then only when it is notified: it never tells an
+    event that is recorded before its other thread listens. This one also polls."""
+
+    def _loop_on_pull(self) -> None:
+        try:
+            while not self._has_been_stopped:
+                self._pull()
+                self._has_been_notified.wait(_POLL_S)
+        except BaseException as error:
+            if self._thread_error is None:
+                self._thread_error = error
+            self.stop()
