@@ -11,13 +11,15 @@ from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import ShardLeases
 from failproof_es.store.writing.shared_state import SharedState, ceiling_in
 
-SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+SESSIONS = (
+    "SELECT pid FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
 
 
-def sessions(store: Store) -> int:
+def sessions(store: Store) -> set[int]:
     with store.connect() as connection:
-        [(count,)] = connection.execute(SESSIONS).fetchall()
-    return int(count)
+        return {pid for (pid,) in connection.execute(SESSIONS)}
 
 
 def test_what_is_said_after_the_end_opens_no_connection(store: Store) -> None:
@@ -27,7 +29,7 @@ def test_what_is_said_after_the_end_opens_no_connection(store: Store) -> None:
     state.close()
     with pytest.raises(LateStatement):
         ceiling_in(state, uuid4())
-    assert sessions(store) == before
+    assert sessions(store) <= before, "one that was ending may have ended"
 
 
 def test_a_shard_is_not_claimed_after_the_end(store: Store) -> None:
@@ -35,4 +37,4 @@ def test_a_shard_is_not_claimed_after_the_end(store: Store) -> None:
     leases = ShardLeases(store.url, "me")
     leases.close()
     assert leases.claim(uuid4(), 0) is None
-    assert sessions(store) == before
+    assert sessions(store) <= before, "one that was ending may have ended"
