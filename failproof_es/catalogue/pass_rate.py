@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 from failproof_es.catalogue.document import Document
 from failproof_es.catalogue.wording import describe_bounds, describe_counts, describe_rate
@@ -10,6 +11,12 @@ from failproof_es.core.clusters import ClusterSums
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import RateBounds
 from failproof_es.support.extras import is_installed
+
+
+@cache
+def _computes_intervals() -> bool:
+    """To look for the extra takes ten times as long as the interval, and a page has many."""
+    return is_installed("report")
 
 
 class PassRate(Document):
@@ -49,7 +56,7 @@ def pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) ->
     bounds = RateBounds(Fraction(sums.passed), sums.size, unscored).bounds
     beside = describe_bounds(bounds)
     low = high = method = None
-    if interval and is_installed("report"):
+    if interval and _computes_intervals():
         from failproof_es.support.statistics import rate_of_sums
 
         found = rate_of_sums(sums)

@@ -252,6 +252,8 @@ class RunDocument(Document):
     """What is known of a run. What is not known, or does not apply, is null."""
 
     as_of: Standing
+    """Up to which event it was read. The console reads one snapshot; elsewhere events that a run
+    records meanwhile may be counted, too."""
     run_id: UUID
     run_number: int
     name: str

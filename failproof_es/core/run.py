@@ -336,9 +336,9 @@ def describe_selection(started: RunStarted) -> str | None:
     return describe_part(chosen, started.planned_cases, len(started.models))
 
 
-def how_branched(branch: Branch) -> str:
+def how_branched(reuse: bool) -> str:
     """In which way a run carries over evaluations: before the name of the run they are of."""
-    return "answers reused from" if branch.reuse else "branched from"
+    return "answers reused from" if reuse else "branched from"
 
 
 def describe_branch(branch: Branch | None, number: int | None = None) -> str | None:
@@ -351,7 +351,7 @@ def describe_branch(branch: Branch | None, number: int | None = None) -> str | N
     source = "another run" if number is None else f"run {number}"
     match branch.again:
         case None:
-            return f"{how_branched(branch)} {source}"
+            return f"{how_branched(branch.reuse)} {source}"
         case "failed":
             return f"asks again what failed in {source}, so its pass rate is too high"
         case "errors":

@@ -76,7 +76,10 @@ def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
 
 
 def standing_of(connection: Connection, feeder: Feeder) -> Standing:
-    """The standing of a feeder that reads up to its own position, or else all of the log."""
+    """The standing of a feeder that reads up to its own position, or else all of the log.
+
+    Where it reads all of it and no snapshot is held, what is recorded meanwhile may be counted.
+    """
     head = max_position(connection)
     up_to = head if feeder.up_to is None else min(feeder.up_to, head)
     versions = {each.name: each.version for each in READ}

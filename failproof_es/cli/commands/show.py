@@ -184,7 +184,7 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         "run": f"{document.run_number} {document.name}",
         "id": _id_for_people(run),
         **_imported_for_people(document.imported),
-        **_branched_for_people(run, document),
+        **_branched_for_people(document),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(document.started_at)} UTC by {document.who} on {document.where}",
         **({"ended": f"{moment(ended)} UTC"} if ended else {}),
@@ -255,12 +255,12 @@ def _imported_for_people(imported: Imported | None) -> dict[str, str]:
     return told
 
 
-def _branched_for_people(run: RecordedRun, document: RunDocument) -> dict[str, str]:
-    recorded, branch = run.started.branched_from, document.branched_from
-    if recorded is None or branch is None:
+def _branched_for_people(document: RunDocument) -> dict[str, str]:
+    branch = document.branched_from
+    if branch is None:
         return {}
     told = {
-        how_branched(recorded): f"run {branch.run_number} at position {branch.position}, "
+        how_branched(branch.reuse): f"run {branch.run_number} at position {branch.position}, "
         f"{plural(document.counts.carried_over, 'evaluation')} carried over"
     }
     if branch.settings:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_version, moment
+from failproof_es.core.run import how_branched
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
 from failproof_es.events import ModelSnapshot
 from failproof_es.events.base import ENDED
@@ -140,9 +141,11 @@ def _branched(run: RunDocument) -> tuple[tuple[str, str], ...]:
     again = f", {run.counts.carried_over:,} carried over"
     if not branch.reuse:
         again += f", {len(branch.asked_again):,} asked again"
-    how = "answers reused from" if branch.reuse else "branched from"
     return (
-        (how, f"run {branch.run_number} at position {branch.position:,}{again}"),
+        (
+            how_branched(branch.reuse),
+            f"run {branch.run_number} at position {branch.position:,}{again}",
+        ),
         *((f"{path}, changed", str(value)) for path, value in branch.settings.items()),
     )
 

@@ -222,8 +222,8 @@ class Journal:
         """The positions of the batch. Tried again for as often as this process claims a lease again
         meanwhile, after it had ended."""
         entries = [entry for append in batch for entry in append.entries]
-        found = len(batch) == 1 and self._unacknowledged
-        insert = self._recorder.insert_or_find if found else self._recorder.insert_events
+        unsure = len(batch) == 1 and self._unacknowledged
+        insert = self._recorder.insert_or_find if unsure else self._recorder.insert_events
         while True:
             named = [(lease.run_id, lease.shard, lease.epoch) for lease in leases]
             try:
