@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from failproof_es.shell_analysis.errors import Unparseable
-from failproof_es.shell_analysis.parse import shell
+from failproof_es.shell_analysis.parse import programs, shell
 from failproof_es.shell_analysis.parse.batching import CORES, MOST
 from failproof_es.shell_analysis.parse.shell import Script
 from failproof_es.shell_analysis.parse.syntax import walk
@@ -62,6 +62,7 @@ def check_posix(command: str, edition: Edition = "2017") -> PosixVerdict:
 
 def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list[PosixVerdict]:
     """Judge commands, in order: many in one process of each program, and one for each core."""
+    programs.require()  # a version that is remembered is no program
     version = f"posix-{VERSION}/{edition} {shell.tool_version()} {shellcheck.tool_version()}"
     asked = list(commands)
     parts = [asked[at : at + MOST] for at in range(0, len(asked), MOST)]

@@ -21,6 +21,9 @@ NAME = shell_analysis.__name__
 
 @pytest.fixture
 def without_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """The programs are gone since one of them said its version."""
+    programs.version.cache_clear()
+    programs.version("shfmt")
     monkeypatch.setattr(programs, "_folders", lambda: [tmp_path / "nowhere"])
     programs.locate.cache_clear()
     yield
