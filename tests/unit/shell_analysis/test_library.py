@@ -13,7 +13,7 @@ import pytest
 
 from failproof_es import shell_analysis
 from failproof_es.shell_analysis import ProgramMissing, ShellAnalysisError, Unparseable
-from failproof_es.shell_analysis.parse import programs
+from failproof_es.shell_analysis.parse import programs, shell
 
 ROOT = Path(shell_analysis.__file__).parent
 NAME = shell_analysis.__name__
@@ -21,9 +21,8 @@ NAME = shell_analysis.__name__
 
 @pytest.fixture
 def without_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """The programs are gone since one of them said its version."""
-    programs.version.cache_clear()
-    programs.version("shfmt")
+    """The programs are gone since the first of them said its version."""
+    monkeypatch.setattr(shell, "tool_version", lambda: "shfmt-1.0")
     monkeypatch.setattr(programs, "_folders", lambda: [tmp_path / "nowhere"])
     programs.locate.cache_clear()
     yield
