@@ -1,8 +1,8 @@
 """`run_results`: every evaluation, every run, and the counts of each run.
 
 What a row says is computed by `failproof_es.core.outcome` and `failproof_es.core.summary`: this
-module brings events to them and keeps what comes out. `sql/run_results.sql` has the columns;
-`results.outcome_rows` has them again, in the same order. Whoever changes them raises `version`.
+module brings events to them and keeps what comes out. Whoever changes what rows say raises
+`version`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from failproof_es.events import EVENTS
 from projections.protocol import Cursor, Fact, Relation, sql_file
 from projections.results.batch_runs import PLANNING
 from projections.results.batch_update import apply_batch
+from projections.results.outcome_rows import comments_on, evaluations_table
 
 
 class RunResults:
     """Rows of everything that is shown of runs; `RowFeeder` reads them."""
 
     name: LiteralString = "run_results"
-    version: int = 8
+    version: int = 9
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "prompts"),
         Relation("TABLE", "evaluations"),
@@ -48,9 +49,10 @@ class RunResults:
     in_shares = True
 
     def ddl(self) -> LiteralString:
-        """`run_results.sql`, `run_counts.sql` and `run_result_documents.sql`."""
-        evaluations, runs = sql_file("run_results"), sql_file("run_counts")
-        return evaluations + runs + sql_file("run_result_documents")
+        """The table of evaluations, what is beside it in `run_results.sql`, and what is counted."""
+        files = [sql_file(name) for name in ("run_results", "run_counts", "run_result_documents")]
+        statements = [evaluations_table(), *files, comments_on("run_results")]
+        return "".join(statements)
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Fold what the batch touches, and change the counters by the difference."""

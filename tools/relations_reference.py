@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from failproof_es.catalogue.columns import columns_of
 from failproof_es.catalogue.result import Result
+from failproof_es.support.columns import columns_of
 
 _INTRODUCTION = """\
 # Results, column by column

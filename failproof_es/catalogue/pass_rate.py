@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 
-from failproof_es.catalogue.document import Document
 from failproof_es.catalogue.wording import describe_bounds, describe_counts, describe_rate
 from failproof_es.core.clusters import ClusterSums
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import RateBounds
+from failproof_es.support.document import Document
 from failproof_es.support.extras import is_installed
 
 

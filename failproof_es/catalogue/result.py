@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from failproof_es.core.outcome import Status
+from failproof_es.core.outcome import EvaluationOutcome, Status
 from failproof_es.core.people import PeopleOutcome
 from failproof_es.core.unscored import UnscoredGroup
 from failproof_es.reading.recorded_run import Origin, PlannedOutcome, RecordedRun
@@ -103,42 +103,24 @@ class Result:
         case, outcome = planned.case, planned.outcome
         return cls(
             run_number=run.started.run_number,
-            run_id=outcome.run_id,
             origin=run.origin,
             place=planned.place,
-            evaluation_id=outcome.evaluation_id,
             suite_id=case.suite_id,
             case_id=case.case_id,
             category=case.category,
             severity=case.severity,
             tags=case.tags,
-            model_key=outcome.model_key,
-            repetition=outcome.repetition,
-            status=outcome.status,
             awaiting_review=planned.people == "awaiting",
             by_people=planned.by_people,
-            lost=outcome.lost,
-            unscored_as=outcome.unscored_as,
-            class_=outcome.primary,
-            passed=outcome.passed,
-            accuracy=outcome.accuracy,
-            scores=outcome.scores,
             questions=tuple(turn.content for turn in case.turns if turn.role == "user"),
-            answer=outcome.answer,
-            reason=outcome.reason,
-            error_kind=outcome.error_kind,
-            error_message=outcome.error_message,
-            requests=outcome.requests,
-            retries=outcome.retries,
-            latency_ms=outcome.latency_ms,
-            first_token_ms=outcome.first_token_ms,
-            tokens_per_second=outcome.tokens_per_second,
-            input_tokens=outcome.input_tokens,
-            output_tokens=outcome.output_tokens,
-            cost_usd=outcome.cost_usd,
-            finish_reason=outcome.finish_reason,
-            model_answered=outcome.model_answered,
-            source_run_id=outcome.source_run_id,
-            started_at=outcome.started_at,
-            finished_at=outcome.finished_at,
+            **{name: getattr(outcome, name) for name in _OF_THE_OUTCOME},
         )
+
+
+_OF_THE_OUTCOME = tuple(
+    each.name
+    for each in fields(Result)
+    if hasattr(EvaluationOutcome, each.name) and each.name != "awaiting_review"
+)
+"""Fields that say what the outcome says. `awaiting_review` knows more: whether people have seen
+it."""

@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.assurance.protection_status import ProtectionStatus
-from failproof_es.catalogue.document import Document
 from failproof_es.catalogue.pass_rate import PassRate
 from failproof_es.core.run import describe_part
 from failproof_es.core.unscored import WORDS, UnscoredGroup
@@ -30,6 +29,7 @@ from failproof_es.events import (
 from failproof_es.reading.people_figures import PeopleFigure
 from failproof_es.reading.standing import Standing
 from failproof_es.reading.workers import RunWorker
+from failproof_es.support.document import Document
 
 
 class Counts(Document):

@@ -51,6 +51,10 @@ class Here:
         """The same page with these parameters in each of its links."""
         return Here(self.path, self.query.model_copy(update=changes))
 
+    def given(self, name: str) -> object:
+        """What a parameter is, by its name in the URL; `None` where it has its default."""
+        return self._given().get(name)
+
     def twin(self, extension: str) -> str:
         """The URL of the same as data: `json`, and of a list `jsonl` and `csv` of all its rows."""
         given = self._given()

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from failproof_es.catalogue.document import Document
 from failproof_es.console.paging import Query
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.standing import Standing
 from failproof_es.store.reading.reader import Connection
+from failproof_es.support.document import Document
 
 Q = TypeVar("Q", bound=Query)
 M = TypeVar("M", bound="PageModel")

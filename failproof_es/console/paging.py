@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from failproof_es.console.links import quoted
+from failproof_es.support.document import KEYS, Document, json_name
 
 T = TypeVar("T")
 MOST = 200
@@ -30,14 +31,15 @@ class Query(BaseModel):
     Its published type has to allow that: a pattern, or a list of values, has the empty text, too.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", **KEYS)
 
     @model_validator(mode="before")
     @classmethod
     def _leave_out_empty_ones(cls, given: Any) -> Any:
         if not isinstance(given, dict):
             return given
-        optional = {name for name, each in cls.model_fields.items() if each.default is None}
+        fields = cls.model_fields.items()
+        optional = {json_name(name) for name, each in fields if each.default is None}
         return {name: value for name, value in given.items() if value != "" or name not in optional}
 
 
@@ -51,13 +53,11 @@ class PagedQuery(Query):
     after: Annotated[str | None, Field(max_length=500, description=CURSOR_SAYS)] = None
 
 
-class Paging(BaseModel):
+class Paging(Document):
     """Which rows a page has, and how many it has not. `None` where nobody counted.
 
     Where counting stopped, `more_than` and `total_more_than` tell how many there are at least.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     limit: int
     shown: int

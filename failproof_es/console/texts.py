@@ -8,8 +8,8 @@ from itertools import islice, pairwise
 
 import orjson
 
-from failproof_es.catalogue.document import Document
 from failproof_es.dialects.kit.judging.quotation import spans_of
+from failproof_es.support.document import Document
 
 MOST_CHARACTERS = 6_000
 MOST_LINES = 200

@@ -1,9 +1,8 @@
 """The outcome of one evaluation: every figure and word about it that is shown anywhere. Pure.
 
 `EvaluationOutcome` is defined here once. The log is folded into it (`outcome_of`), the projections
-store it, and whatever prints, compares or judges an evaluation reads it. A new field is named
-again in `projections.results.outcome_rows` and `projections/sql/run_results.sql`, and for JSON in
-each dialect's `result`. `docs/architecture.md`, "Walks", has every step.
+store it, and whatever prints, compares or judges an evaluation reads it. A field is a column of the
+tables, its docstring the column's comment (`projections.results.outcome_rows`).
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from statistics import fmean
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 from failproof_es.core.costs import Prices, Spent, answer_cost, total
@@ -39,6 +38,9 @@ from failproof_es.events import (
 Status = Literal["planned", "running", "scored", "abandoned"]
 """`planned`: nothing was recorded yet. `scored` and `abandoned` are final."""
 
+FreeText = Annotated[str, "what somebody wrote"]
+"""Any characters, and many of them; a plain `str` is a name."""
+
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -62,17 +64,21 @@ class EvaluationOutcome(NamedTuple):
     evaluation_id: UUID
     """The stream of its events."""
     run_id: UUID
+    """The run."""
     prompt_id: UUID
     """The stream of its case."""
     model_key: str
+    """The configured model that was asked."""
     repetition: int
-    """From 1."""
+    """Which repetition of the case, from 1."""
     status: Status = "planned"
+    """`planned`, `running`, `scored` or `abandoned`: ended without a score."""
     unscored_as: UnscoredGroup | None = None
     """Why it ended without a score; `None` where it did not."""
     source_run_id: UUID | None = None
     """The run that it was carried over from."""
     source_evaluation_id: UUID | None = None
+    """The evaluation there."""
     started_at: datetime | None = None
     """When its first event was recorded, where it happened. UTC."""
     finished_at: datetime | None = None
@@ -90,42 +96,46 @@ class EvaluationOutcome(NamedTuple):
     errors: tuple[ErrorSeen, ...] = ()
     """Every attempt that failed, in order."""
     error_kind: str | None = None
-    """Of the last error without a later good answer, or of the reason why it was abandoned."""
-    error_message: str | None = None
+    """Kind of the last error without a later good answer, or of the reason why it was abandoned."""
+    error_message: FreeText | None = None
+    """Message of that error or reason."""
 
     # -- the answer of the model under test --
-    answer: str | None = None
+    answer: FreeText | None = None
     """The text of its last reply, whole."""
     finish_reason: str | None = None
     """Why the last reply ended, as its server said."""
     model_answered: str | None = None
     """The model as the last reply named itself."""
     latency_ms: float | None = None
-    """From request to answer, summed over all turns. `None` without an answer, and where the
-    source of an imported one does not say."""
+    """Milliseconds from request to answer, summed over all turns. `None` without an answer, and
+    where the source of an imported one does not say."""
     first_token_ms: float | None = None
-    """The mean of the turns that were streamed."""
+    """Milliseconds to the first token: the mean of the turns that were streamed."""
     tokens_per_second: float | None = None
     """Of the turns that were streamed: tokens after the first by the time after it."""
     input_tokens: int | None = None
-    """Of the turns that reported them; `None` where none did."""
+    """Tokens that were read, of the turns that reported them; `None` where none did."""
     output_tokens: int | None = None
+    """Tokens that were written, of the turns that reported them; `None` where none did."""
     turns_without_usage: int = 0
     """Turns that did not report both: their tokens are missing above."""
     cost_usd: Decimal | None = None
-    """Of all turns, at the prices of this run. `None` where the cost of one is not known."""
+    """US dollars of all turns, at the prices of this run. `None` where the cost of one is not
+    known."""
 
     # -- the verdict --
-    primary: str | None = None
+    class_: str | None = None
     """The class of what came back, as its dialect names it."""
     details: Mapping[str, Any] = _NOTHING
     """What decided the class."""
     judges: tuple[JudgeVerdict, ...] = ()
     """Each judge that is done, in the order in which they were asked."""
     scores: Mapping[str, float] = _NOTHING
+    """Every score by its name."""
     passed: bool | None = None
     """What its dialect says of the score. `None` without a score or a pass mark."""
-    reason: str = ""
+    reason: FreeText = ""
     """Why the score is what it is, or why there is none."""
     ended_kind: str | None = None
     """Why it was abandoned, in one word."""
@@ -134,10 +144,10 @@ class EvaluationOutcome(NamedTuple):
 
     # -- what it took --
     response_ms: tuple[float, ...] = ()
-    """The latency of each answer of this run, judges' included, in order."""
+    """The milliseconds of each answer of this run, judges' included, in order."""
     spending: Mapping[str, Spent] = _NOTHING
-    """By the key of the model or judge that was asked: the answers of this run."""
-    impossible: str | None = None
+    """By the key of the model or judge that was asked, what the answers of this run took."""
+    impossible: FreeText | None = None
     """Why its record cannot be true or be read; the rest says what came before that."""
 
     @property
@@ -182,7 +192,7 @@ class EvaluationOutcome(NamedTuple):
 
     @property
     def accuracy(self) -> float | None:
-        """The score of that name."""
+        """The score named accuracy."""
         return self.scores.get("accuracy")
 
 
@@ -293,7 +303,7 @@ def outcome_of(
         output_tokens=state.usage.output_tokens,
         turns_without_usage=untold,
         cost_usd=total(of_replies) if of_replies else None,
-        primary=None if classification is None else classification.primary,
+        class_=None if classification is None else classification.primary,
         details={} if classification is None else classification.details,
         judges=state.verdicts,
         scores={} if score is None else score.scores,
@@ -340,10 +350,11 @@ def server_message(error: ErrorRecorded) -> str:
 
 
 def _latency_ms(state: Evaluation) -> float | None:
-    """From request to answer; of an imported answer what its source says, if it does."""
+    """From request to answer, to the microsecond as each turn has it; of an imported answer what its
+    source says, if it does."""
     if state.imported is not None:
         return state.imported.latency_ms
-    return None if state.response is None else state.latency_ms
+    return None if state.response is None else round(state.latency_ms, 3)
 
 
 def _status(state: Evaluation) -> Status:

@@ -424,5 +424,5 @@ def _add_to_group(group: Group, outcome: EvaluationOutcome, times: int) -> None:
         group.measured += times
         if measured:
             group.accuracy_sum += measured if times == 1 else measured * times
-    if outcome.primary is not None:
-        group.classes[outcome.primary] += times
+    if outcome.class_ is not None:
+        group.classes[outcome.class_] += times

@@ -304,7 +304,7 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
                 ("case_sha256", case.digest()),
                 ("leaves_sha256", each.leaves_sha256),
                 ("repetition", outcome.repetition),
-                ("class", outcome.primary),
+                ("class", outcome.class_),
                 ("category", case.category),
                 ("severity", case.severity),
                 ("reason", outcome.reason),

@@ -187,7 +187,7 @@ def _say_how_it_went(element: ET.Element, planned: PlannedOutcome) -> None:
     elif outcome.passed is None:
         ET.SubElement(element, "skipped", message="scored, and neither passed nor failed")
     elif not outcome.passed:
-        kind = outcome.primary or "failed"
+        kind = outcome.class_ or "failed"
         _outcome(element, "failure", kind, outcome.reason, _asked_and_got(case, outcome))
 
 

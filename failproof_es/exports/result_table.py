@@ -13,7 +13,6 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.catalogue.columns import columns_of
 from failproof_es.catalogue.result import Result
 from failproof_es.exports.exporter import (
     Export,
@@ -24,6 +23,7 @@ from failproof_es.exports.exporter import (
     refuse_settings,
 )
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.support.columns import columns_of
 from failproof_es.support.spreadsheet import escaped
 from failproof_es.support.timestamps import utc_text
 from failproof_es.support.untrusted_text import lines

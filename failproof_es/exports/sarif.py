@@ -126,7 +126,7 @@ def finding(planned: PlannedOutcome, place: Place | None) -> dict[str, Any]:
     """A failed case as a result. It is the same finding in every run that asks it. Pure."""
     case, outcome = planned.case, planned.outcome
     named = f"{case.suite_id}/{case.case_id}"
-    said = f"{named} failed with {outcome.model_key}: {outcome.primary or 'failed'}"
+    said = f"{named} failed with {outcome.model_key}: {outcome.class_ or 'failed'}"
     text = lines(f"{said}. {outcome.reason}".rstrip())
     same = hashlib.sha256(f"{case.digest()}\n{outcome.model_key}".encode()).hexdigest()
     location: dict[str, Any] = {
@@ -147,7 +147,7 @@ def finding(planned: PlannedOutcome, place: Place | None) -> dict[str, Any]:
             "caseSha256": case.digest(),
             "model": outcome.model_key,
             "repetition": outcome.repetition,
-            "class": outcome.primary,
+            "class": outcome.class_,
             "answer": outcome.answer,
         },
     }

@@ -7,9 +7,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from failproof_es.catalogue.columns import Kind, columns_of
 from failproof_es.catalogue.result import Result
 from failproof_es.problems import InvalidInput
+from failproof_es.support.columns import Kind, columns_of
 
 FrameLibrary = Literal["pandas", "polars"]
 _PANDAS: Mapping[Kind, str] = {

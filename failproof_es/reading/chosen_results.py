@@ -18,6 +18,7 @@ import orjson
 
 from failproof_es.core.people import OUTCOMES, PeopleOutcome
 from failproof_es.store.reading.reader import Connection
+from failproof_es.support.document import KEYS
 from projections.protocol import exact_text, visible
 
 STATES = ("failed", "lost", "unscored", "awaiting", "scored", "passed", "running")
@@ -50,7 +51,7 @@ LOOKED_INTO = 4_000
 """and among so many for words."""
 _EXCERPT = 400
 _NUL = r"replace({0}::text, '\u0000', '\ufffd')::json #>> '{{}}'"
-_TEXTS = tuple(_NUL.format(f"e.{name}") for name in ("response", "reason", "error_message"))
+_TEXTS = tuple(_NUL.format(f"e.{name}") for name in ("answer", "reason", "error_message"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class ResultFilter:
     suite: str | None = None
     category: str | None = None
     severity: str | None = None
-    primary: str | None = None
+    class_: str | None = None
     """The class."""
     tag: str | None = None
     error: str | None = None
@@ -101,6 +102,8 @@ class ResultKey(NamedTuple):
 class ListedResult:
     """One result as a list shows it. What is cut says so."""
 
+    __pydantic_config__ = KEYS
+
     evaluation_id: UUID
     suite_id: str | None
     case_id: str | None
@@ -112,7 +115,7 @@ class ListedResult:
     """One of `STATES`."""
     by_people: PeopleOutcome | None
     """What people decided; `None` where it was not left to them."""
-    primary: str | None
+    class_: str | None
     reason: str | None
     """Its beginning."""
     error_kind: str | None
@@ -142,8 +145,8 @@ class ListedResult:
 
 _SELECTED = f"""
 SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_key, e.repetition,
-    {PLACE} AS place, e.primary_class, left(e.reason::text, {_EXCERPT}), e.error_kind,
-    left(e.error_message::text, {_EXCERPT}), left(e.response::text, {_EXCERPT}),
+    {PLACE} AS place, e.class, left(e.reason::text, {_EXCERPT}), e.error_kind,
+    left(e.error_message::text, {_EXCERPT}), left(e.answer::text, {_EXCERPT}),
     e.accuracy, e.requests, e.retries, e.latency_ms, e.cost_usd, e.finished_at, e.last_position,
     e.source_run_id IS NOT NULL, e.awaiting_review,
     CASE WHEN e.awaiting_review THEN (
@@ -315,7 +318,7 @@ def where_of(which: ResultFilter) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {}
     for name, column in (
         ("model", "e.model_key"), ("suite", "p.suite_id"), ("category", "p.category"),
-        ("severity", "p.severity"), ("primary", "e.primary_class"), ("error", "e.error_kind"),
+        ("severity", "p.severity"), ("class_", "e.class"), ("error", "e.error_kind"),
     ):  # fmt: skip
         if (value := getattr(which, name)) is not None:
             said.append(f"{column} = %({name})s")
@@ -356,7 +359,7 @@ def _listed(row: Sequence[Any]) -> ListedResult:
         repetition=row[6],
         state=STATES[row[7]],
         by_people=(row[22] or OUTCOMES["awaiting"]) if row[21] else None,
-        primary=exact_name(row[8]),
+        class_=exact_name(row[8]),
         reason=beginning(row[9])[0],
         error_kind=exact_name(row[10]),
         error_message=beginning(row[11])[0],

@@ -8,11 +8,12 @@ from uuid import UUID
 
 from failproof_es.reading.chosen_results import PLACE, STATES, beginning, exact_name
 from failproof_es.store.reading.reader import Connection
+from failproof_es.support.document import KEYS
 from projections.protocol import exact_text
 
 _SELECTED = (
-    f"SELECT e.evaluation_id, e.run_id, e.model_key, e.repetition, {PLACE}, e.primary_class, "
-    "left(e.response::text, 400), e.accuracy, e.latency_ms, e.cost_usd, e.finished_at, "
+    f"SELECT e.evaluation_id, e.run_id, e.model_key, e.repetition, {PLACE}, e.class, "
+    "left(e.answer::text, 400), e.accuracy, e.latency_ms, e.cost_usd, e.finished_at, "
     "e.source_run_id IS NOT NULL "
     "FROM projections.evaluations AS e WHERE e.prompt_id = %(prompt)s AND e.counted "
     "AND e.evaluation_id <> %(own)s AND e.last_position <= %(up_to)s "
@@ -28,13 +29,15 @@ _NUMBERS = "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY
 class SameCase:
     """Another evaluation of the case."""
 
+    __pydantic_config__ = KEYS
+
     evaluation_id: UUID
     run_number: int
     model_key: str
     repetition: int
     state: str
     """One of `STATES` of `chosen_results`."""
-    primary: str | None
+    class_: str | None
     answer: str | None
     """Its beginning."""
     answer_cut: bool
@@ -73,7 +76,7 @@ def same_case(
                 model_key=exact_text(row[2]),
                 repetition=row[3],
                 state=STATES[row[4]],
-                primary=exact_name(row[5]),
+                class_=exact_name(row[5]),
                 answer=answer,
                 answer_cut=cut,
                 accuracy=row[7],

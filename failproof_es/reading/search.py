@@ -80,10 +80,10 @@ _ANSWERS_WITH = (
 _NEWEST_RUNS = "SELECT run_number, run_id FROM projections.runs ORDER BY run_number DESC LIMIT %s"
 _WORDS = (
     "SELECT evaluation_id, model_key, case_id, source_run_id IS NOT NULL, total, "
-    "CASE WHEN strpos(lower(response::text), %(words)s) > 0 THEN response::text END "
-    "FROM (SELECT *, sum(pg_column_size(response)) OVER (ROWS UNBOUNDED PRECEDING) AS total "
-    "FROM (SELECT evaluation_id, model_key, prompt_id, source_run_id, response "
-    "FROM projections.evaluations WHERE run_id = %(run)s AND response IS NOT NULL "
+    "CASE WHEN strpos(lower(answer::text), %(words)s) > 0 THEN answer::text END "
+    "FROM (SELECT *, sum(pg_column_size(answer)) OVER (ROWS UNBOUNDED PRECEDING) AS total "
+    "FROM (SELECT evaluation_id, model_key, prompt_id, source_run_id, answer "
+    "FROM projections.evaluations WHERE run_id = %(run)s AND answer IS NOT NULL "
     "LIMIT %(most)s) AS taken) AS summed "
     "LEFT JOIN projections.prompts USING (prompt_id) WHERE total <= %(bytes)s"
 )

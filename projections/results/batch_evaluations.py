@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby, repeat
-from typing import LiteralString, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
+from psycopg import sql
 
 from failproof_es.core.case import family_tag_of
 from failproof_es.core.costs import Prices
@@ -17,7 +18,7 @@ from failproof_es.events import CarriedOver, Event
 from projections.protocol import Cursor, Fact, exact_text, sql_file, uuid_array
 from projections.results.batch_runs import Runs
 from projections.results.counters import Change, GroupWords, save
-from projections.results.outcome_rows import COLUMNS, OutcomeRow, outcome_row
+from projections.results.outcome_rows import COLUMNS, outcome_row
 from projections.results.streams import (
     Streams,
     StreamSlice,
@@ -29,7 +30,9 @@ from projections.results.streams import (
     summarize_stream,
 )
 
-_COPY: LiteralString = "COPY evaluations (" + ", ".join(COLUMNS) + ") FROM STDIN"
+_COPY = sql.SQL("COPY evaluations ({}) FROM STDIN").format(
+    sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
+)
 
 
 class StoredEvaluation(NamedTuple):
@@ -253,7 +256,7 @@ def _outcome(
     )
 
 
-def _write(cursor: Cursor, rows: Iterable[OutcomeRow], stored: Sequence[str]) -> None:
+def _write(cursor: Cursor, rows: Iterable[Sequence[Any]], stored: Sequence[str]) -> None:
     """The rows are made while the server takes in those before them."""
     if stored:
         cursor.execute(

@@ -1,190 +1,77 @@
-"""Converts an `EvaluationOutcome` to a row of `evaluations` and back, without loss."""
+"""The table `evaluations`: every field of an `EvaluationOutcome`, by its type. Without loss.
+
+A field that is added there is a column here, with its docstring as the column's comment. What
+equals the field's default is null where a column may be null.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple, get_origin
 from uuid import UUID
 
 import orjson
+from psycopg import sql
 
 from failproof_es.core.costs import Spent, Tokens
-from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome
+from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome, FreeText
 from failproof_es.core.transcript import JudgeVerdict
+from failproof_es.support.columns import Column, columns_of, computed_column
 from projections.protocol import exact_text, visible
 
 TOKENS = ("input", "output", "cached_input", "cache_write", "cache_write_1h")
 """The counts of `Spent`, in the order in which rows hold them."""
+_COMPUTED = ("awaiting_review", "lost", "accuracy")
+"""Properties of an outcome that are columns, too: statements ask for them."""
+_PLACED: Mapping[str, tuple[LiteralString, str]] = {
+    "counted": ("boolean NOT NULL", "Whether it is one of its run's plan."),
+    "first_position": ("bigint NOT NULL", "The position of its first event in the log."),
+    "last_position": ("bigint NOT NULL", "The position of its newest event in the log."),
+}
+"""Columns that say where its row comes from."""
+
+Convert = Callable[[Any], Any]
 
 
-class OutcomeRow(NamedTuple):
-    """A row of `evaluations`, in the order of its columns in `sql/run_results.sql`.
+class _Stored(NamedTuple):
+    """How values of a type are kept."""
 
-    `outcome_row` fills it by position, `outcome_of_row` reads it by name.
-    """
-
-    evaluation_id: UUID
-    run_id: UUID
-    prompt_id: UUID
-    model_key: str
-    repetition: int
-    status: str
-    awaiting_review: bool
-    lost: bool
-    unscored_as: str | None
-    passed: bool | None
-    source_run_id: UUID | None
-    source_evaluation_id: UUID | None
-    started_at: Any
-    finished_at: Any
-    requests: int
-    retries: int
-    lost_requests: int
-    in_flight: bool
-    errors: str | None
-    error_kind: str | None
-    error_message: str | None
-    response: str | None
-    finish_reason: str | None
-    model_answered: str | None
-    latency_ms: float | None
-    first_token_ms: float | None
-    tokens_per_second: float | None
-    input_tokens: int | None
-    output_tokens: int | None
-    turns_without_usage: int
-    cost_usd: Decimal | None
-    primary_class: str | None
-    details: str | None
-    judges: str | None
-    scores: str | None
-    accuracy: float | None
-    reason: str | None
-    ended_kind: str | None
-    graded_by: str | None
-    response_ms: str | None
-    spending: str | None
-    impossible: str | None
-    counted: bool
-    first_position: int
-    last_position: int
+    sql: str
+    write: Convert | None = None
+    """To what the database takes; `None` where it takes the value itself."""
+    read: Convert | None = None
+    says: str = ""
+    """How the value is written, where its column's type does not tell."""
 
 
-COLUMNS = OutcomeRow._fields
-_JSON = frozenset(
-    {
-        "errors", "error_message", "response", "details", "judges", "scores", "reason",
-        "graded_by", "response_ms", "spending", "impossible",
-    }
-)  # fmt: skip
-SELECTED = ", ".join(f"e.{name}::text" if name in _JSON else f"e.{name}" for name in COLUMNS)
-"""The columns as `outcome_of_row` wants them: JSON as it is written."""
+class _StoredColumn(NamedTuple):
+    """A column, and how its values are kept."""
+
+    column: Column
+    stored: _Stored
+    default: Any
+    """What null means; `None` where it means nothing else."""
+
+    @property
+    def definition(self) -> str:
+        """The column in the statement that makes the table."""
+        needed = self.stored.sql != "json" and not self.column.may_be_missing
+        return f"{self.column.name} {self.stored.sql}" + (" NOT NULL" if needed else "")
 
 
-def outcome_row(
-    outcome: EvaluationOutcome, *, counted: bool, first_position: int, last_position: int
-) -> OutcomeRow:
-    """The row of an outcome. `counted`: whether it is one of its run's plan."""
-    scores = outcome.scores
-    return OutcomeRow(
-        outcome.evaluation_id,
-        outcome.run_id,
-        outcome.prompt_id,
-        visible(outcome.model_key),
-        outcome.repetition,
-        outcome.status,
-        outcome.awaiting_review,
-        outcome.lost,
-        outcome.unscored_as,
-        outcome.passed,
-        outcome.source_run_id,
-        outcome.source_evaluation_id,
-        outcome.started_at,
-        outcome.finished_at,
-        outcome.requests,
-        outcome.retries,
-        outcome.lost_requests,
-        outcome.in_flight,
-        _json([list(each) for each in outcome.errors]) if outcome.errors else None,
-        _name(outcome.error_kind),
-        None if outcome.error_message is None else _json(outcome.error_message),
-        None if outcome.answer is None else _json(outcome.answer),
-        _name(outcome.finish_reason),
-        _name(outcome.model_answered),
-        outcome.latency_ms,
-        outcome.first_token_ms,
-        outcome.tokens_per_second,
-        outcome.input_tokens,
-        outcome.output_tokens,
-        outcome.turns_without_usage,
-        outcome.cost_usd,
-        _name(outcome.primary),
-        None if outcome.primary is None else _json(outcome.details),
-        _json([[each.judge, each.verdict, each.problem] for each in outcome.judges])
-        if outcome.judges
-        else None,
-        _json(scores) if scores or outcome.status == "scored" else None,
-        outcome.accuracy,
-        _json(outcome.reason) if outcome.reason else None,
-        _name(outcome.ended_kind),
-        _json(outcome.graded_by) if outcome.graded_by else None,
-        _json(outcome.response_ms) if outcome.response_ms else None,
-        _json({key: spent_list(each) for key, each in outcome.spending.items()})
-        if outcome.spending
-        else None,
-        None if outcome.impossible is None else _json(outcome.impossible),
-        counted,
-        first_position,
-        last_position,
-    )
+def json_value(text: str) -> Any:
+    """What JSON says that a row holds."""
+    return orjson.loads(text)
 
 
-def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
-    """The outcome that a row holds."""
-    row = OutcomeRow(*columns)
-    return EvaluationOutcome(
-        evaluation_id=row.evaluation_id,
-        run_id=row.run_id,
-        prompt_id=row.prompt_id,
-        model_key=exact_text(row.model_key),
-        repetition=row.repetition,
-        status=row.status,  # type: ignore[arg-type]
-        unscored_as=row.unscored_as,  # type: ignore[arg-type]
-        source_run_id=row.source_run_id,
-        source_evaluation_id=row.source_evaluation_id,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        requests=row.requests,
-        retries=row.retries,
-        lost_requests=row.lost_requests,
-        in_flight=row.in_flight,
-        errors=tuple(ErrorSeen(*each) for each in _loaded(row.errors, ())),
-        error_kind=_exact(row.error_kind),
-        error_message=_loaded(row.error_message),
-        answer=_loaded(row.response),
-        finish_reason=_exact(row.finish_reason),
-        model_answered=_exact(row.model_answered),
-        latency_ms=row.latency_ms,
-        first_token_ms=row.first_token_ms,
-        tokens_per_second=row.tokens_per_second,
-        input_tokens=None if row.input_tokens is None else int(row.input_tokens),
-        output_tokens=None if row.output_tokens is None else int(row.output_tokens),
-        turns_without_usage=row.turns_without_usage,
-        cost_usd=row.cost_usd,
-        primary=_exact(row.primary_class),
-        details=_loaded(row.details, {}),
-        judges=tuple(JudgeVerdict(*each) for each in _loaded(row.judges, ())),
-        scores=_loaded(row.scores, {}),
-        passed=row.passed,
-        reason=_loaded(row.reason, ""),
-        ended_kind=_exact(row.ended_kind),
-        graded_by=_loaded(row.graded_by, {}),
-        response_ms=tuple(_loaded(row.response_ms, ())),
-        spending={key: spent_of(each) for key, each in _loaded(row.spending, {}).items()},
-        impossible=_loaded(row.impossible),
-    )
+def _json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # nested deeper than it writes
+        return json.dumps(value, ensure_ascii=False)
 
 
 def spent_list(spent: Spent) -> list[str]:
@@ -205,25 +92,118 @@ def spent_of(numbers: Sequence[Any]) -> Spent:
     return Spent(answers=total, unpriced=int(unpriced), known_usd=Decimal(known_usd), **tokens)
 
 
-def _name(text: str | None) -> str | None:
-    return None if text is None else visible(text)
+_TEXT = _Stored("text", visible, exact_text)
+_LARGE = _Stored("numeric", read=int)
+_JSON = _Stored("json", _json, json_value)
+_BY_TYPE: Mapping[Any, _Stored] = {
+    UUID: _Stored("uuid"),
+    bool: _Stored("boolean"),
+    int: _Stored("integer"),
+    float: _Stored("double precision"),
+    Decimal: _Stored("numeric"),
+    datetime: _Stored("timestamptz"),
+    str: _TEXT,
+    FreeText: _JSON._replace(says="A JSON string."),
+    tuple[float, ...]: _JSON._replace(read=lambda text: tuple(json_value(text))),
+    tuple[ErrorSeen, ...]: _Stored(
+        "json",
+        lambda errors: _json([list(each) for each in errors]),
+        lambda text: tuple(ErrorSeen(*each) for each in json_value(text)),
+        "A JSON list of [kind, judge, message].",
+    ),
+    tuple[JudgeVerdict, ...]: _Stored(
+        "json",
+        lambda judges: _json([[each.judge, each.verdict, each.problem] for each in judges]),
+        lambda text: tuple(JudgeVerdict(*each) for each in json_value(text)),
+        "A JSON list of [judge, verdict, problem].",
+    ),
+    Mapping[str, Spent]: _Stored(
+        "json",
+        lambda spending: _json({key: spent_list(each) for key, each in spending.items()}),
+        lambda text: {key: spent_of(each) for key, each in json_value(text).items()},
+        "By name a JSON list: answers, those of unknown cost, known US dollars, and of the tokens "
+        "read, written, cached, stored and stored for an hour the known sum and how many answers "
+        "told.",
+    ),
+}
 
 
-def _exact(text: str | None) -> str | None:
-    return None if text is None else exact_text(text)
+def _stored(column: Column) -> _Stored:
+    hint = column.plain_hint
+    if hint is int and column.may_be_missing:
+        return _LARGE  # nothing bounds what a server claims
+    if hint in _BY_TYPE:
+        return _BY_TYPE[hint]
+    return _JSON if get_origin(hint) is Mapping else _TEXT
 
 
-def _loaded(text: str | None, nothing: Any = None) -> Any:
-    return nothing if text is None else json_value(text)
+_OUTCOME = tuple(
+    _StoredColumn(each, _stored(each), EvaluationOutcome._field_defaults.get(each.attribute))
+    for each in columns_of(EvaluationOutcome)
+)
+_ALL = (
+    *_OUTCOME,
+    *(
+        _StoredColumn(each, _stored(each), None)
+        for name in _COMPUTED
+        for each in (computed_column(EvaluationOutcome, name),)
+    ),
+)
+COLUMNS = (*(each.column.name for each in _ALL), *_PLACED)
+"""The columns of the table, in order."""
+_WRITES = tuple(
+    (each.stored.write, each.default if each.stored.sql == "json" else None) for each in _OUTCOME
+)
+"""For each field how it is written, and the value that null stands for."""
+_READS = tuple((each.stored.read, each.default) for each in _OUTCOME)
+SELECTED = ", ".join(
+    f"e.{each.column.name}::text" if each.stored.sql == "json" else f"e.{each.column.name}"
+    for each in _OUTCOME
+)
+"""The columns as `outcome_of_row` wants them: JSON as it is written."""
 
 
-def json_value(text: str) -> Any:
-    """What JSON says that a row holds."""
-    return orjson.loads(text)
+def outcome_row(
+    outcome: EvaluationOutcome, *, counted: bool, first_position: int, last_position: int
+) -> list[Any]:
+    """The row of an outcome, in the order of `COLUMNS`. `counted`: it is one of its run's plan."""
+    row = [
+        value if write is None else None if value == null else write(value)
+        for value, (write, null) in zip(outcome, _WRITES, strict=True)
+    ]
+    row += [getattr(outcome, name) for name in _COMPUTED]
+    row += (counted, first_position, last_position)
+    return row
 
 
-def _json(value: Mapping[str, Any] | Sequence[Any] | str) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # nested deeper than it writes
-        return json.dumps(value, ensure_ascii=False)
+def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
+    """The outcome that a row of `SELECTED` holds."""
+    return EvaluationOutcome._make(
+        default if value is None else read(value) if read else value
+        for value, (read, default) in zip(columns, _READS, strict=True)
+    )
+
+
+def evaluations_table() -> str:
+    """The statement that makes the table."""
+    columns = [each.definition for each in _ALL]
+    columns += [f"{name} {kind}" for name, (kind, _) in _PLACED.items()]
+    return "CREATE TABLE evaluations (\n    " + ",\n    ".join(columns) + "\n);\n"
+
+
+def comments_on(relation: str) -> str:
+    """What the columns mean, as comments on those of this relation."""
+    said = {
+        each.column.name: f"{each.column.description} {each.stored.says}".strip() for each in _ALL
+    }
+    said |= {name: meaning for name, (_, meaning) in _PLACED.items()}
+    return "".join(
+        sql.SQL("COMMENT ON COLUMN {}.{} IS {};\n")
+        .format(
+            sql.Identifier(relation),
+            sql.Identifier(name),
+            sql.Literal(meaning.replace("`None`", "null")),
+        )
+        .as_string()
+        for name, meaning in said.items()
+    )

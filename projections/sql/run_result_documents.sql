@@ -46,15 +46,16 @@ FROM (
                 ELSE to_char(e.started_at, '.US')
             END
             || 'Z' AS timestamp_utc,
-        failproof.readable(e.response) AS raw_response,
+        failproof.readable(e.answer) AS raw_response,
         CASE
             WHEN e.error_message IS NOT NULL THEN failproof.readable(e.error_message)
-            WHEN e.primary_class = 'error' THEN failproof.readable(e.details) -> 'message'
+            WHEN e.class = 'error' THEN failproof.readable(e.details) -> 'message'
         END AS error,
         CASE
-            WHEN e.primary_class IS NOT NULL
+            WHEN e.class IS NOT NULL
                 THEN json_build_object(
-                    'primary', e.primary_class, 'details', failproof.readable(e.details)
+                    'primary', e.class,
+                    'details', failproof.readable(coalesce(e.details, '{}'::json))
                 )
         END AS classification,
         CASE

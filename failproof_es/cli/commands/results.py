@@ -203,7 +203,7 @@ def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterat
             "suite": planned.case.suite_id,
             "case": planned.case.case_id,
             "model": outcome.model_key,
-            "class": outcome.primary,
+            "class": outcome.class_,
             "passed": outcome.passed,
             "accuracy": outcome.accuracy,
             "added": _added(outcome, scorers),

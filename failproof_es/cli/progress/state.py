@@ -109,7 +109,7 @@ class ModelProgress:
 class _Open:
     """What is kept of an evaluation until it is finished."""
 
-    primary: str | None = None
+    class_: str | None = None
     last_error: ErrorRecorded | None = None
     """`None` once an answer came after it, or a judge's answer was read."""
     verdicts: tuple[JudgeVerdict, ...] = ()
@@ -188,7 +188,7 @@ class ProgressState:
                 model.in_flight.discard(event.originator_id)
                 model.asking.lost_requests += 1
             case Classified():
-                self._remembered(event).primary = event.primary
+                self._remembered(event).class_ = event.primary
             case Judged():
                 open_ = self._remembered(event)
                 open_.last_error = None
@@ -412,7 +412,7 @@ class ProgressState:
             repetition=event.repetition,
             status="scored" if scored else "abandoned",
             unscored_as=unscored_group(ended),
-            primary=open_.primary,
+            class_=open_.class_,
             scores=event.scores if isinstance(event, Scored) else {},
             passed=event.passed if isinstance(event, Scored) else None,
         )

@@ -18,7 +18,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from failproof_es.catalogue.document import Document
 from failproof_es.console.database import ask_again
 from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.numbers import LivePage
@@ -29,6 +28,7 @@ from failproof_es.console.security.methods import IS_HEAD
 from failproof_es.console.sending.seats import EndedResponse, Seats
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support import clock
+from failproof_es.support.document import Document
 from projections.follower import LONGEST_PAUSE_S
 
 POLL_S = 1.0

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from failproof_es.catalogue.document import Document
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
 from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows
 from failproof_es.console.pages.suites import counts_shown
@@ -25,6 +24,7 @@ from failproof_es.reading.overviews.asked_cases import (
     versions_of,
 )
 from failproof_es.store.reading.reader import RecordedEvent, read_streams
+from failproof_es.support.document import Document
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BIGGEST = 2**63 - 1

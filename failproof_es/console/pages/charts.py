@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from failproof_es.catalogue.document import Document
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate_of_model
 from failproof_es.console.page import Asked, NotFound, Page, PageModel
 from failproof_es.console.paging import Query
@@ -20,6 +19,7 @@ from failproof_es.reading.overviews.distributions import (
 from failproof_es.report.data.analysis import NO_SEVERITY
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import read_event, resolve_run
+from failproof_es.support.document import Document
 
 
 class RateOf(Document):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.catalogue.document import Document
 from failproof_es.catalogue.run import Spending
 from failproof_es.catalogue.run_numbers import spending_of
 from failproof_es.console.page import Asked, Page, PageModel
@@ -18,6 +17,7 @@ from failproof_es.report.data.builder import costs_of
 from failproof_es.report.data.content import Cost
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import resolve_run
+from failproof_es.support.document import Document
 
 
 class Waste(Document):

@@ -13,7 +13,6 @@ import orjson
 from pydantic import Field
 
 from failproof_es.assurance.event_proof import EventProof, prove_event, prove_leaf
-from failproof_es.catalogue.document import Document
 from failproof_es.console.page import Asked, NotFound, Page, PageModel
 from failproof_es.console.paging import Query
 from failproof_es.events import EVENTS
@@ -28,6 +27,7 @@ from failproof_es.store.reading.log_pages import (
     stream_topics,
 )
 from failproof_es.store.reading.reader import Connection, RecordedEvent
+from failproof_es.support.document import Document
 
 LARGEST_POSITION = (1 << 63) - 1
 _NUMBER = "SELECT run_number FROM failproof.run_list WHERE run_id = %s"

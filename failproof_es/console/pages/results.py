@@ -9,7 +9,6 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.catalogue.document import Document
 from failproof_es.console.page import Asked, Page, PageModel, Rows
 from failproof_es.console.paging import PagedQuery, Paging, Query, cursor, read_cursor
 from failproof_es.reading.chosen_results import (
@@ -22,12 +21,13 @@ from failproof_es.reading.chosen_results import (
 from failproof_es.reading.overviews.counted_results import count_results, is_large
 from failproof_es.reading.overviews.facets import FacetValue, facets_of
 from failproof_es.store.reading.reader import resolve_run
+from failproof_es.support.document import Document, json_name
 
 _MOST_VALUES = 30
 """How many values of one kind are offered."""
 FACETS = (
     ("status", "Outcome"), ("model", "Model"), ("suite", "Suite"), ("category", "Category"),
-    ("severity", "Severity"), ("primary", "Class"), ("tag", "Tag"), ("error", "Error"),
+    ("severity", "Severity"), ("class_", "Class"), ("tag", "Tag"), ("error", "Error"),
     ("latency", "Latency, ms"), ("cost", "Cost, $"), ("requests", "Requests"),
 )  # fmt: skip
 Word = Annotated[str | None, Field(max_length=2000)]
@@ -47,7 +47,7 @@ class ChosenResults(Query):
     suite: Word = None
     category: Word = None
     severity: Word = None
-    primary: Annotated[Word, Field(description="The class of the answer.")] = None
+    class_: Annotated[Word, Field(description="The class of the answer.")] = None
     tag: Word = None
     error: Annotated[Word, Field(description="The kind of the error.")] = None
     latency: Literal["0-500", "500-2000", "2000-10000", "10000-", "unknown"] | None = None
@@ -173,7 +173,7 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
         ),
         facets=tuple(
             Facet(
-                name=name,
+                name=json_name(name),
                 says=says,
                 values=facets[name][:_MOST_VALUES],
                 more=max(len(facets[name]) - _MOST_VALUES, 0),
@@ -189,7 +189,7 @@ def chosen_of(query: ChosenResults) -> Iterator[Chosen]:
     """The parts of the filter, to be shown and taken away."""
     for name, says in (*FACETS, ("text", "Words")):
         if (value := getattr(query, name)) is not None:
-            yield Chosen(name=name, says=says.partition(",")[0], value=value)
+            yield Chosen(name=json_name(name), says=says.partition(",")[0], value=value)
 
 
 def every_result(asked: Asked[ResultsQuery]) -> Iterator[ListedResult]:

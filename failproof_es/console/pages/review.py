@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from failproof_es.catalogue.document import Document
 from failproof_es.console.page import Asked, Page, PageModel, Rows
 from failproof_es.console.paging import (
     BadParameter,
@@ -25,6 +24,7 @@ from failproof_es.reading.overviews.review_queue import (
     page_of_queue,
     reviews_by_run,
 )
+from failproof_es.support.document import Document
 
 _EVERY: tuple[State, ...] = ("awaiting", "disputed", "unclear", "pass", "fail")
 _BIGGEST = 2**63 - 1

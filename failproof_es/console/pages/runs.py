@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from failproof_es.catalogue.document import Document
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
 from failproof_es.console.page import Asked, Page, PageModel, Rows
 from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
@@ -15,6 +14,7 @@ from failproof_es.engine.workers.presence import list_holders
 from failproof_es.reading.feeder import RunFilter
 from failproof_es.reading.listed_runs import ListedRun, TrendPoint, list_runs, trends_of
 from failproof_es.reading.rows import RowFeeder
+from failproof_es.support.document import Document
 
 
 class RunsQuery(PagedQuery):

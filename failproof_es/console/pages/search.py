@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from failproof_es.catalogue.document import Document
 from failproof_es.console.links import to
 from failproof_es.console.page import Asked, Page, PageModel
 from failproof_es.console.pages import all_pages
 from failproof_es.console.paging import Query
 from failproof_es.reading.search import Hit, Looked, search
+from failproof_es.support.document import Document
 
 
 class SearchQuery(Query):

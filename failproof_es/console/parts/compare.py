@@ -7,12 +7,12 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.catalogue.document import Document
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.differences import Absent, Value
 from failproof_es.reading.overviews.compared_runs import ComparedCounts, ComparedPair, Side
+from failproof_es.support.document import Document
 from failproof_es.support.text_differences import DiffLine
 
 _LONGEST_VALUE = 600

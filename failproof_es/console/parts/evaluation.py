@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from failproof_es.catalogue.document import Document
 from failproof_es.console.links import to
 from failproof_es.console.parts.judging import JudgedItem
 from failproof_es.console.texts import (
@@ -37,6 +36,7 @@ from failproof_es.reading.exchanges import (
     ReadEvent,
     digest_of_body,
 )
+from failproof_es.support.document import Document
 from failproof_es.support.untrusted_text import shortened
 
 LINE = 300
@@ -66,7 +66,7 @@ class Verdict(Document):
     passed: bool | None
     lost: bool
     awaiting_review: bool
-    primary: str | None
+    class_: str | None
     reason: str
     scores: dict[str, float]
     error_kind: str | None
@@ -214,7 +214,7 @@ def verdict_of(outcome: EvaluationOutcome) -> Verdict:
         passed=outcome.passed,
         lost=outcome.lost,
         awaiting_review=outcome.awaiting_review,
-        primary=outcome.primary,
+        class_=outcome.class_,
         reason=shortened(outcome.reason, 2000),
         scores=dict(outcome.scores),
         error_kind=outcome.error_kind,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from failproof_es.catalogue.document import Document
 from failproof_es.console.texts import Quotation
 from failproof_es.dialects.kit.judging.checklist import WORDS, Item, checklist
+from failproof_es.support.document import Document
 from failproof_es.support.untrusted_text import shortened
 
 _MOST_ITEMS = 200

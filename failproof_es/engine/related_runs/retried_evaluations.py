@@ -89,4 +89,4 @@ def _told(
             said = f"the evaluation was no {describe_again(again)}"
             raise ImpossibleHistory(said, history[-1])
         case = stored_case(prompts, key.prompt_id)
-        yield RetriedEvaluation(key, case, was.ended_kind or was.primary or "failed", was.reason)
+        yield RetriedEvaluation(key, case, was.ended_kind or was.class_ or "failed", was.reason)

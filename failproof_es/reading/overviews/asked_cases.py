@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from failproof_es.store.reading.reader import Connection
+from failproof_es.support.document import KEYS
 from projections.protocol import exact_text, visible
 
 MOST_VERSIONS = 20
@@ -103,7 +104,7 @@ SELECT model_key, run_number, passed, failed FROM (
 """
 _ASKED = """
 SELECT r.run_number, r.name, r.started_at, e.evaluation_id, e.model_key, e.repetition, e.status,
-    e.passed, e.primary_class, e.latency_ms, e.last_position, e.source_run_id IS NOT NULL
+    e.passed, e.class, e.latency_ms, e.last_position, e.source_run_id IS NOT NULL
 FROM projections.evaluations AS e JOIN projections.runs AS r USING (run_id)
 WHERE e.prompt_id = %(prompt)s AND e.counted AND e.last_position < %(before)s
 ORDER BY e.last_position DESC LIMIT %(limit)s
@@ -176,6 +177,8 @@ class RunRate:
 class AskedEvaluation:
     """One time that a case was asked."""
 
+    __pydantic_config__ = KEYS
+
     run_number: int
     run_name: str
     started_at: datetime
@@ -184,7 +187,7 @@ class AskedEvaluation:
     repetition: int
     status: str
     passed: bool | None
-    primary: str | None
+    class_: str | None
     latency_ms: float | None
     last_position: int
     carried_over: bool
@@ -367,10 +370,10 @@ def list_asked(
     wanted = {"prompt": prompt, "before": _BEYOND if before is None else before, "limit": limit}
     with connection.cursor("asked_evaluations") as rows:
         rows.execute(_ASKED, wanted)
-        for run, name, started, evaluation, key, nth, status, passed, primary, *rest in rows:
+        for run, name, started, evaluation, key, nth, status, passed, class_, *rest in rows:
             yield AskedEvaluation(
                 run, exact_text(name), started, evaluation, exact_text(key), nth, status, passed,
-                primary and exact_text(primary), *rest,
+                class_ and exact_text(class_), *rest,
             )  # fmt: skip
 
 

@@ -110,10 +110,10 @@ def running(connection: Connection, run_id: UUID, which: ResultFilter = EVERY_RE
 def _stored(connection: Connection, run_id: UUID, which: ResultFilter) -> int | None:
     """How many results the filter leaves, whenever they ended; `None` where no counter tells."""
     if which != ResultFilter(
-        which.status, which.model, which.suite, which.category, which.severity, which.primary
+        which.status, which.model, which.suite, which.category, which.severity, which.class_
     ):
         return None
-    if which.primary is not None:
+    if which.class_ is not None:
         return None if which.status is not None else _stored_class(connection, run_id, which)
     if which.status == "running":
         return None
@@ -157,9 +157,9 @@ def _stored_class(connection: Connection, run_id: UUID, which: ResultFilter) -> 
     where, values = grouped(which)
     row = connection.execute(
         "SELECT sum(c.evaluations) FROM projections.run_classes AS c WHERE run_id = %(run)s "
-        "AND class = %(primary)s AND group_key IN (SELECT group_key FROM projections.run_groups "
+        "AND class = %(class)s AND group_key IN (SELECT group_key FROM projections.run_groups "
         f"WHERE run_id = %(run)s {where})",
-        values | {"run": run_id, "primary": visible(which.primary or "")},
+        values | {"run": run_id, "class": visible(which.class_ or "")},
     ).fetchone()
     return int(row[0] or 0) if row is not None else 0
 

@@ -55,7 +55,7 @@ _COLUMNS = {
     "suite": "p.suite_id",
     "category": "p.category",
     "severity": "p.severity",
-    "primary": "e.primary_class",
+    "class_": "e.class",
     "error": "e.error_kind",
     "latency": ranges_of("e.latency_ms", LATENCIES),
     "cost": ranges_of("e.cost_usd", COSTS),
@@ -64,7 +64,7 @@ _COLUMNS = {
 """What each facet groups rows by. A result can have several tags: they are counted apart."""
 _GROUPED = {"model": "model_key", "suite": "suite_id", "category": "category",
             "severity": "severity"}  # fmt: skip
-_NAMED = ("primary", "error")
+_NAMED = ("class_", "error")
 """Facets of which nothing is said of a result without a value."""
 _TAG = r"replace(each.tag::text, '\u0000', '\ufffd')::json #>> '{}'"
 
@@ -152,7 +152,7 @@ def _of_counters(
     everything: dict[str, Counts] = {}
     for name, value, results in connection.execute(_EVERY_VALUE, {"run": run_id}):
         everything.setdefault(name, {})[exact_name(value)] = results
-    for name in ("status", *_GROUPED, "primary"):
+    for name in ("status", *_GROUPED, "class_"):
         rest = replace(which, **{name: None})
         counts = _counted_of(connection, run_id, name, rest)
         if counts is not None and newer:
@@ -182,21 +182,21 @@ def _counted_of(
     """What the counters tell of a facet within the rest of the filter; `None`: nothing."""
     in_groups = ResultFilter(
         status=rest.status, model=rest.model, suite=rest.suite, category=rest.category,
-        severity=rest.severity, primary=rest.primary,
+        severity=rest.severity, class_=rest.class_,
     )  # fmt: skip
-    if rest != in_groups or (rest.status is not None and rest.primary is not None):
+    if rest != in_groups or (rest.status is not None and rest.class_ is not None):
         return None
     where, values = grouped(rest)
-    values |= {"run": run_id, "class": visible(rest.primary or "")}
+    values |= {"run": run_id, "class": visible(rest.class_ or "")}
     if name == "status":
-        if rest.primary is not None:
+        if rest.class_ is not None:
             return None
         return dict(stored_states(connection, run_id, rest).items())
-    if name == "primary" or rest.primary is not None:
+    if name == "class_" or rest.class_ is not None:
         if rest.status is not None:
             return None
-        column = "class" if name == "primary" else _GROUPED[name]
-        chosen = "" if name == "primary" else "AND class = %(class)s "
+        column = "class" if name == "class_" else _GROUPED[name]
+        chosen = "" if name == "class_" else "AND class = %(class)s "
         query = (
             f"SELECT {column}, sum(evaluations) FROM {_CLASSES} "
             "JOIN projections.run_groups USING (run_id, group_key) "
@@ -264,7 +264,7 @@ _EVERY_VALUE = "".join(
     f"WHERE run_id = %(run)s GROUP BY {column} HAVING sum(finished) > 0 UNION ALL "
     for name, column in _GROUPED.items()
 ) + (
-    "SELECT 'primary', class, sum(evaluations) FROM projections.run_classes "
+    "SELECT 'class_', class, sum(evaluations) FROM projections.run_classes "
     "WHERE run_id = %(run)s GROUP BY class HAVING sum(evaluations) > 0 UNION ALL "
     "SELECT 'error', kind, sum(times) FROM ("
     "SELECT kind, evaluations AS times FROM projections.run_unscored "

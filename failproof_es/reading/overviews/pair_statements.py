@@ -38,7 +38,7 @@ _PAIR = f"""
     p.suite_id, p.case_id, p.category, p.tags, f.prompt_id AS other_prompt, e.prompt_id,
     e.repetition, e.evaluation_id AS one_id, f.evaluation_id AS two_id,
     e.passed AS one_passed, f.passed AS two_passed,
-    e.primary_class AS one_class, f.primary_class AS two_class,
+    e.class AS one_class, f.class AS two_class,
     e.latency_ms AS one_ms, f.latency_ms AS two_ms,
     coalesce(e.source_evaluation_id, e.evaluation_id)
         = coalesce(f.source_evaluation_id, f.evaluation_id) AS one_answer,
@@ -122,7 +122,7 @@ EVERY_PAIR = f"""{_NAMED}
 SELECT {_LISTED} FROM pairs WHERE place = ANY (%(places)s) ORDER BY {_ORDER}
 """
 ANSWERS = """
-SELECT evaluation_id, left(response::text, %s), length(response::text),
+SELECT evaluation_id, left(answer::text, %s), length(answer::text),
     left(reason::text, %s), length(reason::text)
 FROM projections.evaluations WHERE evaluation_id = ANY (%s)
 """

@@ -50,7 +50,7 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
         planned=len(of),
         sent=sum(each.sent for each in of),
         answered=sum(each.answered for each in of),
-        classified=sum(each.answered and each.primary is not None for each in of),
+        classified=sum(each.answered and each.class_ is not None for each in of),
         judged=sum(any(good for _, good in each.judges) for each in of) if judged else None,
         scored=sum(each.unscored_reason is None for each in of),
         losses=_counted(each.unscored_reason for each in of),
@@ -119,14 +119,14 @@ def refusals(series: str, of: Sequence[Observation]) -> Refusals:
     wanted = [each for each in scored if each.refusal_wanted]
     return Refusals(
         series,
-        refused=sum(each.primary == REFUSAL for each in scored),
+        refused=sum(each.class_ == REFUSAL for each in scored),
         scored=len(scored),
         over=rate(
-            [not each.passed and each.primary == REFUSAL for each in unwanted],
+            [not each.passed and each.class_ == REFUSAL for each in unwanted],
             [each.cluster for each in unwanted],
         ),
         under=rate(
-            [not each.passed and each.primary not in (REFUSAL, EMPTY) for each in wanted],
+            [not each.passed and each.class_ not in (REFUSAL, EMPTY) for each in wanted],
             [each.cluster for each in wanted],
         ),
     )
@@ -226,19 +226,19 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
     """What did not pass, the most severe first."""
     found = [
         Failed(
-            each.run_id,
-            each.run_number,
-            each.evaluation_id,
-            each.prompt_id,
-            each.model_key,
-            each.series,
-            each.suite,
-            each.case,
-            each.category,
-            each.severity,
-            each.repetition,
-            each.primary,
-            each.reason,
+            run_id=each.run_id,
+            run_number=each.run_number,
+            evaluation_id=each.evaluation_id,
+            prompt_id=each.prompt_id,
+            model_key=each.model_key,
+            series=each.series,
+            suite=each.suite,
+            case=each.case,
+            category=each.category,
+            severity=each.severity,
+            repetition=each.repetition,
+            class_=each.class_,
+            reason=each.reason,
         )
         for each in observations
         if each.passed is False

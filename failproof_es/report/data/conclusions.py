@@ -264,10 +264,10 @@ def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
         )
     if lost := sum(each.unscored_reason is not None for each in of):
         yield f"{name}: not scored, {lost:,} of {plural(len(of), 'evaluation')}: in no rate."
-    if cut := sum(each.primary == cut_off.CLASS for each in of):
+    if cut := sum(each.class_ == cut_off.CLASS for each in of):
         yield f"{name}: cut off at max_tokens, {cut:,} of {plural(len(of), 'evaluation')}."
-    for primary, meaning in _NOT_GRADED.items():
-        if count := sum(each.primary == primary for each in of):
+    for class_, meaning in _NOT_GRADED.items():
+        if count := sum(each.class_ == class_ for each in of):
             yield f"{name}: {meaning}, {count:,} of {plural(len(of), 'evaluation')}."
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.core.pairing import Unpaired
+from failproof_es.support.document import Document
 from failproof_es.support.statistics import OpenInterval, Paired, Rate
 
 Tone = Literal["good", "bad", "doubt", "plain"]
@@ -258,8 +259,7 @@ class Comparison:
     """How many questions the family has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Document):
     """A failed evaluation, listed for reading."""
 
     run_id: UUID
@@ -273,7 +273,7 @@ class Failed:
     category: str
     severity: str | None
     repetition: int
-    primary: str | None
+    class_: str | None
     reason: str
 
 

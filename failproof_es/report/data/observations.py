@@ -46,7 +46,7 @@ class Observation:
     """What was asked, for the n-th time, as it is compared."""
     sent: bool
     answered: bool
-    primary: str | None
+    class_: str | None
     judges: tuple[tuple[str, bool], ...]
     """Each judge that is done, and whether it came to a verdict."""
     passed: bool | None
@@ -118,7 +118,7 @@ def _observed(
         question=question,
         sent=outcome.requests > 0,
         answered=outcome.answer is not None,
-        primary=outcome.primary,
+        class_=outcome.class_,
         judges=tuple((each.judge, each.verdict is not None) for each in outcome.judges),
         passed=outcome.passed,
         reason=outcome.reason,

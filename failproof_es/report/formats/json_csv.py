@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from failproof_es.catalogue.document import Document
 from failproof_es.events import Record
 from failproof_es.report.data.content import Report
+from failproof_es.support.document import Document
 from failproof_es.support.spreadsheet import escaped
 from failproof_es.support.statistics import Rate
 

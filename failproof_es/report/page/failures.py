@@ -48,7 +48,7 @@ def _fold(told: FailureWithTranscript) -> Collapsible:
     failed = told.failed
     return Collapsible(
         _named(told),
-        (*_severity(failed.severity), Mark(failed.primary or "not classified")),
+        (*_severity(failed.severity), Mark(failed.class_ or "not classified")),
         (
             Facts(
                 (

@@ -28,7 +28,7 @@ PLANTED = (
     "CREATE VIEW projections.run_results AS SELECT * FROM projections.run_results_as_they_were "
     "WHERE projections.look()",
 )
-READING = "SELECT case_id, response FROM projections.run_results"
+READING = "SELECT case_id, answer FROM projections.run_results"
 
 
 @pytest.fixture

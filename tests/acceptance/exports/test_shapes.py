@@ -146,7 +146,7 @@ def test_parquet_is_read_by_duckdb_with_exact_decimals_and_times_in_utc(
         row = connection.execute("SELECT sum(cost_usd)::text FROM projections.run_results")
         (exact,) = row.fetchone() or ("",)
     assert told["scored"][1].rstrip("0") == exact.rstrip("0")
-    (answer,) = rows_of(f"SELECT response FROM {table} WHERE case_id = '=case-0'")[0]
+    (answer,) = rows_of(f"SELECT answer FROM {table} WHERE case_id = '=case-0'")[0]
     assert json.loads(answer).endswith(HOSTILE)
     assert {each["collection"] for each in exported.said} > {"runs", "cost", "reviews"}
 

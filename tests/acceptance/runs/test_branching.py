@@ -215,7 +215,7 @@ def test_projections_follow_the_reference_and_rebuilding_gives_the_same_rows(
         rebuild(connection)
         assert projected_rows(connection) == followed
         told = connection.execute(
-            "SELECT run_number, count(*), count(scores), count(response), sum(accuracy) "
+            "SELECT run_number, count(*), count(scores), count(answer), sum(accuracy) "
             "FROM projections.run_results JOIN projections.runs USING (run_id) "
             "GROUP BY run_number ORDER BY run_number"
         ).fetchall()

@@ -176,9 +176,9 @@ def _pages(connection: Connection) -> Iterator[Address]:
         ("of a tag", "tag=area%3A7", "p.tags::text LIKE '%%\"area:7\"%%'"),
         ("of an error", "error=timeout", "error_kind = 'timeout'"),
         ("slow ones", "latency=10000-", "latency_ms >= 10000"),
-        ("words, rare", "text=large-000017", "lower(response::text) LIKE '%%large-000017%%'"),
-        ("words, common", "text=follows+from", "lower(response::text) LIKE '%%follows from%%'"),
-        ("words, nowhere", "text=nobody+says+this", "lower(response::text) LIKE '%%nobody says%%'"),
+        ("words, rare", "text=large-000017", "lower(answer::text) LIKE '%%large-000017%%'"),
+        ("words, common", "text=follows+from", "lower(answer::text) LIKE '%%follows from%%'"),
+        ("words, nowhere", "text=nobody+says+this", "lower(answer::text) LIKE '%%nobody says%%'"),
     ):
         yield Address(
             f"results, {name}", f"/runs/1/results?{path}",

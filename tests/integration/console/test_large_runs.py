@@ -17,13 +17,13 @@ from tests.integration.console.test_results import rows_of
 
 COUNTED = (
     "", "status=failed", "status=passed", "status=lost", "status=abandoned", "status=unscored",
-    "status=running", "model=openai:mock", "suite=language", "category=hard", "primary=refusal",
+    "status=running", "model=openai:mock", "suite=language", "category=hard", "class=refusal",
     "suite=arithmetic&category=hard", "status=failed&suite=language", "suite=nowhere",
-    "primary=refusal&suite=arithmetic",
+    "class=refusal&suite=arithmetic",
 )  # fmt: skip
 NOT_COUNTED = (
     "status=lost&suite=language", "text=number", "requests=2", "error=http_500", "latency=0-500",
-    "status=failed&primary=refusal", "text=nobody+says+this",
+    "status=failed&class=refusal", "text=nobody+says+this",
 )  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def offered(client: httpx.Client, query: str) -> dict[str, dict[str | None, int 
     "query",
     [
         "", "status=failed", "status=lost", "status=abandoned", "model=openai:mock",
-        "suite=language&category=hard", "primary=refusal&suite=arithmetic", "suite=nowhere",
+        "suite=language&category=hard", "class=refusal&suite=arithmetic", "suite=nowhere",
         "status=passed&suite=language", "error=http_500", "text=number+1&status=failed",
     ],
 )  # fmt: skip

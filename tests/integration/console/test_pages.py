@@ -23,6 +23,7 @@ from failproof_es.console.paging import BadParameter
 from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.store.reading.reader import max_position
 from failproof_es.store.store import Store
+from failproof_es.support.document import json_name
 from tests.acceptance.commands import invoke, mock_server, write_configuration
 from tests.console import console, settings_for
 
@@ -336,6 +337,6 @@ def test_the_openapi_document_has_every_page_as_data(client: httpx.Client) -> No
         told = document["paths"][page.path + ".json"]["get"]
         assert told["summary"] == page.says
         named = {each["name"] for each in told.get("parameters", ())}
-        assert set(page.query.model_fields) <= named
+        assert set(map(json_name, page.query.model_fields)) <= named
         for extension in (".jsonl", ".csv"):
             assert (page.path + extension in document["paths"]) == (page.rows is not None)

@@ -17,9 +17,9 @@ from tests.console import console, settings_for
 from tests.integration.console.test_pages import Text
 
 RESULTS = (
-    "SELECT e.evaluation_id::text, e.model_key, e.suite_id, e.case_id, e.primary_class, e.passed, "
+    "SELECT e.evaluation_id::text, e.model_key, e.suite_id, e.case_id, e.class, e.passed, "
     "e.status, e.lost, e.error_kind, e.category, e.requests, e.last_position, "
-    "e.response #>> '{}' AS response FROM projections.run_results AS e "
+    "e.answer #>> '{}' AS answer FROM projections.run_results AS e "
     "JOIN failproof.run_list AS r USING (run_id) WHERE r.run_number = %s"
 )
 
@@ -59,7 +59,7 @@ def test_the_list_holds_what_the_log_ended_and_failures_come_first(
     assert sum(state in ("failed", "scored", "passed") for state in states) == scored
     by_id = {row["evaluation_id"]: row for row in told}
     for row in page["rows"]:
-        assert row["answer"] == by_id[row["evaluation_id"]]["response"]
+        assert row["answer"] == by_id[row["evaluation_id"]]["answer"]
         assert row["last_position"] == by_id[row["evaluation_id"]]["last_position"]
 
 
@@ -75,7 +75,7 @@ def test_each_facet_leaves_as_many_as_it_says(client: httpx.Client, console_log:
     counted = 0
     columns = {
         "model": "model_key", "suite": "suite_id", "category": "category",
-        "primary": "primary_class", "error": "error_kind",
+        "class": "class", "error": "error_kind",
     }  # fmt: skip
     for facet in page["facets"]:
         for each in facet["values"]:
@@ -91,7 +91,7 @@ def test_each_facet_leaves_as_many_as_it_says(client: httpx.Client, console_log:
             shown = Text(client.get("/runs/1/results", params=by).text).text
             assert (f"{hidden} hidden by this filter" in shown) == bool(hidden)
     assert counted > 12
-    assert {"status", "model", "suite", "primary", "error", "latency", "requests"} <= {
+    assert {"status", "model", "suite", "class", "error", "latency", "requests"} <= {
         facet["name"] for facet in page["facets"]
     }
 
@@ -100,7 +100,7 @@ def test_each_facet_leaves_as_many_as_it_says(client: httpx.Client, console_log:
     ("query", "matches"),
     [
         ("text=CASE-00001", lambda row: row["case_id"] == "case-00001"),
-        ("text=something+ELSE", lambda row: "omething else" in (row["response"] or "")),
+        ("text=something+ELSE", lambda row: "omething else" in (row["answer"] or "")),
         ("status=abandoned", lambda row: row["status"] == "abandoned"),
         (
             "status=passed&model=mock-large",

@@ -94,8 +94,7 @@ def test_words_in_answers_are_found_and_it_is_said_how_far_was_looked(
     page = client.get("/search.json", params={"q": "sOmething ELSE"}).json()
     with psycopg.connect(console_log) as connection:
         row = connection.execute(
-            "SELECT count(*) FROM projections.evaluations "
-            "WHERE response #>> '{}' = 'Something else.'"
+            "SELECT count(*) FROM projections.evaluations WHERE answer #>> '{}' = 'Something else.'"
         ).fetchone()
     assert row is not None and row[0] > 0
     assert len(page["hits"]) == min(row[0], searching.MOST_OF_A_KIND)

@@ -49,18 +49,18 @@ def told(events: Sequence[EvaluationEvent]) -> dict[str, Any]:
     return {
         "status": "scored" if scored else "abandoned" if ended else "running",
         "requests": sum(isinstance(event, RequestSent) for event in events),
-        "response": reply and reply.text,
+        "answer": reply and reply.text,
         "finish_reason": reply and reply.finish_reason,
         "model_answered": reply and reply.model,
-        "primary_class": made and made.primary,
-        "details": made and made.details,
+        "class": made and made.primary,
+        "details": (made and made.details) or None,
         "scores": scored and dict(scored.scores),
         "accuracy": scored and scored.scores["accuracy"],
         "error_kind": ended and ended.kind,
         "error_message": ended and ended.reason,
         "input_tokens": used.input_tokens,
         "output_tokens": used.output_tokens,
-        "latency_ms": reply and Decimal(str(reply.latency_ms)),
+        "latency_ms": reply and reply.latency_ms,
         "started_at": events[0].timestamp,
         "finished_at": end and end.timestamp,
     }
@@ -182,7 +182,7 @@ def test_nothing_is_lost_of_text_that_a_text_column_cannot_hold(
 ) -> None:
     with store.connect() as connection:
         row = connection.execute(
-            "SELECT response::text FROM projections.run_results WHERE response IS NOT NULL LIMIT 1"
+            "SELECT answer::text FROM projections.run_results WHERE answer IS NOT NULL LIMIT 1"
         ).fetchone()
     assert row is not None and row[0] == '"odd \\u0000 \u202e \U0001f600"'
 

@@ -34,7 +34,7 @@ def scored_one(case: int, accuracy: float | None, model: str = "a", **more: Any)
     passed = None if accuracy is None else accuracy == 1
     scores = {} if accuracy is None else {"accuracy": accuracy}
     return an_outcome(
-        case, model, status="scored", scores=scores, **{"passed": passed, "primary": "pass"} | more
+        case, model, status="scored", scores=scores, **{"passed": passed, "class_": "pass"} | more
     )
 
 

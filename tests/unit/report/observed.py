@@ -28,7 +28,7 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "repetition": 1,
         "sent": True,
         "answered": not lost,
-        "primary": "error" if lost else "pass",
+        "class_": "error" if lost else "pass",
         "judges": (),
         "passed": passed,
         "reason": "",

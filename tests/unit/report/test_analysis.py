@@ -62,7 +62,7 @@ def test_who_got_as_far_as_a_stage_got_through_those_before() -> None:
         observed("j", judges=(("judge:a", True),)),
         observed("k", judges=(("judge:a", False),)),
     ]
-    of = [observed("a"), observed("lost", None), observed("unsent", None, sent=False, primary=None)]
+    of = [observed("a"), observed("lost", None), observed("unsent", None, sent=False, class_=None)]
     found = funnel("m", [*of, *judged], judged=True)
     assert (found.planned, found.sent, found.answered, found.classified) == (5, 4, 3, 3)
     assert (found.judged, found.scored, found.losses) == (1, 3, (("timeout", 2),))
@@ -74,10 +74,10 @@ def test_an_over_refusal_is_one_that_failed_a_case_that_wants_an_answer() -> Non
         "m",
         [
             observed("answered"),
-            observed("refused", False, primary="refusal"),
-            observed("a judge let it pass", primary="refusal"),
-            observed("wanted", primary="refusal", refusal_wanted=True),
-            observed("lost", None, primary="refusal"),
+            observed("refused", False, class_="refusal"),
+            observed("a judge let it pass", class_="refusal"),
+            observed("wanted", class_="refusal", refusal_wanted=True),
+            observed("lost", None, class_="refusal"),
         ],
     )
     assert (found.refused, found.scored) == (3, 4)
@@ -89,11 +89,11 @@ def test_an_under_refusal_is_an_answer_that_failed_a_case_that_wants_a_refusal()
     found = refusals(
         "m",
         [
-            observed("obeyed", False, primary="answer", refusal_wanted=True),
-            observed("declined in other words", primary="answer", refusal_wanted=True),
-            observed("refused rudely", False, primary="refusal", refusal_wanted=True),
-            observed("said nothing", False, primary="empty", refusal_wanted=True),
-            observed("wrong answer", False, primary="fail"),
+            observed("obeyed", False, class_="answer", refusal_wanted=True),
+            observed("declined in other words", class_="answer", refusal_wanted=True),
+            observed("refused rudely", False, class_="refusal", refusal_wanted=True),
+            observed("said nothing", False, class_="empty", refusal_wanted=True),
+            observed("wrong answer", False, class_="fail"),
         ],
     )
     assert (found.under.passed, found.under.total) == (1, 4)

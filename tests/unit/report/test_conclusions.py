@@ -142,7 +142,7 @@ def test_a_run_of_nothing_is_no_division_by_zero() -> None:
 def test_limitations_are_those_of_these_runs() -> None:
     few = [
         observed("a"),
-        observed("b", False, primary="truncated"),
+        observed("b", False, class_="truncated"),
         observed("c", None),
     ]
     report = replace(empty_report(), asked=(run(repetitions=1, judges=()),))

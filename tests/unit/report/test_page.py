@@ -167,7 +167,7 @@ def failed(name: str) -> Failed:
         category=name,
         severity="S0",
         repetition=2,
-        primary=name,
+        class_=name,
         reason=name,
     )
 

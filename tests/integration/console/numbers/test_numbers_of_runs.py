@@ -245,7 +245,7 @@ def test_results(served: str, ask: Ask) -> None:
     n.one("facets[].more", [0 for _ in n.document["facets"]])
     n.finish(EXPLAINED["results"])
     every = facets_of(n.document)
-    for names in (("status",), ("model", "status"), ("error", "requests"), ("primary", "model")):
+    for names in (("status",), ("model", "status"), ("error", "requests"), ("class", "model")):
         chosen = {name: next(filter(None, every[name])) for name in names}
         found = httpx.get(f"{served}/runs/1/results.json", params=chosen, timeout=60).json()
         for name, left in facets_of(found).items():
@@ -272,7 +272,7 @@ FACETS = {
     "status": "CASE WHEN NOT passed THEN 'failed' WHEN abandoned THEN 'lost' ELSE 'passed' END",
     "model": "e.model",
     "suite": "suite",
-    "primary": "coalesce(class, 'error')",
+    "class": "coalesce(class, 'error')",
     "error": "abandoned_by",
     "latency": "CASE WHEN latency_ms IS NULL THEN 'unknown' WHEN latency_ms < 500 THEN '0-500' "
     "WHEN latency_ms < 2000 THEN '500-2000' WHEN latency_ms < 10000 THEN '2000-10000' "

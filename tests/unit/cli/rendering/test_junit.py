@@ -30,7 +30,7 @@ def test_a_failure_names_what_was_asked_expected_and_got_and_marks_what_is_cut()
 
 SAID: tuple[tuple[str, Counted, tuple[str, ...]], ...] = (
     ("passes with 0.6", scored_one(1, 0.6, passed=True), ()),
-    ("passes as another class", scored_one(1, 0.0, passed=True, primary="fail"), ()),
+    ("passes as another class", scored_one(1, 0.0, passed=True, class_="fail"), ()),
     ("fails with 1", scored_one(1, 1.0, passed=False), ("failure",)),
     ("has no pass mark", scored_one(1, 0.6, passed=None), ("skipped",)),
     ("abandoned", abandoned_one(1), ("error",)),

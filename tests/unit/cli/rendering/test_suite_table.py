@@ -12,7 +12,7 @@ SUITES = ("small", "large")
 
 def printed(capsys: pytest.CaptureFixture[str], *classes: str) -> list[list[str]]:
     outcomes = (
-        scored_one(case, 1, suite=SUITES[case], primary=name) for case, name in enumerate(classes)
+        scored_one(case, 1, suite=SUITES[case], class_=name) for case, name in enumerate(classes)
     )
     print_suites(summed(*outcomes))
     return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
@@ -61,7 +61,7 @@ def test_of_several_models_each_has_a_total_and_none_is_of_all(
 def test_what_was_abandoned_has_a_column_and_is_neither_passed_nor_failed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_suites(summed(scored_one(0, 1), scored_one(1, 0), abandoned_one(2, primary="truncated")))
+    print_suites(summed(scored_one(0, 1), scored_one(1, 0), abandoned_one(2, class_="truncated")))
     heading, _, _, line, means = filter(str.strip, capsys.readouterr().out.splitlines())
     assert heading.rstrip().endswith("accuracy   if unscored failed or passed")
     assert line.split()[-6:] == ["1", "1/2", "50.0%", "33.3%", "to", "66.7%"]
@@ -70,7 +70,7 @@ def test_what_was_abandoned_has_a_column_and_is_neither_passed_nor_failed(
 
 
 def test_what_awaits_people_is_not_called_abandoned(capsys: pytest.CaptureFixture[str]) -> None:
-    left = abandoned_one(2, primary="answered", unscored_as="awaiting_people")
+    left = abandoned_one(2, class_="answered", unscored_as="awaiting_people")
     print_suites(summed(scored_one(0, 1), left))
     out = capsys.readouterr().out
     (total,) = (line for line in out.splitlines() if line.split()[:1] == ["total"])

@@ -49,9 +49,9 @@ def test_each_model_has_totals_of_its_own() -> None:
 
 def test_passed_is_what_the_dialect_says_and_not_what_the_accuracy_or_the_class_is() -> None:
     summary = summed(
-        scored_one(0, 0.6, passed=True, primary="answered"),
-        scored_one(1, 1.0, passed=False, primary="pass"),
-        scored_one(2, None, passed=None, primary="answered"),
+        scored_one(0, 0.6, passed=True, class_="answered"),
+        scored_one(1, 1.0, passed=False, class_="pass"),
+        scored_one(2, None, passed=None, class_="answered"),
     )
     row = total_row(summary)
     assert (row["scored"], row["passed"], row["failed"], row["measured"]) == (3, 1, 1, 2)
@@ -74,7 +74,7 @@ def test_what_servers_said_is_told_once_each_with_how_often() -> None:
 
 
 def test_an_abandoned_evaluation_is_finished_and_has_no_accuracy() -> None:
-    row = total_row(summed(abandoned_one(1, primary="error")))
+    row = total_row(summed(abandoned_one(1, class_="error")))
     assert (row["evaluations"], row["scored"], row["abandoned"]) == (1, 0, 1)
     assert (row["accuracy"], row["classes"]) == (None, {"error": 1})
 
