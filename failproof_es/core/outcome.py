@@ -350,8 +350,7 @@ def server_message(error: ErrorRecorded) -> str:
 
 
 def _latency_ms(state: Evaluation) -> float | None:
-    """From request to answer, to the microsecond as each turn has it; of an imported answer what its
-    source says, if it does."""
+    """From request to answer, to the microsecond; of an imported answer what its source says."""
     if state.imported is not None:
         return state.imported.latency_ms
     return None if state.response is None else round(state.latency_ms, 3)
