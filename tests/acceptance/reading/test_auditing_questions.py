@@ -82,7 +82,7 @@ def test_what_was_said_with_a_nul_in_it_is_found_and_its_bytes_are_there(audited
             )
         counted = connection.execute(
             "SELECT count(*) FROM projections.run_results "
-            "WHERE failproof.readable(response) #>> '{}' LIKE '%number%'"
+            "WHERE failproof.readable(answer) #>> '{}' LIKE '%number%'"
         ).fetchone()
         assert counted == (3,)
 

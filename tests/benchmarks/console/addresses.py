@@ -304,8 +304,7 @@ def _pages(connection: Connection) -> Iterator[Address]:
         head // 2,
     )
     words = (
-        "SELECT evaluation_id FROM projections.evaluations "
-        "WHERE response::text ILIKE '%{}%' LIMIT 20"
+        "SELECT evaluation_id FROM projections.evaluations WHERE answer::text ILIKE '%{}%' LIMIT 20"
     )
     for name, asked in (
         ("a run", "run 12"), ("an event", "event 12"), ("a case", "nightly-000003"),
