@@ -45,7 +45,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class ErrorSeen(NamedTuple):
-    """One attempt that failed."""
+    """One request that failed."""
 
     kind: str
     judge: str | None
@@ -72,7 +72,7 @@ class EvaluationOutcome(NamedTuple):
     repetition: int
     """Which repetition of the case, from 1."""
     status: Status = "planned"
-    """`planned`, `running`, `scored` or `abandoned`: ended without a score."""
+    """How far it is. `abandoned`: it ended without a score."""
     unscored_as: UnscoredGroup | None = None
     """Why it ended without a score; `None` where it did not."""
     source_run_id: UUID | None = None
@@ -94,7 +94,7 @@ class EvaluationOutcome(NamedTuple):
     in_flight: bool = False
     """Whether a request waits for its outcome."""
     errors: tuple[ErrorSeen, ...] = ()
-    """Every attempt that failed, in order."""
+    """Every request that failed, in order."""
     error_kind: str | None = None
     """Kind of the last error without a later good answer, or of the reason why it was abandoned."""
     error_message: FreeText | None = None

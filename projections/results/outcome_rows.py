@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, LiteralString, NamedTuple, get_origin
+from typing import Any, Literal, LiteralString, NamedTuple, get_args, get_origin
 from uuid import UUID
 
 import orjson
@@ -129,12 +129,17 @@ _BY_TYPE: Mapping[Any, _Stored] = {
 
 
 def _stored(column: Column) -> _Stored:
+    """How the column's values are kept. Raises `TypeError` for a type that nobody said it of."""
     hint = column.plain_hint
     if hint is int and column.may_be_missing:
         return _LARGE  # nothing bounds what a server claims
     if hint in _BY_TYPE:
         return _BY_TYPE[hint]
-    return _JSON if get_origin(hint) is Mapping else _TEXT
+    if get_origin(hint) is Literal:
+        return _TEXT._replace(says=f"One of {', '.join(get_args(hint))}.")
+    if get_origin(hint) is Mapping:
+        return _JSON
+    raise TypeError(f"{column.attribute}: no column of a table holds {hint}")
 
 
 _OUTCOME = tuple(

@@ -8,6 +8,8 @@ from failproof_es.shell_analysis import parse_commands
 
 TOGETHER = (".equivalence.", ".safety.")
 """Whose tests ask nothing about how commands are parsed."""
+MOST = 1_000
+"""The parser remembers hardly more."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -22,4 +24,4 @@ def parsed_together(request: pytest.FixtureRequest) -> None:
     ]
     parameters = [test.callspec.params for test in tests if hasattr(test, "callspec")]
     texts = [text for each in parameters for text in each.values() if isinstance(text, str)]
-    parse_commands(list(dict.fromkeys(texts))[:1_000])
+    parse_commands(list(dict.fromkeys(texts))[:MOST])
