@@ -30,7 +30,7 @@ from failproof_es.configuration.choices import (
     Selection,
 )
 from failproof_es.configuration.overrides import Place
-from failproof_es.configuration.providers import default_key_variable
+from failproof_es.configuration.providers import PROVIDERS, default_key_variable
 from failproof_es.configuration.section import Section as Section
 from failproof_es.declared_gates import DECLARED
 from failproof_es.support.shipped import resolve
@@ -71,25 +71,18 @@ CREDENTIALS = "credentials"
 """The option of providers that take a token of the vendor's own library in place of a key."""
 
 
+def _our_providers(schema: dict[str, Any]) -> None:
+    """Offer the names to whoever writes a configuration in an editor."""
+    schema["examples"] = [name for name in PROVIDERS.names() if PROVIDERS.is_ours(name)]
+
+
 class Model(Section):
     """One model to evaluate, named by its exact version string. Never substituted."""
 
-    provider: Annotated[
-        str,
-        Field(
-            min_length=1,
-            examples=[
-                *("openai", "openai-responses", "azure", "mistral", "openrouter", "anthropic"),
-                *("bedrock", "gemini", "vertex", "ollama", "local", "python"),
-            ],
-        ),
-    ]
-    """How the model is reached. `openai`: OpenAI's chat completions, which most servers offer.
-    `openai-responses`: OpenAI's newer API. `azure`, `mistral`, `openrouter`: those of OpenAI's
-    protocol. `anthropic`: its Messages API. `bedrock`: Amazon's Converse API. `gemini`: Google's
-    API. `vertex`: the same in Google Cloud. `ollama`: Ollama's own API. `local`: a model on this
-    machine. `python`: a class of your own. `openai-sdk`, `openai-responses-sdk`, `anthropic-sdk`:
-    a class of your own that uses the vendor's package. An installed package may offer more."""
+    provider: Annotated[str, Field(min_length=1, json_schema_extra=_our_providers)]
+    """How the model is reached. `openai` is OpenAI's chat completions, which most servers offer;
+    `local` a model on this machine; `python` a class of your own. `docs/how-to/providers.md` has
+    each. An installed package may offer more."""
     model: Annotated[str, Field(min_length=1)]
     """The exact model name sent; for `local`, `smollm2` or the path of a `.gguf` file."""
     version: str | None = None

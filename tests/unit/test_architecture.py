@@ -8,7 +8,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,8 @@ SOURCES = ("failproof_es", "projections", "tools")
 AT_THE_ROOT = re.compile(
     r"(?:failproof_es|projections|tools|tests|docs|configs)/[\w./-]*|\w+\.toml"
 )
+SHIPPED = re.compile(r"failproof_es/(models/providers|dialects/(?!kit/))/?\w+/")
+"""Providers and dialects are told on pages of their own."""
 DIALECT_CONTRACTS = {
     "No dialect knows another": "modules",
     "Dialects use the kit and the core vocabulary": "source_modules",
@@ -74,7 +75,9 @@ def test_every_folder_stands_in_one_table_once() -> None:
         if folder.endswith("/")
     ]
     assert Counter(named) == Counter(
-        folder for folder, _ in packages() if folder != f"{SOURCES[0]}/"
+        folder
+        for folder, _ in packages()
+        if folder != f"{SOURCES[0]}/" and not SHIPPED.match(folder)
     )
 
 
@@ -83,18 +86,21 @@ def test_a_folder_of_the_tree_is_told_by_its_package() -> None:
     assert told and told == {folder: said for folder, said in packages() if folder in told}
 
 
-@pytest.mark.parametrize("kind", ["providers", "dialects"])
-def test_what_is_registered_is_a_folder_that_has_an_import_contract(kind: str) -> None:
+def modules_of(kind: str) -> set[str]:
     offered: dict[str, str] = PROJECT["project"]["entry-points"][f"failproof_es.{kind}"]
-    modules = {each.partition(":")[0] for each in offered.values()}
-    if kind == "providers":
-        listed: list[Any] = [
-            CONTRACTS["A provider is reached through the registry"]["protected_modules"]
-        ]
-    else:
-        listed = [CONTRACTS[name][key] for name, key in DIALECT_CONTRACTS.items()]
-    for each in listed:
-        assert modules <= set(each)
+    return {each.partition(":")[0] for each in offered.values()}
+
+
+def test_a_provider_is_a_folder_that_nobody_may_import() -> None:
+    contract = CONTRACTS["A provider is reached through the registry"]
+    assert contract["protected_modules"] == ["failproof_es.models.providers.*"]
+    folders = {each.rpartition(".")[0] for each in modules_of("providers")}
+    assert folders == {"failproof_es.models.providers"}
+
+
+def test_a_dialect_is_a_folder_that_has_an_import_contract() -> None:
+    for name, key in DIALECT_CONTRACTS.items():
+        assert modules_of("dialects") <= set(CONTRACTS[name][key])
 
 
 def test_every_dialect_of_ours_has_its_place_in_the_order() -> None:

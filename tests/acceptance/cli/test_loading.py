@@ -6,6 +6,7 @@ import gc
 import json
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 import click
@@ -133,19 +134,19 @@ def test_what_a_run_may_need_is_loaded_when_it_does() -> None:
     assert not packages["validate"] & NEVER_AT_ONCE
 
 
+def modules_of(kind: str) -> set[str]:
+    """The modules of our own providers or dialects."""
+    ours = distribution("failproof-es").entry_points.select(group=f"failproof_es.{kind}")
+    return {each.module for each in ours}
+
+
 NOT_IN_A_START = {
     *NEVER_AT_ONCE,
     "psutil", "procrastinate", "failproof_es.engine.workers",
     "failproof_es.cli.progress.live_table", "failproof_es.configuration.meanings",
-    "failproof_es.store.embedded.server",
-    "failproof_es.dialects.benchmark", "failproof_es.dialects.command.dialect",
-    "failproof_es.dialects.promptguard", "failproof_es.dialects.redteam",
-    "failproof_es.dialects.checks", "failproof_es.recorded_runs", "failproof_es.importers",
-    "failproof_es.models.anthropic", "failproof_es.models.local", "failproof_es.models.ollama",
-    "failproof_es.models.azure", "failproof_es.models.bedrock", "failproof_es.models.gemini",
-    "failproof_es.models.mistral", "failproof_es.models.openai_responses",
-    "failproof_es.models.openrouter", "failproof_es.models.vertex",
-    "failproof_es.models.python",
+    "failproof_es.store.embedded.server", "failproof_es.recorded_runs", "failproof_es.importers",
+    *(f"{each}.dialect" for each in modules_of("dialects") - {"failproof_es.dialects.failproof"}),
+    *(modules_of("providers") - {"failproof_es.models.providers.openai"}),
 }  # fmt: skip
 """What a run of another dialect, against another provider or at a terminal needs."""
 
@@ -165,7 +166,11 @@ def test_a_plain_start_loads_only_what_it_needs_to_its_end(
         "sys.stderr.write('\\n')"
     )
     modules = loaded(program)
-    assert {"aiohttp", "failproof_es.dialects.failproof", "failproof_es.models.openai"} <= modules
+    assert {
+        "aiohttp",
+        "failproof_es.dialects.failproof",
+        "failproof_es.models.providers.openai",
+    } <= modules
     assert sorted(modules & NOT_IN_A_START) == []
 
 

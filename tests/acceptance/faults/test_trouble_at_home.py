@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from failproof_es.models.local.weights import find as find_weights
+from failproof_es.models.providers.local.weights import find as find_weights
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store

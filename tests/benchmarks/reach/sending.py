@@ -25,7 +25,7 @@ _SEND = """
 import asyncio, json, sys, time
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models.openai.provider import OpenAIProvider
+from failproof_es.models.providers.openai.provider import OpenAIProvider
 given = json.load(sys.stdin)
 model = Model(provider="openai", base_url=given["url"], model=given["model"], max_tokens=1000)
 connections, numbers = given["connections"], iter(range(given["cases"]))

@@ -13,9 +13,9 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models import Answer, ModelError, Provider, create_provider
-from failproof_es.models.anthropic.reply import read_reply
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.protocol import ResponseOptions
+from failproof_es.models.providers.anthropic.reply import read_reply
 from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
 from tests.servers.anthropic_server import AnthropicServer

@@ -16,7 +16,7 @@ from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.case import Turn
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.models import Answer, ModelError, Provider, create_provider, max_concurrency
-from failproof_es.models.local.process import MOST_SLOTS, SLOTS
+from failproof_es.models.providers.local.process import MOST_SLOTS, SLOTS
 from failproof_es.models.trust.permissions import OWN
 from tests.integration.models.test_embedded_model import servers
 

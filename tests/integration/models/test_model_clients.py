@@ -26,7 +26,7 @@ from failproof_es.models.clients import (
 )
 from failproof_es.models.http_type import HttpProviderType
 from failproof_es.models.provider_type import provider_type
-from failproof_es.models.python.model_client import ModelClient
+from failproof_es.models.providers.python.model_client import ModelClient
 from failproof_es.testing.other_side import FakeServer, WireFormat
 from tests.integration.models.contract.wires import GeminiWire, OpenAIWire, ResponsesWire
 from tests.servers.anthropic_server import AnthropicServer

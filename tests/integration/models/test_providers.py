@@ -12,7 +12,7 @@ import pytest
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import Answer, ModelError, Provider, create_provider, model_keys, snapshot
-from failproof_es.models.local.weights import SMOLLM2, find
+from failproof_es.models.providers.local.weights import SMOLLM2, find
 from failproof_es.problems import InvalidInput
 from tests.servers.mock_server import MockServer
 
@@ -207,7 +207,8 @@ def test_the_weights_are_the_ones_that_were_published() -> None:
 
 
 def test_absent_weights_name_the_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("failproof_es.models.local.weights.location", lambda weights: None)
+    weights = "failproof_es.models.providers.local.weights"
+    monkeypatch.setattr(f"{weights}.location", lambda weights: None)
     with pytest.raises(InvalidInput, match="failproof-es models install smollm2"):
         find("smollm2")
 

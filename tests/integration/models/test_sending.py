@@ -17,8 +17,8 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import Answer, ModelError
 from failproof_es.models.http import OutgoingRequest
-from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.protocol import Provider
+from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.support.event_loop import loop_factory
 from failproof_es.web import transport
 from tests.machine import slowness

@@ -10,7 +10,7 @@ import pytest
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.models import Answer, ModelError, create_provider
-from failproof_es.models.local.weights import SMOLLM2
+from failproof_es.models.providers.local.weights import SMOLLM2
 from tests.servers.stream_server import (
     DONE,
     END,

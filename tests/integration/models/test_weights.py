@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.cli.starting.missing_models import install_missing
 from failproof_es.configuration.schema import Configuration
-from failproof_es.models.local.weights import SMOLLM2, find, install
+from failproof_es.models.providers.local.weights import SMOLLM2, find, install
 from failproof_es.problems import InvalidInput
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 

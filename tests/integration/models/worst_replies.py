@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 CLIENT = "tests.servers.worst_client"
 CLIENTS = WarmProcess(
     preloaded=(
-        "failproof_es.engine.drive.attempt_events", "failproof_es.models.openai.provider",
+        "failproof_es.engine.drive.attempt_events", "failproof_es.models.providers.openai.provider",
         "failproof_es.store.mapper",
     )
 )  # fmt: skip

@@ -16,8 +16,8 @@ from failproof_es.engine.drive.targets import Targets, account_of
 from failproof_es.engine.requests import Target
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.http_reply import HttpReply
-from failproof_es.models.ollama.provider import OllamaProvider
 from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest
+from failproof_es.models.providers.ollama.provider import OllamaProvider
 from failproof_es.models.trust.permissions import OWN
 from failproof_es.problems import InvalidInput
 from failproof_es.support import clock

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
+from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import run_id
 from failproof_es.problems import InvalidInput, Problem
@@ -111,9 +112,7 @@ OWN = "provider: python, model: m, class: 'a:B'"
         (
             "judge: {provider: grok, model: m}",
             "judge.provider",
-            "known: anthropic, anthropic-sdk, azure, bedrock, gemini, local, mistral, ollama, "
-            "openai, openai-responses, openai-responses-sdk, openai-sdk, openrouter, python, "
-            "vertex;",
+            f"known: {', '.join(PROVIDERS.names())};",
         ),
         (f"judge: {{{AWS}}}", "judge.options", "`region` is missing"),
         (f"judge: {{{AWS}, options: {{region: Ohio}}}}", "judge.options", "like us-east-1"),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.models.http_reply import InvalidReply
-from failproof_es.models.openai.stream import StreamedReply
+from failproof_es.models.providers.openai.stream import StreamedReply
 from failproof_es.models.replies.event_stream import EventStream
 
 KEEP_ALIVE = b": ping\n\n"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from failproof_es.events import Usage
 from failproof_es.models.backoff import LONGEST_S, wait_s
 from failproof_es.models.http_reply import HttpReply, kept_headers
-from failproof_es.models.openai.reply import read_reply
 from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.models.providers.openai.reply import read_reply
 from failproof_es.models.replies.stated_waits import retry_after_s
 
 YEAR_S = 366 * 86_400.0

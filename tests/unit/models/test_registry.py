@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.configuration.providers import PROVIDERS
+from failproof_es.configuration.providers import GROUP, PROVIDERS
 from failproof_es.configuration.schema import Model
-from failproof_es.models import model_keys, provider_type
+from failproof_es.models import model_keys, provider_type, providers
 from failproof_es.problems import InvalidInput
 from failproof_es.support.entry_points import EntryPoints
 from tests.integration.models.contract.signed_plugin import install
@@ -50,11 +52,10 @@ def refused(name: str) -> str:
 
 
 def test_ours_are_registered_as_everybody_elses_are() -> None:
-    ours = [
-        *("anthropic", "anthropic-sdk", "azure", "bedrock", "gemini", "local", "mistral", "ollama"),
-        *("openai", "openai-responses", "openai-responses-sdk", "openai-sdk", "openrouter"),
-        *("python", "vertex"),
-    ]
+    offered = distribution("failproof-es").entry_points.select(group=GROUP)
+    folders = {each.name for each in pkgutil.iter_modules(providers.__path__)}
+    assert {each.module.rpartition(".")[2] for each in offered} == folders
+    ours = sorted(each.name for each in offered)
     assert PROVIDERS.names()[: len(ours)] == ours
     for name in ours:
         assert provider_type(name).name == name

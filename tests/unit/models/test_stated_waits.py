@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.models.http_reply import HttpReply, kept_headers
-from failproof_es.models.openai.reply import read_reply
 from failproof_es.models.protocol import ModelError
+from failproof_es.models.providers.openai.reply import read_reply
 from failproof_es.models.replies.stated_waits import (
     LONGEST_S,
     duration_s,

@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from failproof_es.models.http_reply import InvalidReply
-from failproof_es.models.openai_responses import reply
-from failproof_es.models.openai_responses.reply import StreamedResponse
+from failproof_es.models.providers.openai_responses import reply
+from failproof_es.models.providers.openai_responses.reply import StreamedResponse
 
 
 def test_a_stream_of_more_items_than_an_answer_can_have_is_given_up() -> None:

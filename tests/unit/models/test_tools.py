@@ -12,11 +12,11 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.events import ToolCall
 from failproof_es.models.http_reply import HttpReply
-from failproof_es.models.openai.provider import OpenAIProvider
-from failproof_es.models.openai.reply import read_reply, read_streamed
-from failproof_es.models.openai.stream import StreamedReply
 from failproof_es.models.protocol import Answer, ModelError, ResponseOptions
-from failproof_es.models.python.provider import PythonProvider
+from failproof_es.models.providers.openai.provider import OpenAIProvider
+from failproof_es.models.providers.openai.reply import read_reply, read_streamed
+from failproof_es.models.providers.openai.stream import StreamedReply
+from failproof_es.models.providers.python.provider import PythonProvider
 
 MESSAGES = (Turn(role="user", content="Look it up."),)
 CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q": "x"}'}}

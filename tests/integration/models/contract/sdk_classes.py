@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import httpx2
 
-from failproof_es.models.sdk.transport import RecordingTransport
+from failproof_es.models.providers.sdk.transport import RecordingTransport
 
 Messages = Sequence[Mapping[str, str]]
 Params = Mapping[str, Any]

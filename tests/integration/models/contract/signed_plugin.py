@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from failproof_es.configuration.schema import Model
 from failproof_es.models.http import OutgoingRequest
 from failproof_es.models.http_type import HttpProviderType
-from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.problems import InvalidInput
 from failproof_es.testing.other_side import FakeServer, ReceivedRequest, Reply
 from tests.integration.models.contract.wires import OpenAIWire

@@ -13,9 +13,9 @@ import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.models.http_reply import HttpReply, InvalidReply
-from failproof_es.models.local.provider import LocalProvider
-from failproof_es.models.ollama.provider import OllamaProvider, StreamedLines
 from failproof_es.models.protocol import LONGEST_TEXT_BYTES, Answer, ModelError, Provider
+from failproof_es.models.providers.local.provider import LocalProvider
+from failproof_es.models.providers.ollama.provider import OllamaProvider, StreamedLines
 from failproof_es.testing.other_side import FakeServer, Fault, ProviderServer, ReceivedRequest
 from failproof_es.testing.provider_contract import ProviderContract
 from tests.integration.models.contract.wires import (

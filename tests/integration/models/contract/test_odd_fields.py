@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from failproof_es.models import Answer, ModelError
-from failproof_es.models.bedrock.frames import FrameStream
 from failproof_es.models.http import HttpProvider
 from failproof_es.models.http_reply import HttpReply, InvalidReply
+from failproof_es.models.providers.bedrock.frames import FrameStream
 from tests.integration.models.contract.speaking.all import SPOKEN
 from tests.integration.models.contract.speaking.example import Example
 from tests.integration.models.contract.test_wire import implementation

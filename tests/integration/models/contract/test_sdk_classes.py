@@ -13,7 +13,7 @@ import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.models import ModelError, Provider, provider_type
-from failproof_es.models.sdk import provider as sdk
+from failproof_es.models.providers.sdk import provider as sdk
 from failproof_es.problems import InvalidInput
 from failproof_es.testing.kit import KEY, KEY_VARIABLE, ask, key_set
 from failproof_es.testing.other_side import FakeServer, ReceivedRequest, Reply

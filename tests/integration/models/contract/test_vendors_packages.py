@@ -197,7 +197,7 @@ def test_every_finish_reason_of_the_package_has_a_meaning(
 
 
 def test_every_error_within_a_stream_of_bedrock_is_known() -> None:
-    from failproof_es.models.bedrock.reply import _EXCEPTIONS
+    from failproof_es.models.providers.bedrock.reply import _EXCEPTIONS
 
     shape = service().operation_model("ConverseStream").output_shape.members["stream"]
     named = {name for name, each in shape.members.items() if each.metadata.get("exception")}

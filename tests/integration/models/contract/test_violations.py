@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from failproof_es.configuration.schema import Model
-from failproof_es.models.openai.provider import OpenAIProvider
 from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedRequest, Provider
+from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.testing.other_side import ProviderServer
 from tests.integration.models.contract.test_contract import TestOpenAI as _Kept
 from tests.integration.models.contract.test_contract import url

@@ -1,0 +1,61 @@
+"""Anthropic's Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import ANTHROPIC
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.anthropic.provider import AnthropicProvider
+
+BETWEEN_SYSTEM_TURNS = "\n\n"
+"""What joins them in the one text that the API takes."""
+
+
+class AnthropicType(HttpProviderType):
+    """The vendor's own server, unless a base URL says otherwise."""
+
+    name = "anthropic"
+    vendor = ANTHROPIC
+    capabilities = Capabilities(tools=True, schema=False, streaming=True, seed=False)
+    needs = frozenset({"api_key_env"})
+    default_base_url = "https://api.anthropic.com/v1"
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """ANTHROPIC_API_KEY: who speaks its protocol wants its key, or one in its place."""
+        return ANTHROPIC.variable
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """What the Messages API does not take."""
+        if model.temperature > 1:
+            said = "may be at most 1 for provider `anthropic`"
+            yield EntryProblem("temperature", said)
+
+    def implementation(self) -> type[AnthropicProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.providers.anthropic.provider import AnthropicProvider
+
+        return AnthropicProvider
+
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
+        """See `ProviderType`. System turns stand in a place of their own."""
+        try:
+            document = orjson.loads(body)
+            sent = [(each.get("role"), each.get("content")) for each in document["messages"]]
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+            return False
+        system = [turn.content for turn in messages if turn.role == "system"]
+        others = [(turn.role, turn.content) for turn in messages if turn.role != "system"]
+        whole = BETWEEN_SYSTEM_TURNS.join(system) if system else None
+        return sent == others and document.get("system") == whole
+
+
+PROVIDER = AnthropicType()

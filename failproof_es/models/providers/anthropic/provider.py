@@ -1,0 +1,92 @@
+"""Anthropic's Messages API over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from failproof_es.core.case import Turn
+from failproof_es.models.http import HttpProvider, OutgoingRequest
+from failproof_es.models.http_reply import HttpReply
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    PreparedRequest,
+    ResponseOptions,
+)
+from failproof_es.models.providers.anthropic import BETWEEN_SYSTEM_TURNS
+from failproof_es.models.providers.anthropic.reply import read_reply, read_streamed
+from failproof_es.models.providers.anthropic.stream import StreamedMessage
+from failproof_es.web.bounded_json import read_json
+
+_API_VERSION = "2023-06-01"
+
+
+class AnthropicProvider(HttpProvider):
+    """One model behind `{base_url}/messages`. Sends each request once, as prepared."""
+
+    recorded_headers = (
+        *("anthropic-fast-", "anthropic-organization-id", "anthropic-priority-"),
+        "anthropic-workspace-id",
+    )
+
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
+        """The exact bytes to be sent. System turns stand in a place of their own, unaltered."""
+        model = self.model
+        system = [turn.content for turn in messages if turn.role == "system"]
+        body: dict[str, Any] = {
+            "model": model.model,
+            "max_tokens": model.max_tokens,
+            "temperature": model.temperature,
+            **({"system": BETWEEN_SYSTEM_TURNS.join(system)} if system else {}),
+            "messages": [
+                {"role": turn.role, "content": turn.content}
+                for turn in messages
+                if turn.role != "system"
+            ],
+        }
+        if response_options.tools:
+            body["tools"] = [_stub(name) for name in response_options.tools]
+        if model.stream:
+            body["stream"] = True
+        return PreparedRequest(
+            f"{self.base_url}/messages",
+            orjson.dumps({**body, **model.parameters}),
+            response_options.tools,
+        )
+
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
+        """The version of the API that is spoken, and the key."""
+        version = {"anthropic-version": _API_VERSION}
+        return version if key is None else {**version, "x-api-key": key}
+
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. Its list leaves out the aliases that it answers to."""
+        return []
+
+    @staticmethod
+    def next_page(listing: bytes) -> Mapping[str, str] | None:
+        """See `HttpProvider.next_page`."""
+        page = read_json(listing)
+        return {"after_id": str(page["last_id"])} if page.get("has_more") else None
+
+    @staticmethod
+    def stream_of(headers: Mapping[str, str]) -> StreamedMessage | None:
+        """Events, where the server says that they are."""
+        content_type = headers.get("content-type", "").lower()
+        return StreamedMessage() if content_type.startswith("text/event-stream") else None
+
+    @staticmethod
+    def read(reply: HttpReply, stream: StreamedMessage | None) -> Answer:
+        """See `HttpProvider.read`."""
+        return read_reply(reply) if stream is None else read_streamed(reply, stream)
+
+
+def _stub(name: str) -> dict[str, Any]:
+    """A tool of that name that takes whatever arguments the model thinks of."""
+    schema = {"type": "object", "properties": {}, "additionalProperties": True}
+    return {"name": name, "description": f"The tool {name}.", "input_schema": schema}

@@ -1,0 +1,123 @@
+"""Parses replies of Anthropic's Messages API into an `Answer` or a `ModelError`. Pure."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from failproof_es.core.finish_reasons import common_word
+from failproof_es.events import ToolCall, Usage
+from failproof_es.models.http_reply import (
+    CutInput,
+    HttpReply,
+    InvalidReply,
+    count_or_none,
+    json_text,
+    name_or_none,
+    read_document,
+    reason_or_none,
+    require_few_calls,
+    require_no_error,
+    require_readable,
+    require_said,
+    text_or_none,
+)
+from failproof_es.models.protocol import Answer
+from failproof_es.models.providers.anthropic.stream import StreamedMessage
+from failproof_es.models.replies.content_parts import read_content
+from failproof_es.models.replies.half_characters import join_all_halves
+from failproof_es.models.replies.openai_family import withheld
+
+
+def read_reply(reply: HttpReply) -> Answer:
+    """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
+    blocked = withheld(reply)
+    return read_document(reply, partial(_answer, reply)) if blocked is None else blocked
+
+
+def read_streamed(reply: HttpReply, stream: StreamedMessage) -> Answer:
+    """The answer in a stream that has ended. Raises `ModelError` for everything else."""
+    try:
+        return _answer(reply, join_all_halves(stream.document()))
+    except InvalidReply as flaw:
+        raise reply.error(flaw) from None
+
+
+def _answer(reply: HttpReply, document: Any) -> Answer:
+    """Raises `InvalidReply`."""
+    document = require_no_error(document)
+    reason = reason_or_none(document.get("stop_reason"))
+    blocks = document.get("content")
+    if blocks is None and reason is not None:
+        blocks = []  # what the reason says is all that there is
+    if not isinstance(blocks, list | str):
+        raise InvalidReply("malformed_response", "`content` is not a list of blocks", "transient")
+    content = read_content(blocks)
+    uses = [
+        block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"
+    ]
+    require_few_calls(len(uses))
+    calls = tuple(map(_call, uses))
+    refusal = _said_of(document.get("stop_details")) or content.refusal
+    has_more = refusal is not None or bool(calls)
+    require_readable(content, reason, more=has_more)
+    text = content.text
+    require_said(reason, text, more=has_more)
+    return Answer(
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
+        text=text or "",
+        latency_ms=reply.latency_ms,
+        finish_reason=None if reason is None else common_word(reason),
+        refusal=refusal,
+        tool_calls=calls,
+        model=name_or_none(document.get("model")),
+        provider_request_id=reply.headers.get("request-id") or name_or_none(document.get("id")),
+        usage=_usage(document.get("usage")),
+        first_token_ms=reply.first_token_ms,
+    )
+
+
+def _said_of(refusal: Any) -> str | None:
+    """What is said of a refusal: an explanation, or else which policy it is of."""
+    if not isinstance(refusal, dict) or refusal.get("type") != "refusal":
+        return None
+    return text_or_none(refusal.get("explanation")) or text_or_none(refusal.get("category"))
+
+
+def _call(block: dict[str, Any]) -> ToolCall:
+    name, given = block.get("name"), block.get("input")
+    if isinstance(given, CutInput):
+        arguments = given.text
+    elif isinstance(given, dict):
+        arguments = json_text(given)
+    else:
+        arguments = None
+    if not isinstance(name, str) or arguments is None:
+        raise InvalidReply("malformed_response", "a tool call has no name or no input", "transient")
+    return ToolCall(id=name_or_none(block.get("id")), name=name, arguments=arguments)
+
+
+def _usage(usage: Any) -> Usage:
+    """Input counts what was read from a cache and written to one, as everywhere else.
+
+    Thoughts are among the tokens that were answered.
+    """
+    if not isinstance(usage, dict):
+        return Usage()
+    fresh = count_or_none(usage.get("input_tokens"))
+    read = count_or_none(usage.get("cache_read_input_tokens")) or 0
+    written = count_or_none(usage.get("cache_creation_input_tokens")) or 0
+    kept = usage.get("cache_creation")
+    hour = count_or_none(kept.get("ephemeral_1h_input_tokens") if isinstance(kept, dict) else None)
+    parts, said = usage.get("output_tokens_details"), count_or_none(usage.get("output_tokens"))
+    thoughts = count_or_none(parts.get("thinking_tokens") if isinstance(parts, dict) else None)
+    return Usage(
+        input_tokens=None if fresh is None else fresh + read + written,
+        output_tokens=said,
+        reasoning_tokens=None if (thoughts or 0) > (said or 0) else thoughts,
+        cached_input_tokens=read,
+        cache_write_tokens=written,
+        cache_write_1h_tokens=None if (hour or 0) > written else hour,
+    )

@@ -1,0 +1,77 @@
+"""Azure OpenAI: OpenAI's chat completions of a deployment, with a version of the API in the URL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from failproof_es.configuration.schema import Model
+from failproof_es.models.credentials import CREDENTIALS, credential_problems
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.request_options import (
+    LEAVE_OUT,
+    MAX_TOKENS_AS,
+    left_out,
+    option_problems,
+    unknown_options,
+)
+from failproof_es.models.trust.vendors import AZURE, ENTRA_CREDENTIALS
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.azure.provider import AzureProvider
+
+API_VERSION, DEPLOYMENT = "api_version", "deployment"
+"""The options."""
+LATEST = "2024-10-21"
+"""The version of the API that is spoken unless another one is named."""
+_OPTIONS = (API_VERSION, DEPLOYMENT, CREDENTIALS, LEAVE_OUT, MAX_TOKENS_AS)
+_VERSION = re.compile(r"20\d\d-\d\d-\d\d(-preview)?")
+
+
+class AzureType(HttpProviderType):
+    """A resource of one's own: `https://NAME.openai.azure.com`."""
+
+    name = "azure"
+    vendor = AZURE
+    capabilities = Capabilities(tools=True, schema=True, streaming=True)
+    takes = HttpProviderType.takes | {"options"}
+    needs = frozenset({"base_url"})
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """Options that there are not, and a URL that ends in a path of the API."""
+        yield from credential_problems(model, ENTRA_CREDENTIALS)
+        yield from unknown_options(model, _OPTIONS)
+        yield from option_problems(model)
+        version = model.options.get(API_VERSION, LATEST)
+        if not (isinstance(version, str) and _VERSION.fullmatch(version)):
+            said = f"`{API_VERSION}` is none"
+            yield EntryProblem("options", said, f"write it as text, like '{LATEST}'")
+        deployment = model.options.get(DEPLOYMENT, model.model)
+        if not (isinstance(deployment, str) and deployment):
+            yield EntryProblem("options", f"`{DEPLOYMENT}` is not the name of one")
+        if "/openai" in (model.base_url or ""):
+            said = "holds /openai: provider `azure` puts its own paths after it"
+            yield EntryProblem("base_url", said, "write it like https://NAME.openai.azure.com")
+
+    def unsent(self, model: Model) -> frozenset[str]:
+        """See `BaseProviderType`."""
+        return left_out(model)
+
+    def describe_check(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`."""
+        version = model.options.get(API_VERSION, LATEST)
+        said = super().describe_check(model, offline=offline)
+        if CREDENTIALS in model.options:
+            said = said.replace("without a key", "with a token of Entra")
+        return said.replace("/openai/models", f"/openai/models?api-version={version}")
+
+    def implementation(self) -> type[AzureProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.providers.azure.provider import AzureProvider
+
+        return AzureProvider
+
+
+PROVIDER = AzureType()

@@ -1,0 +1,53 @@
+"""Azure OpenAI over HTTP: OpenAI's protocol at the URL of a deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from failproof_es.models.credentials import CREDENTIALS
+from failproof_es.models.http import OutgoingRequest
+from failproof_es.models.providers.azure import API_VERSION, DEPLOYMENT, LATEST
+from failproof_es.models.providers.azure.token import EntraToken
+from failproof_es.models.providers.openai.provider import OpenAIProvider
+from failproof_es.models.tokens import Tokens
+
+
+class AzureProvider(OpenAIProvider):
+    """One deployment of a resource. What is asked for is its model, which each answer names."""
+
+    listing_path = "/openai/models"
+    recorded_headers = (
+        *OpenAIProvider.recorded_headers,
+        *("apim-request-id", "azureml-model-session", "x-ms-", "x-accel-buffering"),
+    )
+
+    def endpoint(self) -> str:
+        """See `OpenAIProvider`."""
+        deployment = quote(self.model.options.get(DEPLOYMENT, self.model.model), safe="")
+        path = f"/openai/deployments/{deployment}/chat/completions"
+        return f"{self.base_url}{path}?{self.query()}"
+
+    def query(self) -> str:
+        """What every URL ends in."""
+        return f"api-version={self.model.options.get(API_VERSION, LATEST)}"
+
+    def listing(self) -> str:
+        """See `HttpProvider`."""
+        return f"{super().listing()}?{self.query()}"
+
+    def remark(self, listing: bytes) -> str | None:
+        """See `HttpProvider`. The models of its region are listed, and not its deployments."""
+        return None
+
+    def token_source(self) -> Tokens | None:
+        """See `HttpProvider`. What `azure-identity` finds, where the entry says so."""
+        if CREDENTIALS not in self.model.options:
+            return None
+        return Tokens("a token of azure-identity", EntraToken())
+
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
+        """The key or the token, where there is one."""
+        if key is None:
+            return {}
+        return {"api-key": key} if self.tokens is None else {"authorization": f"Bearer {key}"}

@@ -1,0 +1,111 @@
+"""Amazon Bedrock's Converse API: `converse`, and `converse-stream` as binary frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import BEDROCK
+from failproof_es.support.extras import require
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.bedrock.provider import BedrockProvider
+
+REGION, ACCESS_KEY, SESSION_TOKEN = "region", "access_key_env", "session_token_env"
+"""The options. With the second one requests are signed, and the key is the secret access key."""
+_OPTIONS = (REGION, ACCESS_KEY, SESSION_TOKEN)
+_REGION = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-[0-9]{1,2}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class BedrockType(HttpProviderType):
+    """The server of a region, unless a base URL says otherwise."""
+
+    name = "bedrock"
+    vendor = BEDROCK
+    capabilities = Capabilities(
+        tools=True, schema=False, streaming=True, seed=False, shows_version=False
+    )
+    takes = HttpProviderType.takes | {"options"}
+    needs = frozenset({"api_key_env"})
+    reserved = frozenset(
+        {
+            *("model", "modelId", "messages", "system", "inferenceConfig", "toolConfig", "seed"),
+            *("maxTokens", "max_tokens", "temperature", "stream"),
+        }
+    )
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """See `HttpProviderType`. Without a URL the server is a region's own."""
+        return BEDROCK.variable if base_url is None else super().default_key_variable(base_url)
+
+    def base_url(self, model: Model) -> str | None:
+        """See `ProviderType`. The region's, unless another is configured."""
+        if model.base_url is not None:
+            return model.base_url
+        return f"https://bedrock-runtime.{model.options.get(REGION)}.amazonaws.com"
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """Options that are missing, or that there are not."""
+        options = model.options
+        for name in sorted(set(options) - set(_OPTIONS)):
+            listed = ", ".join(f"`{each}`" for each in _OPTIONS)
+            yield EntryProblem("options", f"has no `{name}`", f"there are {listed}")
+        region = options.get(REGION)
+        if REGION not in options and (model.base_url is None or ACCESS_KEY in options):
+            said = "is missing: it says in which region the model is"
+            yield EntryProblem("options", f"`{REGION}` {said}", "write it like us-east-1")
+        elif region is not None and not (isinstance(region, str) and _REGION.fullmatch(region)):
+            yield EntryProblem("options", f"`{REGION}` is none", "write it like us-east-1")
+        for name in (ACCESS_KEY, SESSION_TOKEN):
+            value = options.get(name)
+            if name in options and not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
+                said = f"`{name}` is not the name of an environment variable"
+                yield EntryProblem("options", said)
+        if SESSION_TOKEN in options and ACCESS_KEY not in options:
+            yield EntryProblem("options", f"`{SESSION_TOKEN}` has no effect without `{ACCESS_KEY}`")
+
+    def secret_variables(self, model: Model) -> tuple[str, ...]:
+        """See `ProviderType`. Those that the options name, too."""
+        named = (model.options.get(name) for name in (ACCESS_KEY, SESSION_TOKEN))
+        return (*super().secret_variables(model), *(each for each in named if each))
+
+    def describe_check(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`. The server has no list of models that every key may read."""
+        return f"looked for the key in {model.api_key_env}; {self.base_url(model)} was not asked"
+
+    def implementation(self) -> type[BedrockProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.providers.bedrock.provider import BedrockProvider
+
+        return BedrockProvider
+
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
+        """See `ProviderType`. Each turn is one block; system turns have a place of their own."""
+        try:
+            document = orjson.loads(body)
+            sent = [(each["role"], _texts(each["content"])) for each in document["messages"]]
+            system = _texts(document.get("system", []))
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+            return False
+        others = [(turn.role, [turn.content]) for turn in messages if turn.role != "system"]
+        return sent == others and system == [t.content for t in messages if t.role == "system"]
+
+
+def _texts(blocks: list[dict[str, str]]) -> list[str]:
+    return [block["text"] for block in blocks]
+
+
+def require_signer() -> None:
+    """Raises `InvalidInput` where what signs requests is not installed."""
+    require("aws", f"the option `{ACCESS_KEY}` of the provider `bedrock`")
+
+
+PROVIDER = BedrockType()

@@ -1,0 +1,144 @@
+"""Amazon Bedrock's Converse API over HTTP: builds and signs requests, and reads replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from failproof_es.core.case import Turn
+from failproof_es.models.catalog.listing import CheckCache
+from failproof_es.models.http import HttpProvider, OutgoingRequest
+from failproof_es.models.http_reply import HttpReply, InvalidReply, read_document
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    ModelError,
+    PreparedRequest,
+    ResponseOptions,
+)
+from failproof_es.models.providers.bedrock import ACCESS_KEY, REGION, SESSION_TOKEN, require_signer
+from failproof_es.models.providers.bedrock.reply import (
+    StreamedConversation,
+    answer_of,
+    as_aws_means,
+)
+from failproof_es.models.replies.half_characters import join_all_halves
+from failproof_es.models.replies.openai_family import withheld
+from failproof_es.web.bounded_json import read_json
+
+_IN_THE_REQUEST = frozenset(
+    {
+        *("additionalModelRequestFields", "additionalModelResponseFieldPaths", "guardrailConfig"),
+        *("outputConfig", "performanceConfig", "projectIdentifier", "promptVariables"),
+        *("requestMetadata", "serviceTier"),
+    }
+)
+"""Parameters that stand in the request itself; every other one is of its `inferenceConfig`."""
+
+
+class BedrockProvider(HttpProvider):
+    """One model behind `{base_url}/model/NAME/converse`. Sends each request once, as prepared."""
+
+    recorded_headers = ("x-amzn-requestid", "x-amzn-errortype", "x-amzn-bedrock-")
+
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
+        """The exact bytes to be sent. Each turn is one block, unaltered."""
+        model = self.model
+        own = {k: v for k, v in model.parameters.items() if k in _IN_THE_REQUEST}
+        settings = {k: v for k, v in model.parameters.items() if k not in _IN_THE_REQUEST}
+        system = [{"text": turn.content} for turn in messages if turn.role == "system"]
+        limits = {"maxTokens": model.max_tokens, "temperature": model.temperature}
+        body: dict[str, Any] = {
+            **({"system": system} if system else {}),
+            "messages": [
+                {"role": turn.role, "content": [{"text": turn.content}]}
+                for turn in messages
+                if turn.role != "system"
+            ],
+            "inferenceConfig": {**limits, **settings},
+        }
+        if response_options.tools:
+            body["toolConfig"] = {"tools": [_stub(name) for name in response_options.tools]}
+        method = "converse-stream" if model.stream else "converse"
+        named = quote(model.model, safe=":")  # the transport writes a colon as it is
+        where = f"{self.base_url}/model/{named}/{method}"
+        return PreparedRequest(where, orjson.dumps({**body, **own}), response_options.tools)
+
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
+        """The key as a token; or, of two keys, a signature (Signature Version 4)."""
+        named = self.model.options.get(ACCESS_KEY)
+        if named is None:
+            return {} if key is None else {"authorization": f"Bearer {key}"}
+        require_signer()
+        from failproof_es.models.providers.bedrock.signing import signed
+
+        session = self.model.options.get(SESSION_TOKEN)
+        return signed(
+            request,
+            region=str(self.model.options[REGION]),
+            access_key=self._secret(ACCESS_KEY),
+            secret_key=key or "",
+            session_token=None if session is None else self._secret(SESSION_TOKEN),
+        )
+
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
+        """Whether the keys are there. The server has no list of models that every key may read."""
+        self.require_settings()
+        for name in (ACCESS_KEY, SESSION_TOKEN):
+            if name in self.model.options:
+                require_signer()
+                self._secret(name)
+        return None
+
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. Its list leaves out profiles, which are asked, too."""
+        return []
+
+    def listing(self) -> str:
+        """The models of the region. They stand at another server than the one that is asked."""
+        return f"{self.base_url.replace('//bedrock-runtime', '//bedrock', 1)}/foundation-models"
+
+    @staticmethod
+    def model_names(listing: bytes) -> list[str]:
+        """See `HttpProvider.model_names`."""
+        try:
+            return [str(entry["modelId"]) for entry in read_json(listing)["modelSummaries"]]
+        except (KeyError, TypeError) as error:
+            raise ValueError("this is not a list of models") from error
+
+    @staticmethod
+    def stream_of(headers: Mapping[str, str]) -> StreamedConversation | None:
+        """Frames, where the server says that they are."""
+        content_type = headers.get("content-type", "").lower()
+        streams = content_type.startswith("application/vnd.amazon.eventstream")
+        return StreamedConversation() if streams else None
+
+    @staticmethod
+    def read(reply: HttpReply, stream: StreamedConversation | None) -> Answer:
+        """See `HttpProvider.read`."""
+        if (blocked := withheld(reply)) is not None:
+            return blocked
+        try:
+            if stream is None:
+                return read_document(reply, partial(answer_of, reply))
+            return answer_of(reply, join_all_halves(stream.document()))
+        except InvalidReply as flaw:
+            raise reply.error(flaw) from None
+        except ModelError as error:
+            raise as_aws_means(error) from None
+
+    def _secret(self, option: str) -> str:
+        return self._value(str(self.model.options[option]), f"what `{option}` is for")
+
+
+def _stub(name: str) -> dict[str, Any]:
+    """A tool of that name that takes whatever arguments the model thinks of."""
+    schema = {"type": "object", "properties": {}, "additionalProperties": True}
+    described = f"The tool {name}."
+    return {"toolSpec": {"name": name, "description": described, "inputSchema": {"json": schema}}}

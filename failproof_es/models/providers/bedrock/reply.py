@@ -1,0 +1,256 @@
+"""Reads replies of the Converse API, whole or as frames. Pure: bytes in, an answer out.
+
+A stream is an answer when `messageStop` has come. One that ends before, holds an exception, or
+holds what can't be read is a `ModelError` with every byte that came, and never half an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from failproof_es.core.finish_reasons import common_word
+from failproof_es.events import Disposition, ToolCall, Usage
+from failproof_es.models.http_reply import (
+    CutInput,
+    HttpReply,
+    InvalidReply,
+    count_or_none,
+    document_of,
+    input_of,
+    json_text,
+    name_or_none,
+    piece_of,
+    reason_or_none,
+    require_few_calls,
+    require_readable,
+    require_said,
+)
+from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
+from failproof_es.models.providers.bedrock.frames import BrokenFrame, Frame, FrameStream
+from failproof_es.models.replies.content_parts import read_content
+
+_EXCEPTIONS: dict[str, tuple[str, Disposition]] = {
+    "throttlingException": ("rate_limited", "deferred"),
+    "serviceUnavailableException": ("server_error", "transient"),
+    "internalServerException": ("server_error", "transient"),
+    "modelStreamErrorException": ("server_error", "transient"),
+    "modelTimeoutException": ("timeout", "transient"),
+}
+"""What comes within a stream; any other is final."""
+_CONTENT = frozenset(
+    {"contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStart", "messageStop"}
+)
+"""Kinds of events of which none follows the end of the message."""
+_MOST_BLOCKS = 10 * MOST_TOOL_CALLS
+
+
+def answer_of(reply: HttpReply, document: Any) -> Answer:
+    """The answer in a response. Raises `InvalidReply` for everything else."""
+    if not isinstance(document, dict):
+        raise _malformed("the reply is not a JSON object")
+    output = document.get("output")
+    if output is None and isinstance(said := document.get("message"), str):
+        raise InvalidReply("provider_error", said, "final")
+    reason = reason_or_none(document.get("stopReason"))
+    message = output.get("message") if isinstance(output, dict) else None
+    content = message.get("content") if isinstance(message, dict) else None
+    if content is None and reason is not None:
+        content = []  # what the reason says is all that there is
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        raise _malformed("the reply holds no message with a list of blocks")
+    said = read_content([part for block in content for part in _parts(block)])
+    uses = [block["toolUse"] for block in content if "toolUse" in block]
+    require_few_calls(len(uses))
+    require_readable(said, reason, more=bool(uses))
+    text = said.text
+    require_said(reason, text, more=bool(uses))
+    return Answer(
+        status=reply.status,
+        headers=reply.headers,
+        body=reply.body,
+        text=text or "",
+        latency_ms=reply.latency_ms,
+        finish_reason=None if reason is None else common_word(reason),
+        tool_calls=tuple(map(_call, uses)),
+        model=_routed(document.get("trace")),
+        provider_request_id=reply.headers.get("x-amzn-requestid"),
+        usage=_usage(document.get("usage")),
+        first_token_ms=reply.first_token_ms,
+    )
+
+
+def as_aws_means(error: ModelError) -> ModelError:
+    """The error of a status, told by what it means here."""
+    if error.status == 403 and error.kind == "bad_request":
+        error.kind, error.disposition = "authentication", "halting"
+    elif error.status == 424:  # the model failed, and not the request
+        error.kind, error.disposition = "server_error", "transient"
+    return error
+
+
+def _routed(trace: Any) -> str | None:
+    """The model that a prompt router chose. No other answer says who gave it."""
+    router = trace.get("promptRouter") if isinstance(trace, dict) else None
+    return name_or_none(router.get("invokedModelId")) if isinstance(router, dict) else None
+
+
+def _parts(block: dict[str, Any]) -> list[Any]:
+    """The parts of a block: itself, or those between which sources are cited. Raises
+    `InvalidReply`."""
+    if "citationsContent" not in block:
+        return [block]
+    cited = block["citationsContent"]
+    parts = cited.get("content", []) if isinstance(cited, dict) else None
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise _malformed("`citationsContent` of a block is not a list of parts")
+    return parts
+
+
+def _call(value: Any) -> ToolCall:
+    name, given = (value.get("name"), value.get("input")) if isinstance(value, dict) else (0, 0)
+    if not isinstance(name, str) or not name or not isinstance(given, dict | CutInput):
+        raise _malformed("a tool call has no name or no input")
+    arguments = given.text if isinstance(given, CutInput) else json_text(given)
+    return ToolCall(id=name_or_none(value.get("toolUseId")), name=name, arguments=arguments)
+
+
+def _usage(usage: Any) -> Usage:
+    """Input counts what was read from a cache and written to one, as everywhere else."""
+    if not isinstance(usage, dict):
+        return Usage()
+    fresh = count_or_none(usage.get("inputTokens"))
+    read = count_or_none(usage.get("cacheReadInputTokens")) or 0
+    written = count_or_none(usage.get("cacheWriteInputTokens")) or 0
+    hour = _written_for_an_hour(usage.get("cacheDetails"))
+    return Usage(
+        input_tokens=None if fresh is None else fresh + read + written,
+        output_tokens=count_or_none(usage.get("outputTokens")),
+        cached_input_tokens=read,
+        cache_write_tokens=written,
+        cache_write_1h_tokens=None if (hour or 0) > written else hour,
+    )
+
+
+def _written_for_an_hour(details: Any) -> int | None:
+    """What was written to a cache that is kept for an hour; `None` where it is not told."""
+    if not isinstance(details, list) or not details:
+        return None
+    kept = [each for each in details if isinstance(each, dict) and each.get("ttl") == "1h"]
+    return sum(count_or_none(each.get("inputTokens")) or 0 for each in kept)
+
+
+# -- streams ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block of content that arrives in pieces."""
+
+    use: dict[str, Any] | None = None
+    text: list[str] = field(default_factory=list)
+    input: list[str] = field(default_factory=list)
+
+    def whole(self, reason: Any) -> dict[str, Any]:
+        """The block as a reply that came whole, and ended so, has it. Raises `InvalidReply`."""
+        if self.use is not None:
+            written = "".join(self.input) or "{}"
+            return {"toolUse": {**self.use, "input": input_of(written, reason)}}
+        return {"text": "".join(self.text)} if self.text else {}
+
+
+@dataclass(slots=True)
+class StreamedConversation:
+    """The stream received so far. Feed it every piece; then `document` is the whole reply."""
+
+    frames: FrameStream = field(default_factory=FrameStream)
+    blocks: dict[int, _Block] = field(default_factory=dict)
+    stop: dict[str, Any] | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    characters: int = 0
+
+    def feed(self, piece: bytes) -> str:
+        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        try:
+            return "".join([self._take(frame) for frame in self.frames.feed(piece)])
+        except BrokenFrame as error:
+            raise _malformed(str(error)) from None
+
+    def document(self) -> dict[str, Any]:
+        """The reply as a server that doesn't stream would have sent it.
+
+        Raises `InvalidReply` when the stream ended before the reply did.
+        """
+        if self.stop is None:
+            raise InvalidReply(
+                "stream_broken",
+                f"the stream ended before the reply did, after {self.characters} characters of "
+                "text",
+                "transient",
+            )
+        reason = self.stop.get("stopReason")
+        content = [block.whole(reason) for _, block in sorted(self.blocks.items())]
+        return {**self.about, **self.stop, "output": {"message": {"content": content}}}
+
+    def _take(self, frame: Frame) -> str:
+        kind = frame.headers.get(":event-type", "")
+        if frame.headers.get(":message-type") != "event":
+            raise _exception(frame)
+        event = piece_of(frame.payload)
+        if not isinstance(event, dict):
+            raise _malformed("an event of the stream is not a JSON object")
+        if kind == "metadata":
+            self.about |= event
+        elif kind not in _CONTENT:
+            pass  # the vendor may add kinds of events
+        elif self.stop is not None:
+            raise _malformed("the stream goes on after messageStop")
+        elif kind == "messageStop":
+            self.stop = event
+        elif kind == "contentBlockStart":
+            start = event.get("start")
+            if isinstance(start, dict) and isinstance(start.get("toolUse"), dict):
+                self._block(event).use = start["toolUse"]
+        elif kind == "contentBlockDelta":
+            return self._delta(event)
+        return ""
+
+    def _delta(self, event: dict[str, Any]) -> str:
+        block, delta = self._block(event), event.get("delta")
+        if not isinstance(delta, dict):
+            raise _malformed("`delta` is not a JSON object")
+        if "toolUse" in delta:
+            use = delta["toolUse"]
+            if not isinstance(use, dict) or not isinstance(piece := use.get("input"), str):
+                raise _malformed("a piece of a tool's input is not text")
+            block.input.append(piece)
+        if "text" not in delta:
+            return ""
+        if not isinstance(text := delta["text"], str):
+            raise _malformed("a piece of text is not text")
+        block.text.append(text)
+        self.characters += len(text)
+        return text
+
+    def _block(self, event: dict[str, Any]) -> _Block:
+        index = event.get("contentBlockIndex")
+        if not isinstance(index, int) or not 0 <= index < _MOST_BLOCKS:
+            raise _malformed("an event is about a block of content that there can't be")
+        return self.blocks.setdefault(index, _Block())
+
+
+def _exception(frame: Frame) -> InvalidReply:
+    """What came in place of an event."""
+    word = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or ""
+    try:
+        said = document_of(frame.payload)
+    except InvalidReply:
+        said = None
+    message = said.get("message") if isinstance(said, dict) else None
+    told = message if isinstance(message, str) else frame.headers.get(":error-message", "")
+    kind, disposition = _EXCEPTIONS.get(word, ("provider_error", "final"))
+    return InvalidReply(kind, f"{word}: {told}" if told else word, disposition)
+
+
+def _malformed(message: str) -> InvalidReply:
+    return InvalidReply("malformed_response", message, "transient")

@@ -1,0 +1,69 @@
+"""Google's Gemini API: `generateContent`, and `streamGenerateContent` as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import GEMINI
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.gemini.provider import GeminiProvider
+
+ROLES = {"user": "user", "assistant": "model"}
+"""Who speaks, in the API's words. System turns stand in a place of their own."""
+
+
+class GeminiType(HttpProviderType):
+    """The vendor's own server, unless a base URL says otherwise."""
+
+    name = "gemini"
+    vendor = GEMINI
+    capabilities = Capabilities(tools=True, schema=True, streaming=True)
+    default_base_url: str | None = "https://generativelanguage.googleapis.com/v1beta"
+    reserved = frozenset(
+        {
+            *("model", "contents", "systemInstruction", "system_instruction", "generationConfig"),
+            *("generation_config", "maxOutputTokens", "max_output_tokens", "max_tokens"),
+            *("temperature", "seed", "candidateCount", "candidate_count", "messages", "stream"),
+        }
+    )
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """A name as the list of models writes it; answers name the model without that."""
+        if "/" in model.model:
+            said = "holds a slash: provider `gemini` puts `models/` before it"
+            yield EntryProblem("model", said, f"write {model.model.rpartition('/')[2]}")
+
+    def implementation(self) -> type[GeminiProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.providers.gemini.provider import GeminiProvider
+
+        return GeminiProvider
+
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
+        """See `ProviderType`. Each turn is one part; system turns stand in a place of their own."""
+        try:
+            document = orjson.loads(body)
+            sent = [(each["role"], _texts(each)) for each in document["contents"]]
+            system = (
+                _texts(document["systemInstruction"]) if "systemInstruction" in document else []
+            )
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+            return False
+        others = [(ROLES[turn.role], [turn.content]) for turn in messages if turn.role in ROLES]
+        given = [turn.content for turn in messages if turn.role not in ROLES]
+        return sent == others and system == given
+
+
+def _texts(content: dict[str, list[dict[str, str]]]) -> list[str]:
+    return [part["text"] for part in content["parts"]]
+
+
+PROVIDER = GeminiType()

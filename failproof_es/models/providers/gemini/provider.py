@@ -1,0 +1,128 @@
+"""Google's Gemini API over HTTP: builds requests, and reads replies, whole or as events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from failproof_es.core.case import Turn
+from failproof_es.models.http import HttpProvider, OutgoingRequest
+from failproof_es.models.http_reply import HttpReply, InvalidReply, read_document
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    ModelError,
+    PreparedRequest,
+    ResponseOptions,
+)
+from failproof_es.models.providers.gemini import ROLES
+from failproof_es.models.providers.gemini.reply import (
+    StreamedContent,
+    answer_of,
+    as_google_means,
+    bad_key,
+)
+from failproof_es.models.replies.half_characters import join_all_halves
+from failproof_es.web.bounded_json import read_json
+
+_IN_THE_REQUEST = frozenset(
+    {"cachedContent", "labels", "safetySettings", "serviceTier", "store", "toolConfig", "tools"}
+)
+"""Parameters that stand in the request itself; every other one is of its `generationConfig`."""
+
+
+class GeminiProvider(HttpProvider):
+    """One model behind `{base_url}/models/NAME`. Sends each request once, as prepared."""
+
+    listing_path = "/models?pageSize=1000"
+    recorded_headers = ("server-timing", "x-gemini-service-tier")
+
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
+        """The exact bytes to be sent. Each turn is one part, unaltered."""
+        model = self.model
+        own = {k: v for k, v in model.parameters.items() if k in _IN_THE_REQUEST}
+        settings = {k: v for k, v in model.parameters.items() if k not in _IN_THE_REQUEST}
+        system = [{"text": turn.content} for turn in messages if turn.role not in ROLES]
+        config: dict[str, Any] = {
+            "maxOutputTokens": model.max_tokens,
+            "temperature": model.temperature,
+            **({} if model.seed is None else {"seed": model.seed}),
+        }
+        if response_options.schema is not None and model.structured_output:
+            config["responseMimeType"] = "application/json"
+            config["responseJsonSchema"] = response_options.schema
+        body: dict[str, Any] = {
+            **({"systemInstruction": {"parts": system}} if system else {}),
+            "contents": [
+                {"role": ROLES[turn.role], "parts": [{"text": turn.content}]}
+                for turn in messages
+                if turn.role in ROLES
+            ],
+            "generationConfig": {**config, **settings},
+        }
+        if response_options.tools:
+            stubs = [_stub(name) for name in response_options.tools]
+            body["tools"] = [{"functionDeclarations": stubs}]
+        return PreparedRequest(
+            self.endpoint(), orjson.dumps({**body, **own}), response_options.tools
+        )
+
+    def endpoint(self) -> str:
+        """Where requests go: the model and the method stand in the path."""
+        method = "streamGenerateContent?alt=sse" if self.model.stream else "generateContent"
+        return f"{self.base_url}/models/{quote(self.model.model, safe='')}:{method}"
+
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
+        """The key, where there is one."""
+        return {} if key is None else {"x-goog-api-key": key}
+
+    @staticmethod
+    def stream_of(headers: Mapping[str, str]) -> StreamedContent | None:
+        """Events, where the server says that they are."""
+        content_type = headers.get("content-type", "").lower()
+        return StreamedContent() if content_type.startswith("text/event-stream") else None
+
+    @staticmethod
+    def read(reply: HttpReply, stream: StreamedContent | None) -> Answer:
+        """See `HttpProvider.read`."""
+        try:
+            if stream is None:
+                return read_document(reply, partial(answer_of, reply))
+            return answer_of(reply, join_all_halves(stream.document()))
+        except InvalidReply as flaw:
+            raise reply.error(flaw) from None
+        except ModelError as error:
+            raise as_google_means(error) from None
+
+    @staticmethod
+    def refuses_key(status: int, body: bytes) -> bool:
+        """See `HttpProvider.refuses_key`. A key that is none comes as status 400."""
+        return status in (401, 403) or (status == 400 and bad_key(body))
+
+    @staticmethod
+    def model_names(listing: bytes) -> list[str]:
+        """See `HttpProvider.model_names`."""
+        try:
+            listed = [str(entry["name"]) for entry in read_json(listing)["models"]]
+        except (KeyError, TypeError) as error:
+            raise ValueError("this is not a list of models") from error
+        return [name.removeprefix("models/") for name in listed]
+
+    @staticmethod
+    def next_page(listing: bytes) -> Mapping[str, str] | None:
+        """See `HttpProvider.next_page`."""
+        token = read_json(listing).get("nextPageToken")
+        return {"pageToken": str(token)} if token else None
+
+
+def _stub(name: str) -> dict[str, Any]:
+    """A tool of that name that takes whatever arguments the model thinks of."""
+    schema = {"type": "object", "properties": {}, "additionalProperties": True}
+    described = f"The tool {name}."
+    return {"name": name, "description": described, "parametersJsonSchema": schema}

@@ -1,0 +1,45 @@
+"""Mistral's chat completions over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from failproof_es.core.finish_reasons import common_word
+from failproof_es.models.http_reply import HttpReply, InvalidReply, document_of
+from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.models.providers.openai.provider import OpenAIProvider
+from failproof_es.models.providers.openai.stream import StreamedReply
+
+
+class MistralProvider(OpenAIProvider):
+    """One model of the vendor's. It counts the tokens of a stream without being asked to."""
+
+    seed_name = "random_seed"
+    streaming: ClassVar[Mapping[str, Any]] = MappingProxyType({"stream": True})
+    recorded_headers = (
+        *OpenAIProvider.recorded_headers,
+        *("mistral-correlation-id", "x-kong-request-id"),
+    )
+
+    @staticmethod
+    def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
+        """See `HttpProvider.read`. An unknown model comes as status 400."""
+        try:
+            answer = OpenAIProvider.read(reply, stream)
+        except ModelError as error:
+            if error.status == 400 and _names_no_model(error.body or b""):
+                error.kind, error.disposition = "not_found", "halting"
+            raise
+        reason = answer.finish_reason
+        return answer if reason is None else replace(answer, finish_reason=common_word(reason))
+
+
+def _names_no_model(body: bytes) -> bool:
+    try:
+        said = document_of(body)
+    except InvalidReply:
+        return False
+    return isinstance(said, dict) and said.get("type") == "invalid_model"

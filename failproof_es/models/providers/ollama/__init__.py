@@ -1,0 +1,54 @@
+"""Ollama's own API: `/api/chat`, with its options, schemas, tools and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from failproof_es.configuration.schema import Model
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.trust.vendors import OLLAMA
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.ollama.provider import OllamaProvider
+
+
+class OllamaType(HttpProviderType):
+    """A server of one's own, on this machine unless a base URL says otherwise."""
+
+    name = "ollama"
+    vendor = OLLAMA
+    capabilities = Capabilities(tools=True, schema=True, streaming=True)
+    default_base_url = "http://127.0.0.1:11434"
+    reserved = frozenset(
+        {
+            *("model", "messages", "stream", "tools", "format", "options"),
+            *("temperature", "seed", "num_predict", "max_tokens"),
+        }
+    )
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """A URL of the half that speaks as OpenAI does."""
+        path = (model.base_url or "").rstrip("/").rpartition("/")[2]
+        if path in ("v1", "api"):
+            said = f"ends in /{path}: provider `ollama` puts its own paths after it"
+            remedy = f"leave out /{path}"
+            if path == "v1":
+                remedy += ", or name provider `openai`, whose paths these are"
+            yield EntryProblem("base_url", said, remedy)
+
+    def implementation(self) -> type[OllamaProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.providers.ollama.provider import OllamaProvider
+
+        return OllamaProvider
+
+    async def fetch_model(self, model: Model) -> bool:
+        """See `ProviderType`."""
+        from failproof_es.models.providers.ollama.pull import pull
+
+        return await pull(self.base_url(model) or "", model.model)
+
+
+PROVIDER = OllamaType()

@@ -1,0 +1,55 @@
+"""OpenAI's chat completions, which most servers support."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from failproof_es.configuration.schema import Model
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.request_options import (
+    LEAVE_OUT,
+    MAX_TOKENS_AS,
+    left_out,
+    option_problems,
+    unknown_options,
+)
+from failproof_es.models.trust.vendors import OPENAI
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.openai.provider import OpenAIProvider
+
+
+class OpenAIType(HttpProviderType):
+    """Any server that speaks as OpenAI does, so it has no URL of its own."""
+
+    name = "openai"
+    vendor = OPENAI
+    capabilities = Capabilities(tools=True, schema=True, streaming=True)
+    takes = HttpProviderType.takes | {"options"}
+    needs = frozenset({"base_url"})
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """See `EntryRules`."""
+        yield from unknown_options(model, (LEAVE_OUT, MAX_TOKENS_AS))
+        yield from option_problems(model)
+
+    def unsent(self, model: Model) -> frozenset[str]:
+        """See `BaseProviderType`."""
+        return left_out(model)
+
+    def implementation(self) -> type[OpenAIProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.providers.openai.provider import OpenAIProvider
+
+        return OpenAIProvider
+
+    async def fetch_model(self, model: Model) -> bool:
+        """See `ProviderType`. Ollama can, which speaks this protocol, too."""
+        from failproof_es.models.providers.ollama.pull import pull
+
+        return model.base_url is not None and await pull(model.base_url, model.model)
+
+
+PROVIDER = OpenAIType()

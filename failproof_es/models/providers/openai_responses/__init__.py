@@ -1,0 +1,65 @@
+"""OpenAI's Responses API: `/responses`, whole and as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import Capabilities, EntryProblem
+from failproof_es.models.request_options import (
+    LEAVE_OUT,
+    left_out,
+    option_problems,
+    unknown_options,
+)
+from failproof_es.models.trust.vendors import OPENAI
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.openai_responses.provider import ResponsesProvider
+
+
+class ResponsesType(HttpProviderType):
+    """The vendor's own server, unless a base URL says otherwise."""
+
+    name = "openai-responses"
+    vendor = OPENAI
+    capabilities = Capabilities(tools=True, schema=True, streaming=True, seed=False)
+    takes = HttpProviderType.takes | {"options"}
+    default_base_url = "https://api.openai.com/v1"
+    reserved = frozenset(
+        {
+            *("model", "input", "max_output_tokens", "max_tokens", "temperature", "stream", "n"),
+            *("background", "conversation", "messages", "previous_response_id", "prompt", "seed"),
+        }
+    )
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """See `EntryRules`."""
+        yield from unknown_options(model, (LEAVE_OUT,))
+        yield from option_problems(model)
+
+    def unsent(self, model: Model) -> frozenset[str]:
+        """See `BaseProviderType`."""
+        return left_out(model)
+
+    def implementation(self) -> type[ResponsesProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.providers.openai_responses.provider import ResponsesProvider
+
+        return ResponsesProvider
+
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
+        """See `ProviderType`. The messages are the `input`."""
+        try:
+            sent = [(each.get("role"), each.get("content")) for each in orjson.loads(body)["input"]]
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+            return False
+        return sent == [(turn.role, turn.content) for turn in messages]
+
+
+PROVIDER = ResponsesType()

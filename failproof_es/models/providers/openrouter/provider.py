@@ -1,0 +1,45 @@
+"""OpenRouter over HTTP."""
+
+from __future__ import annotations
+
+from failproof_es.models.http_reply import HttpReply, InvalidReply, document_of
+from failproof_es.models.protocol import Answer, ModelError
+from failproof_es.models.providers.openai.provider import OpenAIProvider
+from failproof_es.models.providers.openai.stream import StreamedReply
+from failproof_es.models.replies.openai_family import message_of, withheld_answer
+
+_BLOCKED = ("content_policy_violation", "refusal")
+"""What it calls the errors by which a vendor withholds an answer."""
+
+
+class OpenRouterProvider(OpenAIProvider):
+    """One model of one of its vendors. What a vendor's moderation stops comes as an error."""
+
+    recorded_headers = (
+        *OpenAIProvider.recorded_headers,
+        *("x-generation-id", "x-openrouter-"),
+    )
+
+    @staticmethod
+    def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
+        """See `HttpProvider.read`."""
+        try:
+            return OpenAIProvider.read(reply, stream)
+        except ModelError as error:
+            if error.status in (400, 403) and (said := _flagged(reply.body)) is not None:
+                return withheld_answer(reply, said)
+            raise
+
+
+def _flagged(body: bytes) -> str | None:
+    """What is said of a request that a moderation flagged; `None` for any other error."""
+    try:
+        document = document_of(body)
+    except InvalidReply:
+        return None
+    error = document.get("error") if isinstance(document, dict) else None
+    metadata = error.get("metadata") if isinstance(error, dict) else None
+    if not isinstance(metadata, dict):
+        return None
+    flagged = "reasons" in metadata or metadata.get("error_type") in _BLOCKED
+    return (message_of(error) or "") if flagged else None

@@ -1,0 +1,76 @@
+"""The provider for a user's own class with `get_completion` (specification 000 § 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.events import ModelSnapshot
+from failproof_es.models.catalog.packages import package_of
+from failproof_es.models.provider_type import (
+    BaseProviderType,
+    Capabilities,
+    EntryProblem,
+    PriceSource,
+)
+from failproof_es.models.user_code.finding import OF_PYTHON, is_of_standard_library
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.python.provider import PythonProvider
+
+
+class PythonType(BaseProviderType):
+    """It is given a prompt and parameters, and returns text: there are no raw bytes to read."""
+
+    name = "python"
+    takes = frozenset({"class", "api_key_env"})
+    needs = frozenset({"class"})
+    capabilities = Capabilities(tools=False, schema=False, streaming=True, shows_version=False)
+
+    def destination(self, model: Model) -> str:
+        """See `ProviderType`."""
+        return f"the class {model.class_}"
+
+    def describe_check(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`."""
+        if offline:
+            return f"not run: the class {model.class_}; `validate --run-classes` runs it"
+        key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
+        return f"constructed the class {model.class_} {key}"
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """A class that can be none of a user's own: `timeit:timeit` runs the name of its model."""
+        if is_of_standard_library((model.class_ or "-").partition(":")[0]):
+            yield EntryProblem("class", OF_PYTHON, "name a class of your own")
+
+    def packages(self, model: Model) -> Mapping[str, str]:
+        """See `ProviderType`. The package that the class is of, where it is of one."""
+        package = package_of(model.class_ or "")
+        return {} if package is None else dict([package])
+
+    def price_source(self, model: ModelSnapshot) -> PriceSource | None:
+        """See `ProviderType`. What a class asks, and of whom, nobody knows."""
+        return None
+
+    def create(
+        self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
+    ) -> PythonProvider:
+        """See `ProviderType`."""
+        from failproof_es.models.providers.python.provider import PythonProvider
+
+        return PythonProvider(model, timeout_ms=timeout_ms, key=key)
+
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
+        """See `ProviderType`. All messages stand in one prompt."""
+        try:
+            prompt = orjson.loads(body)["prompt"]
+            return all(turn.content in prompt for turn in messages)
+        except (orjson.JSONDecodeError, LookupError, TypeError):
+            return False
+
+
+PROVIDER = PythonType()

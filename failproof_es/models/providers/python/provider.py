@@ -1,0 +1,203 @@
+"""A user's own `ModelClient` class (specification 000 § 3), run off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.models.catalog.listing import CheckCache
+from failproof_es.models.catalog.packages import describe_class, package_of
+from failproof_es.models.completion import complete, with_parameters
+from failproof_es.models.local_faults import local_trouble
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    ModelError,
+    OnText,
+    PreparedRequest,
+    ResponseOptions,
+    require_short,
+)
+from failproof_es.models.providers.python.model_client import ModelClient, StreamingClient
+from failproof_es.models.user_code.finding import find_class
+from failproof_es.models.user_code.loading import load_class
+from failproof_es.models.user_code.threads import Pieces, Raised, in_a_thread
+from failproof_es.problems import InvalidInput
+
+METHOD = "get_completion"
+"""What makes a class one that can be asked."""
+
+
+class PythonProvider:
+    """Calls `get_completion(prompt, params)` of the named class in a thread, or, for a stream,
+    `stream_completion(prompt, params)`.
+
+    A case of one user turn is passed as it is; a conversation as `role: content`
+    paragraphs. A call that does not return in time is given up: its thread runs on until
+    it returns, and its answer is not used.
+    """
+
+    def __init__(self, model: Model, *, timeout_ms: int, key: str | None = None) -> None:
+        """`key` is given to the class where the model names no variable that holds one."""
+        self._model = model
+        self._given_key = key
+        self._timeout_s = timeout_ms / 1000
+        self._client: ModelClient | None = None
+
+    def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
+        """See `Provider.get_completion`."""
+        model = with_parameters(self._model, params)
+        timeout_ms = round(self._timeout_s * 1000)
+        once = PythonProvider(model, timeout_ms=timeout_ms, key=self._given_key)
+        once._client = self._constructed()
+        return complete(once, model, prompt)
+
+    async def open(self) -> None:
+        """Construct the client."""
+        self._constructed()
+
+    async def close(self) -> None:
+        """Nothing to release: each call has a thread of its own."""
+
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. There is the one class."""
+        return []
+
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
+        """Import the class and construct it; `offline`: only find it, and see whether its key is
+        set."""
+        if offline:
+            self._key()
+            find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
+            return None
+        if self._model.stream and not isinstance(self._constructed(), StreamingClient):
+            return f"class {self._named} answers whole: it has no `stream_completion`"
+        self._constructed()
+        return None
+
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
+        """Prompt and parameters as JSON: what the class is given. It takes no form."""
+        model = self._model
+        params: dict[str, Any] = {
+            "max_tokens": model.max_tokens,
+            "temperature": model.temperature,
+            **({} if model.seed is None else {"seed": model.seed}),
+            **model.parameters,
+        }
+        body: dict[str, Any] = {"model": model.model, "prompt": _prompt(messages), "params": params}
+        if model.stream:
+            body["stream"] = True
+        return PreparedRequest(f"python:{model.class_}", orjson.dumps(body))
+
+    async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
+        """One call. Raises `ModelError`, with the text of a stream that came before it.
+
+        A class without `stream_completion` answers whole also where a stream is wanted.
+        """
+        given = orjson.loads(request.body)
+        came = _Came(on_text)
+        try:
+            client = self._constructed()
+            async with asyncio.timeout(self._timeout_s):
+                if given.get("stream") and isinstance(client, StreamingClient):
+                    streamed = client.stream_completion
+                    await came.pieces.take(streamed, given["prompt"], given["params"])
+                    text: Any = "".join(came.pieces.text)
+                else:
+                    asked = client.get_completion
+                    text = await in_a_thread(asked, given["prompt"], given["params"])
+        except TimeoutError as error:
+            late = f"no answer within {self._timeout_s:g} s"
+            raise ModelError("timeout", late, "transient", body=came.body()) from error
+        except Raised as raised:
+            if (trouble := local_trouble(raised.error)) is not None:
+                raise trouble from raised.error
+            message = f"{type(raised.error).__name__}: {raised.error}"
+            if package_of(self._model.class_ or ""):
+                message = f"{self._named}: {message}"
+            raise ModelError(
+                "client_exception", message, "transient", body=came.body()
+            ) from raised.error
+        except InvalidInput as error:
+            raise ModelError("authentication", str(error), "halting") from error
+        if not isinstance(text, str):
+            raise ModelError(
+                "malformed_response", f"get_completion returned {type(text).__name__}", "final"
+            )
+        body = text.encode("utf-8", "surrogatepass")
+        answer = Answer(None, {}, body, _valid(text), came.elapsed_ms())
+        return require_short(replace(answer, first_token_ms=came.first_ms))
+
+    @property
+    def _named(self) -> str:
+        return describe_class(self._model.class_ or "")
+
+    def _constructed(self) -> ModelClient:
+        if self._client is None:
+            kind: Callable[[str, str], ModelClient] = load_class(
+                self._model.class_ or "", METHOD, self._model.place.class_folder
+            )
+            key = self._key()
+            try:
+                self._client = kind(key, self._model.model)
+            except Exception as error:
+                raise InvalidInput.because(
+                    f"class {self._named} cannot be constructed: {type(error).__name__}: {error}",
+                    remedy="it is called with (api_key, model_id)",
+                ) from None  # its text may hold the key; who shows it replaces that
+        return self._client
+
+    def _key(self) -> str:
+        variable = self._model.api_key_env
+        if variable is not None and not os.environ.get(variable):
+            raise InvalidInput.because(
+                f"model {self._model.model}: the environment variable {variable} is not set",
+                remedy=f"export {variable} with the key that {self._model.class_} takes",
+            )
+        return os.environ.get(variable, "") if variable else self._given_key or ""
+
+
+def _prompt(messages: Sequence[Turn]) -> str:
+    if len(messages) == 1:
+        return messages[0].content
+    return "\n\n".join(f"{turn.role}: {turn.content}" for turn in messages)
+
+
+class _Came:
+    """What has come of an answer, and when."""
+
+    def __init__(self, on_text: OnText | None) -> None:
+        self._on_text = on_text
+        self._began = time.perf_counter()
+        self.first_ms: float | None = None
+        self.pieces = Pieces(self._piece)
+
+    def elapsed_ms(self) -> float:
+        return (time.perf_counter() - self._began) * 1000
+
+    def body(self) -> bytes | None:
+        """The text so far; `None` before there is any."""
+        return "".join(self.pieces.text).encode("utf-8", "surrogatepass") or None
+
+    def _piece(self, piece: str) -> None:
+        if piece and self.first_ms is None:
+            self.first_ms = self.elapsed_ms()
+        if piece and self._on_text is not None:
+            self._on_text(_valid(piece))
+
+
+def _valid(text: str) -> str:
+    """Text that JSON can hold. Two halves of a character, which may come in two pieces, are joined;
+    a half that is alone becomes its escape, the raw bytes keep it."""
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

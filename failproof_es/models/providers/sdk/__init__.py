@@ -1,0 +1,101 @@
+"""A class that asks through a vendor's own client library, whose HTTP goes through here.
+
+The library makes the request and reads the reply. In between, its bytes are recorded and sent as
+those of any other provider are: recorded before they leave, sent once, kept raw when they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.events import ModelSnapshot, ResponseReceived
+from failproof_es.models.catalog.packages import package_of
+from failproof_es.models.protocol import Answer
+from failproof_es.models.provider_type import (
+    BaseProviderType,
+    Capabilities,
+    EntryProblem,
+    PriceSource,
+    provider_type,
+)
+from failproof_es.models.user_code.finding import OF_PYTHON, is_of_standard_library
+
+if TYPE_CHECKING:
+    from failproof_es.models.http_type import HttpProviderType
+    from failproof_es.models.providers.sdk.provider import SdkProvider
+
+
+class SdkType(BaseProviderType):
+    """The client library of one vendor: its replies are read as those of another provider are."""
+
+    takes = frozenset({"class", "base_url", "api_key_env", "proxy", "ca_file"})
+    needs = frozenset({"class", "base_url"})
+
+    def __init__(self, reads_as: str, *, seed: bool = True) -> None:
+        """`reads_as` is the provider over HTTP whose requests and replies these are."""
+        self.name = f"{reads_as}-sdk"
+        self.capabilities = Capabilities(tools=False, schema=False, streaming=False, seed=seed)
+        self._reads_as = reads_as
+
+    @property
+    def read_by(self) -> HttpProviderType:
+        """The provider that reads the replies."""
+        from failproof_es.models.http_type import HttpProviderType
+
+        found = provider_type(self._reads_as)
+        assert isinstance(found, HttpProviderType)
+        return found
+
+    def destination(self, model: Model) -> str:
+        """See `ProviderType`."""
+        return f"the class {model.class_}, and by it {super().destination(model)}"
+
+    def describe_check(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`."""
+        if offline:
+            return f"not run: the class {model.class_}; `validate --run-classes` runs it"
+        key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
+        return f"constructed the class {model.class_} {key}, and had it make a request; sent none"
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """A class that can be none of a user's own: `timeit:timeit` runs the name of its model."""
+        if is_of_standard_library((model.class_ or "-").partition(":")[0]):
+            yield EntryProblem("class", OF_PYTHON, "name a class of your own")
+
+    def packages(self, model: Model) -> Mapping[str, str]:
+        """See `ProviderType`. The package that the class is of, where it is of one."""
+        package = package_of(model.class_ or "")
+        return {} if package is None else dict([package])
+
+    def price_source(self, model: ModelSnapshot) -> PriceSource | None:
+        """See `ProviderType`. That of the provider whose replies these are."""
+        return self.read_by.price_source(model)
+
+    def create(
+        self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
+    ) -> SdkProvider:
+        """See `ProviderType`."""
+        from failproof_es.models.providers.sdk.provider import SdkProvider
+
+        return SdkProvider(
+            self.read_by, model, timeout_ms=timeout_ms, connections=connections, key=key
+        )
+
+    def reparse(self, response: ResponseReceived) -> Answer | None:
+        """See `ProviderType`. By the functions that read the reply when it came."""
+        return self.read_by.reparse(response)
+
+    def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
+        """See `ProviderType`."""
+        return self.read_by.request_is_complete(body, messages)
+
+
+OPENAI = SdkType("openai")
+"""Chat completions through the package `openai`, or what uses its protocol over httpx."""
+OPENAI_RESPONSES = SdkType("openai-responses", seed=False)
+"""Responses through the package `openai`."""
+ANTHROPIC = SdkType("anthropic", seed=False)
+"""Messages through the package `anthropic`."""

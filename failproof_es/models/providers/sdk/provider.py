@@ -1,0 +1,285 @@
+"""Asks through a class that uses a vendor's client library."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import quote, quote_plus
+
+from failproof_es.configuration.schema import Model
+from failproof_es.core.case import Turn
+from failproof_es.models import sent_parameters
+from failproof_es.models.catalog.listing import CheckCache
+from failproof_es.models.catalog.packages import describe_class
+from failproof_es.models.completion import complete, with_parameters
+from failproof_es.models.credentials import SHORTEST_KEY
+from failproof_es.models.http import HttpProvider
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.protocol import (
+    DEFAULT_RESPONSE_OPTIONS,
+    Answer,
+    ModelError,
+    OnText,
+    PreparedRequest,
+    ResponseOptions,
+)
+from failproof_es.models.providers.sdk.transport import (
+    RecordingTransport,
+    Reply,
+    Request,
+    RequestTaken,
+    UnexpectedRequest,
+    answering,
+    taking_the_request,
+)
+from failproof_es.models.replies.half_characters import join_halves
+from failproof_es.models.user_code.finding import find_class
+from failproof_es.models.user_code.loading import load_class
+from failproof_es.models.user_code.threads import Raised, in_a_thread
+from failproof_es.problems import InvalidInput
+
+MOST_PREPARED = 4_096
+"""So many requests are remembered that were prepared and not yet sent."""
+METHOD = "ask"
+"""What makes a class one that can be asked."""
+_MAKING_S = 20.0
+"""A library that has made no request by then is taken to be stuck."""
+
+
+class SdkClient(Protocol):
+    """The class that a configuration names. It must ask through `transport`, and once."""
+
+    def __init__(
+        self, *, api_key: str, model_id: str, base_url: str, transport: RecordingTransport
+    ) -> None:
+        """Construct the library's client with `http_client=httpx2.Client(transport=transport)`."""
+
+    def ask(self, messages: Sequence[Mapping[str, str]], params: Mapping[str, Any]) -> str | None:
+        """The text of the reply as the library gives it. May be a coroutine function.
+
+        `messages` have `role` and `content`; `params` are `max_tokens`, `temperature` and the
+        like. It is called twice for each answer, so it must ask the same each time.
+        """
+
+
+class SdkProvider:
+    """Has the class make a request, sends it as any other provider does, and has it read the reply.
+
+    The text that the class returns has to be that of the reply.
+    """
+
+    def __init__(
+        self,
+        read_by: HttpProviderType,
+        model: Model,
+        *,
+        timeout_ms: int,
+        connections: int,
+        key: str | None = None,
+    ) -> None:
+        """`key` is given to the class where the model names no variable that holds one."""
+        self._read_by = read_by
+        self._model = model
+        self._timeout_ms = timeout_ms
+        self._connections = connections
+        self._given_key = key
+        self._client: SdkClient | None = None
+        self._prepared: OrderedDict[tuple[str, bytes], tuple[Request, list[dict[str, str]]]] = (
+            OrderedDict()
+        )
+        made = read_by.create(model, timeout_ms=timeout_ms, connections=connections, key=key)
+        assert isinstance(made, HttpProvider)
+        self._wire = made
+
+    def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
+        """See `Provider.get_completion`."""
+        model = with_parameters(self._model, params)
+        once = SdkProvider(
+            self._read_by, model, timeout_ms=self._timeout_ms, connections=1, key=self._given_key
+        )
+        return complete(once, model, prompt)
+
+    async def open(self) -> None:
+        """Construct the client."""
+        self._constructed()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._wire.close()
+
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. The class is for the one that it is given."""
+        return []
+
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
+        """Construct the class, and have it make a request that is not sent; `offline`: find it."""
+        if offline:
+            self._key()
+            find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
+            return None
+        self.prepare([Turn(role="user", content="Hello?")])
+        return None
+
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
+        """The request that the library makes. Nothing is sent. Raises `InvalidInput`."""
+        asked = [{"role": turn.role, "content": turn.content} for turn in messages]
+        request = self._made(asked)
+        if request.method != "POST":
+            raise self._unfit(f"makes a {request.method} request", "answers come by POST")
+        base_url = (self._model.base_url or "").rstrip("/")
+        if not request.url.startswith(f"{base_url}/"):
+            said = f"asks {request.url}, which is not below its base_url {base_url}"
+            raise self._unfit(said, "give `base_url` to the library's client")
+        try:
+            request.body.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self._unfit("makes a request whose body is no text") from None
+        self._require_no_key(request)
+        recorded = (request.url, request.body)
+        self._prepared[recorded] = request, asked
+        self._prepared.move_to_end(recorded)
+        while len(self._prepared) > MOST_PREPARED:
+            self._prepared.popitem(last=False)
+        return PreparedRequest(request.url, request.body)
+
+    def _require_no_key(self, request: Request) -> None:
+        """A URL and a body are on record as they are sent; headers are not."""
+        key = self._key()
+        if len(key) < SHORTEST_KEY:
+            return
+        for where, text in (("URL", request.url), ("body", request.body.decode())):
+            if any(form in text for form in (key, quote(key, safe=""), quote_plus(key))):
+                said = f"puts its key into the {where} of a request, which would be on record"
+                raise self._unfit(said, "have the library send it in a header")
+
+    async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
+        """One attempt. Raises `ModelError`, with every byte that came."""
+        found = self._prepared.get((request.endpoint, request.body))
+        if found is None:
+            raise ModelError("client_exception", "this request was not prepared here", "final")
+        made, asked = found
+        answer = await self._wire.relay(request, made.headers, on_text)
+        if answer.status != 200:  # a filter withheld it: to a library that is an error
+            return answer
+        reply = Reply(answer.status, answer.headers, answer.body)
+        text = await self._read_by_the_class(made, reply, asked)
+        if join_halves(text or "") != answer.text:
+            raise self._error("does not return the text of the reply as it came", reply)
+        return answer
+
+    async def _read_by_the_class(
+        self, made: Request, reply: Reply, asked: list[dict[str, str]]
+    ) -> str | None:
+        ask = self._asking(asked)
+
+        def call() -> Any:
+            with answering(made, reply):
+                return ask()
+
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                text = await in_a_thread(call)
+        except TimeoutError:
+            raise self._error("does not return after the reply has come", reply) from None
+        except Raised as raised:
+            error = raised.error
+            if isinstance(error, UnexpectedRequest):
+                raise self._error(str(error), reply) from None
+            raise self._error(f"raised {type(error).__name__}: {error}", reply) from error
+        if not isinstance(text, str | None):
+            raise self._error(f"returned {type(text).__name__}, and no text", reply)
+        return text
+
+    def _made(self, asked: list[dict[str, str]]) -> Request:
+        """The request of one call of the class, which ends before anything is sent."""
+        ask = self._asking(asked)
+        made: list[Request] = []
+        raised: list[BaseException] = []
+
+        def call() -> None:
+            with taking_the_request() as taken:
+                try:
+                    ask()
+                except RequestTaken:
+                    pass
+                except BaseException as error:
+                    raised.append(error)
+                if taken.made is not None:
+                    made.append(taken.made)
+
+        # A thread of its own: a coroutine function needs a loop, and this thread's runs already.
+        thread = threading.Thread(target=call, name="sdk-request", daemon=True)
+        thread.start()
+        thread.join(_MAKING_S)
+        if thread.is_alive():
+            raise self._unfit(f"has made no request after {_MAKING_S:g} s")
+        if made:
+            return made[0]
+        if raised and isinstance(raised[0], UnexpectedRequest):
+            raise self._unfit(str(raised[0]))
+        if raised:
+            said = f"raised {type(raised[0]).__name__}: {raised[0]}"
+            raise self._unfit(f"{said}, before it asked")
+        raise self._unfit("asks nothing through `transport`")
+
+    def _asking(self, asked: list[dict[str, str]]) -> Callable[[], Any]:
+        client = self._constructed()
+
+        def ask() -> Any:
+            messages = [dict(message) for message in asked]
+            came = client.ask(messages, dict(sent_parameters(self._model)))
+            return asyncio.run(_awaited(came)) if inspect.isawaitable(came) else came
+
+        return ask
+
+    def _constructed(self) -> SdkClient:
+        if self._client is None:
+            kind: Callable[..., SdkClient] = load_class(
+                self._model.class_ or "", METHOD, self._model.place.class_folder
+            )
+            key = self._key()
+            try:
+                self._client = kind(
+                    api_key=key,
+                    model_id=self._model.model,
+                    base_url=self._model.base_url,
+                    transport=RecordingTransport(),
+                )
+            except (Exception, UnexpectedRequest) as error:
+                said = f"cannot be constructed: {type(error).__name__}: {error}"
+                remedy = "it is called with api_key=, model_id=, base_url= and transport="
+                raise self._unfit(said, remedy) from None  # its text may hold the key
+        return self._client
+
+    def _key(self) -> str:
+        variable = self._model.api_key_env
+        if variable is not None and not os.environ.get(variable):
+            raise InvalidInput.because(
+                f"model {self._model.model}: the environment variable {variable} is not set",
+                remedy=f"export {variable} with the key that {self._model.class_} takes",
+            )
+        return os.environ.get(variable, "") if variable else self._given_key or ""
+
+    def _error(self, said: str, reply: Reply) -> ModelError:
+        return ModelError(
+            "client_exception", f"class {self._named} {said}", "final",
+            status=reply.status, headers=dict(reply.headers), body=reply.body,
+        )  # fmt: skip
+
+    def _unfit(self, said: str, remedy: str | None = None) -> InvalidInput:
+        return InvalidInput.because(f"class {self._named} {said}", remedy=remedy)
+
+    @property
+    def _named(self) -> str:
+        return describe_class(self._model.class_ or "")
+
+
+async def _awaited(came: Any) -> Any:
+    return await came

@@ -1,0 +1,80 @@
+"""Vertex AI: Google's Gemini API in a project and a location of one's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from failproof_es.configuration.schema import Model
+from failproof_es.models.credentials import CREDENTIALS, credential_problems
+from failproof_es.models.provider_type import EntryProblem
+from failproof_es.models.providers.gemini import GeminiType
+from failproof_es.models.trust.vendors import GOOGLE_CREDENTIALS, VERTEX
+
+if TYPE_CHECKING:
+    from failproof_es.models.providers.vertex.provider import VertexProvider
+
+PROJECT, LOCATION = "project", "location"
+"""The options, beside `CREDENTIALS`."""
+_MANY_REGIONS = ("us", "eu")
+"""Locations of several regions, whose server has a name of another form."""
+_NAME = re.compile(r"[a-z][a-z0-9:.-]{0,62}")
+
+
+class VertexType(GeminiType):
+    """The server of a location, unless a base URL says otherwise."""
+
+    name = "vertex"
+    vendor = VERTEX
+    takes = GeminiType.takes | {"options"}
+    default_base_url = None
+
+    def default_key_variable(self, base_url: str | None) -> str | None:
+        """GOOGLE_ACCESS_TOKEN, which is valid for an hour. See `gcloud auth print-access-token`."""
+        return VERTEX.variable if base_url is None else super().default_key_variable(base_url)
+
+    def base_url(self, model: Model) -> str | None:
+        """See `ProviderType`. The location's, and in it the project's, unless one is configured."""
+        project, location = (model.options.get(name) for name in (PROJECT, LOCATION))
+        server = model.base_url
+        if server is None:
+            server = f"https://{_host(str(location))}/v1"
+        return f"{server.rstrip('/')}/projects/{project}/locations/{location}/publishers/google"
+
+    def problems(self, model: Model) -> Iterable[EntryProblem]:
+        """Options that are missing, or that there are not."""
+        yield from super().problems(model)
+        yield from credential_problems(model, GOOGLE_CREDENTIALS)
+        for name in sorted(set(model.options) - {PROJECT, LOCATION, CREDENTIALS}):
+            there = f"there are `{PROJECT}`, `{LOCATION}` and `{CREDENTIALS}`"
+            yield EntryProblem("options", f"has no `{name}`", there)
+        for name, example in ((PROJECT, "my-project-1"), (LOCATION, "us-central1 or global")):
+            value = model.options.get(name)
+            if not (isinstance(value, str) and _NAME.fullmatch(value)):
+                said = f"`{name}` is missing or none" if value is None else f"`{name}` is none"
+                yield EntryProblem("options", said, f"write it like {example}")
+
+    def describe_check(self, model: Model, *, offline: bool) -> str:
+        """See `ProviderType`. The server lists no models to who may only ask them."""
+        if CREDENTIALS in model.options and not offline:
+            return f"got a token of Google Cloud; {self.base_url(model)} was not asked"
+        where = model.api_key_env or "what google-auth finds (--offline)"
+        return f"looked for the token in {where}; {self.base_url(model)} was not asked"
+
+    def implementation(self) -> type[VertexProvider]:
+        """See `HttpProviderType`."""
+        from failproof_es.models.providers.vertex.provider import VertexProvider
+
+        return VertexProvider
+
+
+def _host(location: str) -> str:
+    if location == "global":
+        return "aiplatform.googleapis.com"
+    if location in _MANY_REGIONS:
+        return f"aiplatform.{location}.rep.googleapis.com"
+    return f"{location}-aiplatform.googleapis.com"
+
+
+PROVIDER = VertexType()

@@ -1,0 +1,48 @@
+"""Vertex AI over HTTP: the Gemini API, with a token of Google Cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from failproof_es.models.catalog.listing import CheckCache
+from failproof_es.models.credentials import CREDENTIALS
+from failproof_es.models.http import OutgoingRequest
+from failproof_es.models.providers.gemini.provider import GeminiProvider
+from failproof_es.models.providers.vertex.token import google_token
+from failproof_es.models.tokens import Tokens, require_token
+from failproof_es.problems import InvalidInput
+from failproof_es.support.extras import require
+
+
+class VertexProvider(GeminiProvider):
+    """One model of a project and a location. Sends each request once, as prepared."""
+
+    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
+        """The token, where there is one."""
+        return {} if key is None else {"authorization": f"Bearer {key}"}
+
+    def token_source(self) -> Tokens | None:
+        """See `HttpProvider`. What `google-auth` finds, where the entry says so."""
+        if CREDENTIALS not in self.model.options:
+            return None
+        return Tokens("a token of google-auth", google_token)
+
+    async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
+        """Whether the token is there. The server lists no models to who may only ask them."""
+        self.require_settings()
+        if self.tokens is not None:
+            require("google", "the option `credentials` of the provider `vertex`")
+            if not offline:
+                await require_token(self.tokens)
+        return None
+
+    async def available_models(self) -> list[str]:
+        """See `Provider.available_models`. It lists none."""
+        return []
+
+    async def list_models(self) -> list[str]:
+        """See `ModelLister`. It lists none to who may only ask them."""
+        raise InvalidInput.because(
+            "Vertex AI lists no models to a token that may only ask them",
+            remedy="`--provider gemini` lists those of the Gemini API, which have the same names",
+        )
