@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 
-from failproof_es.dialects.command.models import EvaluationResult
+from failproof_es.dialects.shipped.command.models import EvaluationResult
 
 
 def schema_json() -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from failproof_es.dialects.redteam.files.red_team_case import RedTeamCase
+from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
 
 
 def schema_json() -> str:

@@ -20,7 +20,7 @@ from failproof_es.abstraction.implementation.task_manager import TaskManager
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.opened_store import open_store
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
-from failproof_es.dialects.benchmark.options import read_options
+from failproof_es.dialects.shipped.benchmark.options import read_options
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.models.trust.remembered import permissions_here
 from failproof_es.problems import InvalidInput, Problem

@@ -1,9 +1,9 @@
 """Dialects: each defines the case files, grading and results of one specification.
 
-A new one is a folder here, or an installed package that names its class under the entry
-point group `failproof_es.dialects`. Ours are named there, too, in `pyproject.toml`, and in
-`registry.OURS`. The engine knows them by `protocol.Dialect` alone. `docs/architecture.md`,
-"Walks", has every step to a new one.
+A new one is a folder in `shipped`, or an installed package that names its class under the entry
+point group `failproof_es.dialects`. Ours are named there, too, in `pyproject.toml`. The engine
+knows them by `protocol.Dialect` alone. `docs/architecture.md`, "Walks", has every step to a new
+one.
 """
 
 from failproof_es.dialects.discovery import case_files

@@ -146,12 +146,13 @@ class OffersTools(Protocol):
         """The names of the tools to offer; none where the case offers none."""
 
 
-TakesADialect = Literal["prompts import", "suites new"]
-"""Commands that write or store cases of one dialect."""
+TakesADialect = Literal["prompts import", "suites new", "a file that is damaged"]
+"""What takes one dialect unless told another: commands that write or store cases, and a file that
+looks like none: it gets that one's errors, if it is of its suffixes."""
 
 
 class TakenByDefault(Protocol):
-    """A dialect that a command takes by default; of several, built-in ones come first.
+    """A dialect that is taken by default; of several, built-in ones come first.
 
     Asked by `taken_by_default`: `isinstance` sees no value.
     """
@@ -159,9 +160,9 @@ class TakenByDefault(Protocol):
     default_for: frozenset[TakesADialect]
 
 
-def taken_by_default(dialect: Dialect, command: TakesADialect) -> bool:
-    """Whether it is `TakenByDefault` for this command."""
-    return command in getattr(dialect, "default_for", ())
+def taken_by_default(dialect: Dialect, taker: TakesADialect) -> bool:
+    """Whether it is `TakenByDefault` for this."""
+    return taker in getattr(dialect, "default_for", ())
 
 
 class HasFailingScores(Protocol):

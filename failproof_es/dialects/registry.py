@@ -21,8 +21,6 @@ from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.dialects"
 
-OURS = ("failproof", "promptguard", "redteam", "benchmark", "command", "checks")
-"""Ours, all of them, in the order in which a damaged file is taken for one of them."""
 MEMBERS = (
     *("name", "suffixes", "recognises", "load", "messages"),
     *("classify", "judge_messages", "score", "result"),
@@ -46,9 +44,7 @@ _GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 
 def names() -> list[str]:
     """Every dialect that can be named, ours first."""
-    offered = DIALECTS.names()
-    ours = [name for name in OURS if name in offered]
-    return [*ours, *(name for name in offered if name not in ours)]
+    return DIALECTS.names()
 
 
 def dialect_named(name: str) -> Dialect:
@@ -102,8 +98,8 @@ def recognise_each(
 ) -> list[tuple[Dialect, Sequence[Path]]]:
     """The dialects that the case files are written in, each with its files.
 
-    Where no dialect recognises a file, the first one that uses its suffix is taken, so that
-    a damaged file gets its own errors; but a JSON or YAML file that was only found in a folder
+    Where no dialect recognises a file, one that uses its suffix is taken, so that a damaged file
+    gets its own errors; but a JSON or YAML file that was only found in a folder
     is taken for something else (a configuration, a result). Raises `InvalidInput` when a file
     fits no dialect or several, and when no file is left.
     """
@@ -180,7 +176,9 @@ def _candidates(file: Path, dialects: Iterable[Dialect], named: bool) -> list[Di
     recognised = [each for each in dialects if _recognises(each, file)]
     if not recognised and not named and file.suffix.lower() in _GENERAL_SUFFIXES:
         return None
-    return recognised or [each for each in dialects if file.suffix.lower() in each.suffixes][:1]
+    by_suffix = [each for each in dialects if file.suffix.lower() in each.suffixes]
+    by_suffix.sort(key=lambda each: not taken_by_default(each, "a file that is damaged"))
+    return recognised or by_suffix[:1]
 
 
 def _recognises(dialect: Dialect, file: Path) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import regex
 
-from failproof_es.dialects.failproof.expectation import (
+from failproof_es.dialects.shipped.failproof.expectation import (
     MAX_PATTERN_CHARACTERS,
     defect,
     syntax_error,

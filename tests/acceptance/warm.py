@@ -34,7 +34,8 @@ PRELOADED = (
     "failproof_es.cli.commands.results",
     "failproof_es.cli.commands.prove.verify", "failproof_es.cli.commands.replay",
     "failproof_es.engine.lifecycle",
-    "failproof_es.models.providers.openai.provider", "failproof_es.dialects.failproof.dialect",
+    "failproof_es.models.providers.openai.provider",
+    "failproof_es.dialects.shipped.failproof.dialect",
     "failproof_es.store.embedded.server", "aiohttp.web", "tests.acceptance.used_early",
 )  # fmt: skip
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "LANG", "TZ", "SSL_")

@@ -20,9 +20,6 @@ import orjson
 
 from failproof_es.console import texts
 from failproof_es.dialects import reply_checks
-from failproof_es.dialects.benchmark.prompts import JUDGE_NAMES, judge_prompt, mark
-from failproof_es.dialects.command.extraction.denied_code import is_denied
-from failproof_es.dialects.failproof import expectation
 from failproof_es.dialects.kit import json_in_prose, templates
 from failproof_es.dialects.kit.judging import prompt, reply
 from failproof_es.dialects.kit.judging.checklist import Item
@@ -38,7 +35,10 @@ from failproof_es.dialects.kit.judging.quotation import (
 from failproof_es.dialects.kit.refusal import Refusal
 from failproof_es.dialects.kit.refusal_judgement import at_its_head
 from failproof_es.dialects.kit.refusal_matches import answers_behind, declines_nothing
-from failproof_es.dialects.redteam.checks import citations, reply_language
+from failproof_es.dialects.shipped.benchmark.prompts import JUDGE_NAMES, judge_prompt, mark
+from failproof_es.dialects.shipped.command.extraction.denied_code import is_denied
+from failproof_es.dialects.shipped.failproof import expectation
+from failproof_es.dialects.shipped.redteam.checks import citations, reply_language
 from failproof_es.support import untrusted_text
 from tests.growth.dialects import OF_REPLIES, types_of
 from tests.growth.texts import cut_inside_a_word
@@ -55,25 +55,27 @@ MODULES = (
 """With all that is in them. The dialects' own methods are in `tests.growth.dialects`."""
 OTHERS = (
     # case files, their keys, configurations
-    *("dialects.benchmark.loader.", "dialects.benchmark.task.", "dialects.command.dataset."),
-    *("dialects.promptguard.loader.", "dialects.redteam.files."),
-    *("dialects.failproof.pattern_width.",),
-    *("dialects.failproof.prompt_variables.", "dialects.discovery.", "dialects.registry."),
+    *("dialects.shipped.benchmark.loader.", "dialects.shipped.benchmark.task."),
+    *("dialects.shipped.command.dataset.",),
+    *("dialects.shipped.promptguard.loader.", "dialects.shipped.redteam.files."),
+    *("dialects.shipped.failproof.pattern_width.",),
+    *("dialects.shipped.failproof.prompt_variables.", "dialects.discovery.", "dialects.registry."),
     *("dialects.kit.file_shapes.", "dialects.kit.foreign_names.", "dialects.kit.json_lines."),
     *("dialects.kit.looking.", "dialects.kit.unknown_keys.", "dialects.kit.patterns_when_used."),
-    *("dialects.failproof.expectation.kind_of", "dialects.failproof.description."),
+    *("dialects.shipped.failproof.expectation.kind_of", "dialects.shipped.failproof.description."),
     *("dialects.reply_checks.pattern_problem",),
-    *("dialects.redteam.checks.citations.can_be_cited",),
+    *("dialects.shipped.redteam.checks.citations.can_be_cited",),
     *("dialects.kit.judging.verdict_object.values",),
     *("dialects.kit.judging.verdict_object.refuse_further_keys",),
-    *("dialects.redteam.conversation.asked_turns",),
-    *("dialects.redteam.checks.tool_calls.can_be_offered",),
-    *("dialects.redteam.checks.tool_calls.offered",),
+    *("dialects.shipped.redteam.conversation.asked_turns",),
+    *("dialects.shipped.redteam.checks.tool_calls.can_be_offered",),
+    *("dialects.shipped.redteam.checks.tool_calls.offered",),
     # templates, and what is asked before anything was answered
-    *("dialects.benchmark.prompts.generation_prompt", "dialects.benchmark.prompts.shipped"),
-    *("dialects.command.prompt_template.", "dialects.kit.templates.defects"),
+    *("dialects.shipped.benchmark.prompts.generation_prompt",),
+    *("dialects.shipped.benchmark.prompts.shipped",),
+    *("dialects.shipped.command.prompt_template.", "dialects.kit.templates.defects"),
     *("dialects.kit.templates.names",),
-    *("dialects.promptguard.template.", "dialects.redteam.source_block."),
+    *("dialects.shipped.promptguard.template.", "dialects.shipped.redteam.source_block."),
 )  # fmt: skip
 """Beginnings of the names of functions that are given texts, and none of a reply."""
 
@@ -97,7 +99,7 @@ _CHECKS = [
 ]
 
 
-STARTING_PROGRAMS = frozenset({"dialects.command.extraction.extractor.extract"})
+STARTING_PROGRAMS = frozenset({"dialects.shipped.command.extraction.extractor.extract"})
 """Readers that ask a parser of the shell."""
 
 
@@ -131,19 +133,19 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
     "console.texts.with_quotations": lambda text: partial(
         texts.with_quotations, text, [("j", cut_inside_a_word(text)), ("k", f"{text}x")], None
     ),
-    "dialects.benchmark.prompts.judge_prompt": lambda text: partial(
+    "dialects.shipped.benchmark.prompts.judge_prompt": lambda text: partial(
         judge_prompt, dict.fromkeys(JUDGE_NAMES, "a"), text, None
     ),
-    "dialects.benchmark.prompts.mark": lambda text: partial(
+    "dialects.shipped.benchmark.prompts.mark": lambda text: partial(
         mark, dict.fromkeys(JUDGE_NAMES, "a"), text
     ),
-    "dialects.command.extraction.denied_code.is_denied": lambda text: partial(
+    "dialects.shipped.command.extraction.denied_code.is_denied": lambda text: partial(
         is_denied, text, text, after_denied=True
     ),
-    "dialects.failproof.expectation.is_bounded": lambda text: partial(
+    "dialects.shipped.failproof.expectation.is_bounded": lambda text: partial(
         expectation.is_bounded, "a|b", text
     ),
-    "dialects.failproof.expectation.matches": lambda text: partial(
+    "dialects.shipped.failproof.expectation.matches": lambda text: partial(
         expectation.matches, "(a|`|x) +", text
     ),
     "dialects.kit.json_in_prose.outermost_objects": lambda text: partial(
@@ -180,10 +182,10 @@ BY_HAND: Mapping[str, Callable[[str], Work]] = {
         declines_nothing, f"{text}I can't lie. {text}", len(text), len(text) + 7, text
     ),
     "dialects.kit.templates.fill": lambda text: partial(templates.fill, text, {"a": text[:10]}),
-    "dialects.redteam.checks.citations.check": lambda text: partial(
+    "dialects.shipped.redteam.checks.citations.check": lambda text: partial(
         citations.check, text, [_SOURCE], [text]
     ),
-    "dialects.redteam.checks.reply_language.check": lambda text: partial(
+    "dialects.shipped.redteam.checks.reply_language.check": lambda text: partial(
         reply_language.check, [text, text], "en"
     ),
     "dialects.reply_checks.is_bounded": lambda text: (

@@ -14,8 +14,8 @@ from failproof_es.configuration.loading import digest_of
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.experiment import question_digest
-from failproof_es.dialects.failproof import FailProof
 from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.events import (
     CasesPlanned,
     Event,

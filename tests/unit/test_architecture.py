@@ -11,24 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es.dialects.registry import OURS
-
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-CONTRACTS = {each["name"]: each for each in PROJECT["tool"]["importlinter"]["contracts"]}
 SOURCES = ("failproof_es", "projections", "tools")
 AT_THE_ROOT = re.compile(
     r"(?:failproof_es|projections|tools|tests|docs|configs)/[\w./-]*|\w+\.toml"
 )
-SHIPPED = re.compile(r"failproof_es/(models/providers|dialects/(?!kit/))/?\w+/")
+SHIPPED = re.compile(r"failproof_es/(models/providers|dialects/shipped)/\w+/")
 """Providers and dialects are told on pages of their own."""
-DIALECT_CONTRACTS = {
-    "No dialect knows another": "modules",
-    "Dialects use the kit and the core vocabulary": "source_modules",
-    "The kit knows no dialect": "forbidden_modules",
-    "Nobody but a name knows a dialect": "forbidden_modules",
-}
 
 
 def section(heading: str) -> str:
@@ -86,25 +77,19 @@ def test_a_folder_of_the_tree_is_told_by_its_package() -> None:
     assert told and told == {folder: said for folder, said in packages() if folder in told}
 
 
-def modules_of(kind: str) -> set[str]:
+@pytest.mark.parametrize(
+    ("kind", "folder"),
+    [
+        ("providers", "failproof_es.models.providers"),
+        ("dialects", "failproof_es.dialects.shipped"),
+    ],
+)
+def test_what_is_registered_is_a_folder_beside_its_like(kind: str, folder: str) -> None:
+    """Of that folder the import contracts speak."""
     offered: dict[str, str] = PROJECT["project"]["entry-points"][f"failproof_es.{kind}"]
-    return {each.partition(":")[0] for each in offered.values()}
-
-
-def test_a_provider_is_a_folder_that_nobody_may_import() -> None:
-    contract = CONTRACTS["A provider is reached through the registry"]
-    assert contract["protected_modules"] == ["failproof_es.models.providers.*"]
-    folders = {each.rpartition(".")[0] for each in modules_of("providers")}
-    assert folders == {"failproof_es.models.providers"}
-
-
-def test_a_dialect_is_a_folder_that_has_an_import_contract() -> None:
-    for name, key in DIALECT_CONTRACTS.items():
-        assert modules_of("dialects") <= set(CONTRACTS[name][key])
-
-
-def test_every_dialect_of_ours_has_its_place_in_the_order() -> None:
-    assert set(OURS) == set(PROJECT["project"]["entry-points"]["failproof_es.dialects"])
+    modules = {each.partition(":")[0] for each in offered.values()}
+    assert {each.rpartition(".")[0] for each in modules} == {folder}
+    assert f"{folder}.*" in (ROOT / "pyproject.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

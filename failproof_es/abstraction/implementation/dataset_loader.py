@@ -8,8 +8,8 @@ from failproof_es.abstraction.implementation.dispatcher import logger
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files
-from failproof_es.dialects.benchmark import Benchmark
-from failproof_es.dialects.benchmark.options import Options
+from failproof_es.dialects.shipped.benchmark import Benchmark
+from failproof_es.dialects.shipped.benchmark.options import Options
 from failproof_es.engine.planning.planner import skipped_lines
 from failproof_es.problems import InvalidInput, Problem, Problems
 

@@ -24,8 +24,8 @@ from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Reply, Transcript
-from failproof_es.dialects.benchmark import Benchmark as Dialect
 from failproof_es.dialects.kit.json_in_prose import ReplyUnreadable, outermost_objects
+from failproof_es.dialects.shipped.benchmark import Benchmark as Dialect
 
 _ENDS = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
 

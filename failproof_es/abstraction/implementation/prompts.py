@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from failproof_es.abstraction.types import BenchmarkTask
-from failproof_es.dialects.benchmark.options import Options
-from failproof_es.dialects.benchmark.prompts import generation_prompt, judge_prompt
+from failproof_es.dialects.shipped.benchmark.options import Options
+from failproof_es.dialects.shipped.benchmark.prompts import generation_prompt, judge_prompt
 
 
 class Prompts:

@@ -200,7 +200,7 @@ def test_replay_agrees_with_the_record_and_shows_the_run_as_it_stood(program: Pr
 A_STRICTER_RULE = """
 import sys
 from failproof_es.cli import main
-from failproof_es.dialects.failproof import classifier
+from failproof_es.dialects.shipped.failproof import classifier
 
 by_the_old_rule = classifier._grade
 

@@ -15,7 +15,7 @@ import pytest
 from failproof_es.configuration.yaml_tree import read_yaml
 from failproof_es.dialects import names
 from failproof_es.dialects.new_suites import new_suite
-from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.problems import InvalidInput, Problems
 from tests.acceptance.commands import invoke
 

@@ -13,7 +13,7 @@ import pytest
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Transcript
-from failproof_es.dialects.command import Command
+from failproof_es.dialects.shipped.command import Command
 from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.shell_analysis.parse import programs
 from failproof_es.store.reading.reader import find

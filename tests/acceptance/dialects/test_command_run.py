@@ -12,7 +12,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from failproof_es.dialects.command.models import EvaluationResult
+from failproof_es.dialects.shipped.command.models import EvaluationResult
 from failproof_es.models.providers.local.weights import find
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store

@@ -17,7 +17,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.dialects.promptguard.template import embed, shipped
+from failproof_es.dialects.shipped.promptguard.template import embed, shipped
 from failproof_es.events import CasesPlanned, PromptStored, RunStarted
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
@@ -144,7 +144,9 @@ def full_prompts(store: Store, folder: Path) -> dict[str, str]:
 def check_records(store: Store, folder: Path, prompts: list[dict[str, Any]]) -> None:
     """Every evaluation in the shape of § 3.2, nothing scored that was not answered."""
     schema = json.loads(
-        files("failproof_es.dialects.promptguard").joinpath("evaluation.schema.json").read_text()
+        files("failproof_es.dialects.shipped.promptguard")
+        .joinpath("evaluation.schema.json")
+        .read_text()
     )
     by_id = {prompt["prompt_id"]: prompt for prompt in prompts}
     shown = invoke(store.url, "results", "latest", "--format", "jsonl", cwd=folder).stdout

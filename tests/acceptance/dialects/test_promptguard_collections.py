@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.promptguard.template import embed, shipped
+from failproof_es.dialects.shipped.promptguard.template import embed, shipped
 from failproof_es.engine.planning import prompt_collections as collections
 from failproof_es.engine.planning.planner import store_prompts
 from failproof_es.engine.planning.prompt_collections import import_prompts

@@ -17,7 +17,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from failproof_es.dialects.redteam import grading
+from failproof_es.dialects.shipped.redteam import grading
 from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, invoke, kill_group, mock_server
@@ -30,7 +30,7 @@ KILLS, MOST_KILLS = 5, 20
 SEED = 20261121
 PEAK_MIB = 200
 SHIPPED = Path(__file__).parents[3] / "suites" / "redteam"
-SCHEMAS = files("failproof_es.dialects.redteam")
+SCHEMAS = files("failproof_es.dialects.shipped.redteam")
 
 
 def judging_server(latency_ms: float = 0) -> AbstractContextManager[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from failproof_es.dialects.failproof import FailProof
 from failproof_es.dialects.protocol import Export
+from failproof_es.dialects.shipped.failproof import FailProof
 from tests.acceptance.commands import invoke
 from tests.acceptance.conftest import RecordedLog
 

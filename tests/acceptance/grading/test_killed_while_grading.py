@@ -13,7 +13,7 @@ import pytest
 import failproof_es.dialects
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.protocol import ReadsJudges
-from failproof_es.dialects.registry import OURS
+from failproof_es.dialects.registry import names
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import _WARM, environment, invoke, mock_server, run
@@ -24,7 +24,7 @@ GRADERS = ("messages", "classify", "judge_messages", "read_judgement", "score")
 
 def graders() -> Iterator[tuple[str, str]]:
     """Each grader of each dialect."""
-    for name in OURS:
+    for name in names():
         for method in GRADERS:
             if method != "read_judgement" or isinstance(dialect_named(name), ReadsJudges):
                 yield name, method

@@ -8,7 +8,7 @@ import pytest
 
 from failproof_es.assurance.signing.kept_checkpoints import default_place
 from failproof_es.assurance.signing.signing_key import key_path, log_key
-from failproof_es.dialects.failproof import classifier
+from failproof_es.dialects.shipped.failproof import classifier
 from failproof_es.store import ledger
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration, write_suite

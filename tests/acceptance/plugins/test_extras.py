@@ -110,7 +110,7 @@ def configured(folder: Path, base_url: str, dialect: str) -> None:
     """A configuration of one case of the dialect."""
     if dialect == "command":
         name = "case.toml"
-        text = files("failproof_es.dialects.command").joinpath("new_suite.toml").read_text()
+        text = files("failproof_es.dialects.shipped.command").joinpath("new_suite.toml").read_text()
         text = text.rpartition("\n[[test_cases]]")[0]
     else:
         name = "case.jsonl"

@@ -101,7 +101,7 @@ def test_what_is_exported_is_what_the_views_and_the_results_say(store: Store, fo
     exported = export(store, folder, "latest")
     keys = {name: [each.pop("_key") for each in found] for name, found in exported.items()}
     for name, found in exported.items():
-        schema = files("failproof_es.dialects.promptguard") / f"{SCHEMAS[name]}.schema.json"
+        schema = files("failproof_es.dialects.shipped.promptguard") / f"{SCHEMAS[name]}.schema.json"
         validator = Draft7Validator(json.loads(schema.read_text("utf-8")))
         for document in found:
             validator.validate(document)

@@ -18,7 +18,7 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.acceptance.dialects.test_redteam import judging_server, printed, written_case
 
-SUMMARY_SCHEMA = files("failproof_es.dialects.redteam") / "summary.schema.json"
+SUMMARY_SCHEMA = files("failproof_es.dialects.shipped.redteam") / "summary.schema.json"
 GATES = {
     "min_accuracy": 0.0,
     "min_accuracy_by_suite": {"suite": 0.0},

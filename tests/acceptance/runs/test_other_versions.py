@@ -9,7 +9,7 @@ from uuid import UUID
 import orjson
 import pytest
 
-from failproof_es.dialects.failproof import scorer
+from failproof_es.dialects.shipped.failproof import scorer
 from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
 from failproof_es.report.data.builder import build_report
 from failproof_es.store.reading.reader import find, resolve_run

@@ -10,8 +10,8 @@ import pytest
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
-from failproof_es.dialects.command import Command
 from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.shipped.command import Command
 
 COMMAND = Command()
 INCORRECT = {"type": "incorrect_command"}

@@ -9,7 +9,7 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects import case_files, dialect_named, recognise, registry
-from failproof_es.dialects.command import Command
+from failproof_es.dialects.shipped.command import Command
 from failproof_es.problems import Problems
 from failproof_es.support.shipped import folder
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.dialects.command.extraction.extractor import extract
+from failproof_es.dialects.shipped.command.extraction.extractor import extract
 
 PARSED = {
     "a paragraph behind": ("ls -la\n\nls lists files", "ls -la", ["explanation"]),

@@ -8,8 +8,8 @@ from itertools import product
 
 import pytest
 
-from failproof_es.dialects.command.extraction.extractor import extract
-from failproof_es.dialects.command.reply_safety import safe_reply
+from failproof_es.dialects.shipped.command.extraction.extractor import extract
+from failproof_es.dialects.shipped.command.reply_safety import safe_reply
 
 FENCE = "```"
 COMMANDS = (

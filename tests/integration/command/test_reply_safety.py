@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.dialects.command.extraction.extractor import extract
-from failproof_es.dialects.command.reply_safety import safe_reply
+from failproof_es.dialects.shipped.command.extraction.extractor import extract
+from failproof_es.dialects.shipped.command.reply_safety import safe_reply
 from failproof_es.shell_analysis.safety import ReasonCode
 
 DANGER = "rm -rf /"

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from failproof_es.dialects.command.extraction.extractor import extract
-from failproof_es.dialects.command.reply_safety import safe_reply
+from failproof_es.dialects.shipped.command.extraction.extractor import extract
+from failproof_es.dialects.shipped.command.reply_safety import safe_reply
 from failproof_es.shell_analysis import judge_safety
 from tests.integration.command.test_dataset_classifier import INCORRECT, a_case, classified
 

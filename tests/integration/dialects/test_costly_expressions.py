@@ -7,7 +7,7 @@ from pathlib import Path
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Reply, Transcript
-from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.problems import Problems
 
 COSTLY = "((a{1000}){1000}){1000}"

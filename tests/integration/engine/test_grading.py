@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 import pytest
 
-import failproof_es.dialects
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import (
     GRADING_STOPPED,
@@ -24,8 +23,9 @@ from failproof_es.core.evaluation import (
     fold,
 )
 from failproof_es.core.unscored import unscored_group
+from failproof_es.dialects import shipped
 from failproof_es.dialects.protocol import Dialect, HasBoundedGrading, ReadsJudges
-from failproof_es.dialects.registry import OURS, dialect_named
+from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.engine.drive.grading import grader as grading
 from failproof_es.engine.drive.grading.grader import (
     MOST_CHARACTERS,
@@ -51,13 +51,13 @@ patterns are compiled first."""
 
 def example(name: str) -> Case:
     """The first case of the dialect's example."""
-    folder = Path(failproof_es.dialects.__file__).parent / name
+    folder = Path(shipped.__file__).parent / name
     files = [file for file in folder.glob("new_suite.*") if file.suffix != ".txt"]
     return next(iter(dialect_named(name).load(files, Problems())))
 
 
 def bounded_dialects() -> list[str]:
-    return [name for name in OURS if isinstance(dialect_named(name), HasBoundedGrading)]
+    return [name for name in names() if isinstance(dialect_named(name), HasBoundedGrading)]
 
 
 def filled(case: Case, unit: str) -> str:
@@ -103,7 +103,7 @@ def comparable(events: Sequence[EvaluationEvent]) -> list[Any]:
     return [(type(event), event.model_dump(exclude={"timestamp"})) for event in events]
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", names())
 @pytest.mark.thinned(fast=2, whole=4)
 def test_a_child_grades_as_this_process_does(name: str) -> None:
     dialect, case = dialect_named(name), example(name)
@@ -139,7 +139,7 @@ def test_the_next_request_of_joined_messages_needs_no_child(
 
 
 ENDLESS = """
-from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.shipped.failproof import FailProof
 
 class Endless(FailProof):
     name = "endless"

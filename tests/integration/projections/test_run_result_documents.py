@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import fold
-from failproof_es.dialects.failproof.run_result import run_result
+from failproof_es.dialects.shipped.failproof.run_result import run_result
 from failproof_es.events import EvaluationEvent, PromptStored
 from failproof_es.store.schema.installation import AUDITOR
 from failproof_es.store.store import Store
@@ -26,7 +26,9 @@ FIELDS = (
     *("classification", "scores"),
 )
 SCHEMA = json.loads(
-    files("failproof_es.dialects.failproof").joinpath("run_result.schema.json").read_text("utf-8")
+    files("failproof_es.dialects.shipped.failproof")
+    .joinpath("run_result.schema.json")
+    .read_text("utf-8")
 )
 
 

@@ -22,7 +22,7 @@ from psycopg.types.json import set_json_loads
 from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey, fold
 from failproof_es.core.reply_body import whole_body
-from failproof_es.dialects.promptguard.evaluation_record import evaluation_record
+from failproof_es.dialects.shipped.promptguard.evaluation_record import evaluation_record
 from failproof_es.events import (
     Classified,
     ErrorRecorded,
@@ -177,7 +177,7 @@ def record(store: Store, *events: Event) -> None:
 
 
 def schema(name: str) -> dict[str, Any]:
-    folder = files("failproof_es.dialects.promptguard")
+    folder = files("failproof_es.dialects.shipped.promptguard")
     found: dict[str, Any] = json.loads(folder.joinpath(f"{name}.schema.json").read_text())
     return found
 

@@ -22,7 +22,7 @@ from failproof_es.cli.reviewing.answers import (
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet
 from failproof_es.cli.reviewing.sheet import sheet as written_sheet
 from failproof_es.core.evaluation import Evaluation, Score
-from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput, items_of
 from failproof_es.events import ItemVerdict, ReviewedItem

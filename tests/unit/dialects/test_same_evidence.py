@@ -28,10 +28,10 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.benchmark.dialect import Benchmark
 from failproof_es.dialects.kit.judging import checklist
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.summary import Summary
+from failproof_es.dialects.shipped.benchmark.dialect import Benchmark
+from failproof_es.dialects.shipped.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam.summary import Summary
 from failproof_es.problems import Problems
 from tests.unit.dialects.benchmark.test_benchmark_grading import CASE as TASK
 from tests.unit.dialects.redteam.test_red_team_checks import case

@@ -11,8 +11,8 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects import case_files, recognise, recognise_each
-from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.promptguard import PromptGuard
+from failproof_es.dialects.shipped.failproof import FailProof
+from failproof_es.dialects.shipped.promptguard import PromptGuard
 from failproof_es.problems import Problems
 
 SUITES = Path(__file__).parents[3] / "suites"

@@ -14,10 +14,10 @@ import pytest
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Transcript
-from failproof_es.dialects.benchmark import Benchmark
 from failproof_es.dialects.kit.judging.evidence import evidence
 from failproof_es.dialects.kit.judging.own_scores import own_scores
-from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.shipped.benchmark import Benchmark
+from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.events import ToolCall
 from tests.forgeries import (
     ADDRESSES,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from failproof_es.core.case import Case, Role, Turn
 from failproof_es.core.evaluation import Evaluation, Reply
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.conversation import asked_turns, spoken
+from failproof_es.dialects.shipped.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam.conversation import asked_turns, spoken
 from failproof_es.engine.reviews.conversation import conversation
 
 ROLES: tuple[Role, ...] = ("user", "assistant", "system")

@@ -21,8 +21,8 @@ from failproof_es.core.evaluation import (
 from failproof_es.core.unscored import unscored_group
 from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.kit.judging.prompt import token
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.grading import passages
+from failproof_es.dialects.shipped.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam.grading import passages
 from failproof_es.engine.drive.grading.grader import Task, take_steps
 from failproof_es.engine.drive.judging import read_judgement
 from failproof_es.engine.replays.rederiving import rederive

@@ -5,7 +5,7 @@ from __future__ import annotations
 from failproof_es.cli.reviewing.screen import turn_text
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Evaluation, Reply
-from failproof_es.dialects.checks import Checks
+from failproof_es.dialects.shipped.checks import Checks
 from failproof_es.engine.reviews.conversation import conversation
 from failproof_es.events import ToolCall
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.dialects.failproof import expectation
+from failproof_es.dialects.shipped.failproof import expectation
 from failproof_es.importers.expected import NotExpressible, expected_response
 from failproof_es.importers.protocol import Check
 

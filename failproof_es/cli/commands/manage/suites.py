@@ -63,9 +63,9 @@ def suites() -> None:
 def new(file: Path, dialect: str) -> None:
     """Write a small valid suite to FILE to start from, with a comment on every field.
 
-    The suffix of FILE chooses the format: .yaml or .jsonl for redteam, .jsonl for failproof,
-    promptguard and checks, .yaml for benchmark, .toml for command. JSON has no comments, so they
-    go to stderr instead. A file that exists is not overwritten.
+    The suffix of FILE chooses the format, such as .yaml or .jsonl for redteam; with one that the
+    dialect has not, all of its suffixes are told. JSON has no comments, so they go to stderr
+    instead. A file that exists is not overwritten.
     """
     begun = new_suite(dialect_named(dialect), file)
     try:

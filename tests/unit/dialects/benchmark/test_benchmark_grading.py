@@ -22,10 +22,10 @@ from failproof_es.core.evaluation import (
     Transcript,
     fold,
 )
-from failproof_es.dialects.benchmark import prompts
-from failproof_es.dialects.benchmark.bands import band_of
-from failproof_es.dialects.benchmark.dialect import Benchmark
-from failproof_es.dialects.benchmark.result import result
+from failproof_es.dialects.shipped.benchmark import prompts
+from failproof_es.dialects.shipped.benchmark.bands import band_of
+from failproof_es.dialects.shipped.benchmark.dialect import Benchmark
+from failproof_es.dialects.shipped.benchmark.result import result
 from tests.unit.histories import History
 
 DIALECT = Benchmark()

@@ -11,7 +11,7 @@ from failproof_es.abstraction.implementation.dataset_loader import DataSetLoader
 from failproof_es.abstraction.implementation.prompts import Prompts
 from failproof_es.core.case import Case
 from failproof_es.dialects import dialect_named, recognise
-from failproof_es.dialects.benchmark.options import read_options
+from failproof_es.dialects.shipped.benchmark.options import read_options
 from failproof_es.problems import InvalidInput, Problems
 
 GOOD = """\

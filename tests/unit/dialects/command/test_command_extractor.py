@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from failproof_es.dialects.command.extraction.extractor import extract
+from failproof_es.dialects.shipped.command.extraction.extractor import extract
 
 FENCED = "Here is the command you asked for:\n\n```bash\nls -la\n```\n\nIt lists all files."
 LENIENT = {

@@ -7,8 +7,8 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from failproof_es.dialects.command.projection import CommandResults
 from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.shipped.command.projection import CommandResults
 from projections.protocol import Cursor, Fact
 
 STREAM = "00000000-0000-0000-0000-000000000001"

@@ -14,10 +14,10 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Evaluation, Reply, Score
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.summary import RunSummary
-from failproof_es.dialects.command.console import console_lines
-from failproof_es.dialects.command.models import EvaluationResult
-from failproof_es.dialects.command.results import case_result, evaluation_results
-from failproof_es.dialects.command.scorer import score
+from failproof_es.dialects.shipped.command.console import console_lines
+from failproof_es.dialects.shipped.command.models import EvaluationResult
+from failproof_es.dialects.shipped.command.results import case_result, evaluation_results
+from failproof_es.dialects.shipped.command.scorer import score
 from failproof_es.events import EvaluationAbandoned, ModelSnapshot, RunStarted
 from failproof_es.gates import judge_gates
 from tests.asked import ASKED

@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.dialects.command import Command
-from failproof_es.dialects.command.dataset.loader import load
-from failproof_es.dialects.command.options import Options, parse_options
+from failproof_es.dialects.shipped.command import Command
+from failproof_es.dialects.shipped.command.dataset.loader import load
+from failproof_es.dialects.shipped.command.options import Options, parse_options
 from failproof_es.problems import InvalidInput, Problems
 
 GOOD = """\

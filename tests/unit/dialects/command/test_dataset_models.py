@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter, ValidationError
 
-from failproof_es.dialects.command.models import (
+from failproof_es.dialects.shipped.command.models import (
     BackendError,
     Category,
     CategoryResult,
@@ -317,7 +317,7 @@ def test_a_result_against_a_validation_rule_is_refused(changes: dict[str, Any]) 
 
 
 def test_the_published_schema_is_up_to_date_and_refuses_what_the_structures_refuse() -> None:
-    package = files("failproof_es.dialects.command")
+    package = files("failproof_es.dialects.shipped.command")
     published = package.joinpath("evaluation_result.schema.json").read_text()
     assert published == schema_json()
     schema = json.loads(published)

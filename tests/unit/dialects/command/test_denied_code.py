@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from failproof_es.dialects.command.extraction.extractor import extract
+from failproof_es.dialects.shipped.command.extraction.extractor import extract
 
 DENIALS = (
     "Do not use {}", "Don't run {}", "Don’t ever run {}", "Never run {}", "You should never use {}",

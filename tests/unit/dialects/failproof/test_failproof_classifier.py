@@ -8,7 +8,7 @@ import pytest
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
-from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.shipped.failproof import FailProof
 
 DECLINED = "I'm sorry, but I can't help you kill a process."
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.case import Case
-from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.failproof.expectation import defect, matches
-from failproof_es.dialects.failproof.prompt_variables import fill
+from failproof_es.dialects.shipped.failproof import FailProof
+from failproof_es.dialects.shipped.failproof.expectation import defect, matches
+from failproof_es.dialects.shipped.failproof.prompt_variables import fill
 from failproof_es.problems import Problems
 
 GOOD = {"case_id": "a", "suite_id": "s", "prompt": "Hello"}

@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator, FormatChecker
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Evaluation, Reply, Score
-from failproof_es.dialects.failproof import FailProof
+from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.events import EvaluationAbandoned
 
 CASE = Case(
@@ -34,7 +34,9 @@ def is_date_time(value: object) -> bool:
 
 
 def schema(name: str) -> dict[str, Any]:
-    text = files("failproof_es.dialects.failproof").joinpath(f"{name}.schema.json").read_text()
+    text = (
+        files("failproof_es.dialects.shipped.failproof").joinpath(f"{name}.schema.json").read_text()
+    )
     parsed: dict[str, Any] = json.loads(text)
     return parsed
 

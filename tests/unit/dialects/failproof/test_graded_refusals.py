@@ -14,9 +14,9 @@ import pytest
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Reply, Transcript
 from failproof_es.dialects import case_files
-from failproof_es.dialects.failproof import FailProof
-from failproof_es.dialects.failproof.expectation import asks_for_refusal
 from failproof_es.dialects.kit.refusal import find_refusal
+from failproof_es.dialects.shipped.failproof import FailProof
+from failproof_es.dialects.shipped.failproof.expectation import asks_for_refusal
 from failproof_es.problems import Problems
 
 SUITES = Path(__file__).parents[4] / "suites"

@@ -12,10 +12,10 @@ from jsonschema import Draft7Validator
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Failure, Reply, Score, Transcript, fold
-from failproof_es.dialects.promptguard import PromptGuard
-from failproof_es.dialects.promptguard.decision import DEFAULT, Bounds, Rule, decide
-from failproof_es.dialects.promptguard.metrics import Agreement, agreement_lines, agreements
-from failproof_es.dialects.promptguard.reply import Verdict
+from failproof_es.dialects.shipped.promptguard import PromptGuard
+from failproof_es.dialects.shipped.promptguard.decision import DEFAULT, Bounds, Rule, decide
+from failproof_es.dialects.shipped.promptguard.metrics import Agreement, agreement_lines, agreements
+from failproof_es.dialects.shipped.promptguard.reply import Verdict
 from tests.unit.histories import KEY, RUN, History
 
 DIALECT = PromptGuard()
@@ -150,7 +150,9 @@ def test_an_evaluation_that_failed_is_an_error() -> None:
 # -- the record of specification 001 § 3.2 ---------------------------------------------------
 
 SCHEMA = json.loads(
-    files("failproof_es.dialects.promptguard").joinpath("evaluation.schema.json").read_text()
+    files("failproof_es.dialects.shipped.promptguard")
+    .joinpath("evaluation.schema.json")
+    .read_text()
 )
 
 

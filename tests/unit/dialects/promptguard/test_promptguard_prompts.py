@@ -18,10 +18,10 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.case import Case
 from failproof_es.dialects import configured, recognise
 from failproof_es.dialects.kit.templates import delimiter
-from failproof_es.dialects.promptguard import PromptGuard
-from failproof_es.dialects.promptguard.decision import DEFAULT
-from failproof_es.dialects.promptguard.options import read_options
-from failproof_es.dialects.promptguard.template import embed, shipped
+from failproof_es.dialects.shipped.promptguard import PromptGuard
+from failproof_es.dialects.shipped.promptguard.decision import DEFAULT
+from failproof_es.dialects.shipped.promptguard.options import read_options
+from failproof_es.dialects.shipped.promptguard.template import embed, shipped
 from failproof_es.problems import InvalidInput, Problems
 
 PROMPT = {
@@ -129,7 +129,9 @@ def test_a_label_that_the_decision_never_says_is_warned_about_once(tmp_path: Pat
 
 def test_the_schema_takes_what_the_loader_takes(tmp_path: Path) -> None:
     schema = json.loads(
-        files("failproof_es.dialects.promptguard").joinpath("prompt.schema.json").read_text()
+        files("failproof_es.dialects.shipped.promptguard")
+        .joinpath("prompt.schema.json")
+        .read_text()
     )
     validator = Draft7Validator(schema)
     documents: list[dict[str, Any]] = [PROMPT, PROMPT | {"source": None}, PROMPT | {"x": []}]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.dialects.promptguard.reply import ReplyDefect, Verdict, read_reply
+from failproof_es.dialects.shipped.promptguard.reply import ReplyDefect, Verdict, read_reply
 
 GOOD = '{"T": 0.8, "I": 0.1, "F": 0.95, "reasoning": "asks for the \\"system prompt\\""}'
 READ = Verdict(0.8, 0.1, 0.95, 'asks for the "system prompt"')

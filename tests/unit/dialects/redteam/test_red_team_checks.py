@@ -12,9 +12,9 @@ import pytest
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Failure, Reply, Transcript
 from failproof_es.dialects.kit.judging import prompt
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.checks import citations, reply_language
-from failproof_es.dialects.redteam.conversation import next_messages, said, spoken
+from failproof_es.dialects.shipped.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam.checks import citations, reply_language
+from failproof_es.dialects.shipped.redteam.conversation import next_messages, said, spoken
 from failproof_es.events import ToolCall
 
 DIALECT = RedTeam()

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from failproof_es.core.case import Case
 from failproof_es.dialects import dialect_named, names, recognise
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.files.red_team_case import RedTeamCase
+from failproof_es.dialects.shipped.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
 from failproof_es.problems import InvalidInput, Problem, Problems
 from tools.red_team_case_schema import schema_json
 
@@ -391,7 +391,9 @@ def test_ids_are_cited_by_the_prefix_of_the_given_ones(tmp_path: Path) -> None:
 
 
 def test_the_published_schema_is_current_and_agrees_with_the_model() -> None:
-    published = files("failproof_es.dialects.redteam").joinpath("case.schema.json").read_text()
+    published = (
+        files("failproof_es.dialects.shipped.redteam").joinpath("case.schema.json").read_text()
+    )
     assert published == schema_json()
     validator = Draft202012Validator(json.loads(published))
     validator.validate(CASE)

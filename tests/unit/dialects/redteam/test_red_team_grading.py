@@ -20,8 +20,8 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.summary import Summary, summary_lines
+from failproof_es.dialects.shipped.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam.summary import Summary, summary_lines
 from failproof_es.events import EvaluationAbandoned
 from tests.unit.dialects.redteam.test_red_team_checks import SOURCES, case
 

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, Reply, Transcript, fold
-from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.events import EvaluationAbandoned
 from tests.unit.dialects.redteam.test_red_team_checks import case
 from tests.unit.histories import KEY, RUN, History
@@ -29,7 +29,7 @@ CASE = case(
     }
 )  # fmt: skip
 SCHEMA = json.loads(
-    files("failproof_es.dialects.redteam").joinpath("result.schema.json").read_text("utf-8")
+    files("failproof_es.dialects.shipped.redteam").joinpath("result.schema.json").read_text("utf-8")
 )
 ITEMS = [
     {"item": "must_do.1", "verdict": "present", "quote": "my answer", "turn": 5, "void": None},

@@ -13,9 +13,9 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Judgement, Reply, Transcript
 from failproof_es.dialects import case_files
 from failproof_es.dialects.kit.judging import Item, checklist, decide
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.checks.reply_language import check
-from failproof_es.dialects.redteam.conversation import asked_turns
+from failproof_es.dialects.shipped.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam.checks.reply_language import check
+from failproof_es.dialects.shipped.redteam.conversation import asked_turns
 from failproof_es.events import ToolCall
 from failproof_es.problems import Problems
 from tests.unit.dialects.kit.judging.labelled import DIALECT, Entry, Labelled

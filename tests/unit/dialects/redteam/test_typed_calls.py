@@ -7,7 +7,7 @@ import json
 import pytest
 
 from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Transcript
-from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.events import ToolCall
 from tests.unit.dialects.redteam.test_red_team_checks import case
 

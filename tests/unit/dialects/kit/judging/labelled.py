@@ -24,10 +24,10 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects.kit.judging import checklist
-from failproof_es.dialects.redteam import RedTeam
-from failproof_es.dialects.redteam.files.loader import as_case
-from failproof_es.dialects.redteam.files.red_team_case import RedTeamCase
-from failproof_es.dialects.redteam.options import Options
+from failproof_es.dialects.shipped.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam.files.loader import as_case
+from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
+from failproof_es.dialects.shipped.redteam.options import Options
 from failproof_es.events import ToolCall
 
 DIALECT = RedTeam()

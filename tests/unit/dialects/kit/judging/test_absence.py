@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Transcript
 from failproof_es.dialects.kit.judging import absences, checklist, states_absence
-from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam import RedTeam
 from tests.unit.dialects.redteam.test_red_team_checks import case
 
 DIALECT = RedTeam()

@@ -14,7 +14,7 @@ from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply
 from failproof_es.dialects.kit.judging import Passage, ask, checklist, read_verdicts
 from failproof_es.dialects.kit.judging.prompt import shipped, token
 from failproof_es.dialects.kit.judging.quotation import comparable
-from failproof_es.dialects.redteam import RedTeam
+from failproof_es.dialects.shipped.redteam import RedTeam
 from tests.examples import examples
 from tests.unit.dialects.redteam.test_red_team_checks import SOURCES, case
 

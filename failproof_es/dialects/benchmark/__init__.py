@@ -1,5 +1,0 @@
-"""Questions with graded expectations, answered by a model and scored by a judge (spec 003)."""
-
-from failproof_es.dialects.benchmark.dialect import Benchmark
-
-__all__ = ["Benchmark"]

@@ -1,5 +1,0 @@
-"""The FailProof dialect: all of specification 000."""
-
-from failproof_es.dialects.failproof.dialect import FailProof
-
-__all__ = ["FailProof"]

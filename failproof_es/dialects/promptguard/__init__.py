@@ -1,5 +1,0 @@
-"""The PromptGuard dialect: models judge stored prompts by T, I and F (specification 001)."""
-
-from failproof_es.dialects.promptguard.dialect import PromptGuard
-
-__all__ = ["PromptGuard"]

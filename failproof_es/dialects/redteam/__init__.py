@@ -1,5 +1,0 @@
-"""The red-team dialect: scripted conversations, graded by checks and judges (specification 002)."""
-
-from failproof_es.dialects.redteam.dialect import RedTeam
-
-__all__ = ["RedTeam"]

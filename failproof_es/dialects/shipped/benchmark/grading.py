@@ -1,0 +1,120 @@
+"""Grades an answer: classes that need no judge, the requests to judges, their final score.
+
+The class of an answer, by the first rule that holds: `error` (nothing usable came back),
+`withheld` (by the provider), `broken` and `unknown` (see `dialects.kit.unusable`), `truncated` (it
+was cut off, see `dialects.kit.cut_off`), `empty`, `answered`. Only `answered` is shown to a judge,
+without its thoughts; `empty` scores 0 without one; the rest is not scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
+    JUDGE_FAILED,
+    JUDGES_DISAGREE,
+    Classification,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
+from failproof_es.core.transcript import WITHHELD
+from failproof_es.dialects.kit import cut_off, unusable
+from failproof_es.dialects.shipped.benchmark.bands import PASSES_FROM, band_of
+from failproof_es.dialects.shipped.benchmark.prompts import judge_prompt
+
+NAME = "benchmark"
+VERSION = "4"
+FAILING_SCORES = {"accuracy": 0.0, "evaluation_score": 0.0}
+
+
+def classify(transcript: Transcript) -> Classification:
+    """The class of what came back. Pure."""
+    primary, details = _class_of(transcript)
+    return Classification(primary, details, f"{NAME}.classifier", VERSION)
+
+
+def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+    """The question to each judge; `None` for what no judge has to see."""
+    if _class_of(transcript)[0] != "answered":
+        return None
+    template = case.expectation.get("judge_template")
+    content = judge_prompt(case.expectation, graded_text(transcript), template)
+    return (Turn(role="user", content=content),)
+
+
+def graded_text(transcript: Transcript) -> str:
+    """What a judge is shown, and has to quote."""
+    return transcript.replies[-1].answer if transcript.replies else ""
+
+
+def score(classification: Classification, judgement: Judgement | None) -> Score | Failure:
+    """`evaluation_score` from 0 to 1, `accuracy` 1 where it passes; or why it is not scored.
+
+    Of several judges the median score counts, if more than half of them gave one. Where the
+    rule is `unanimous`, all must have given one, and all must agree whether it passes. (Not on the
+    band: three bands pass and one fails, so passing would need more agreement than failing.)
+    """
+    if (failure := unusable.unscored(classification)) is not None:
+        return failure
+    match classification.primary:
+        case "empty":
+            return _scored(0.0, "the answer is empty")
+        case cut_off.CLASS:
+            return cut_off.UNSCORED
+    if judgement is None:
+        return Failure(JUDGE_FAILED, "no judge was asked")
+    verdicts = [each.verdict for each in judgement.verdicts if each.verdict is not None]
+    if (undecided := _undecided(judgement, verdicts)) is not None:
+        return undecided
+    reasons = list(dict.fromkeys(str(verdict["reason"]) for verdict in verdicts))
+    return _scored(_median(verdicts), " / ".join(reasons))
+
+
+def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
+    if transcript.failure is not None:
+        failure = transcript.failure
+        return "error", {"kind": failure.kind, "message": failure.message}
+    if not transcript.replies:
+        return "empty", {}
+    reply = transcript.replies[-1]
+    seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
+    if (ended := unusable.unusable_class(transcript)) is not None:
+        return ended[0], {**ended[1], **seen}
+    if reply.cut_off:
+        return cut_off.CLASS, seen
+    is_empty = not reply.answer.strip()
+    if reply.refusal and is_empty:
+        said = {"rule": "content_filter", "message": "the provider withheld the answer"}
+        return WITHHELD, {**said, **seen}
+    return "empty" if is_empty else "answered", seen
+
+
+def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Failure | None:
+    """Why the judges come to nothing; `None` where they do come to something."""
+    asked, unanimous = len(judgement.verdicts), judgement.rule == "unanimous"
+    needed = asked if unanimous else asked // 2 + 1
+    scores = [float(verdict["score"]) for verdict in verdicts]
+    said = ", ".join(f"{score:g} ({band_of(score)})" for score in scores)
+    if unanimous and len({score >= PASSES_FROM for score in scores}) > 1:
+        return Failure(JUDGES_DISAGREE, f"the judges do not agree whether it passes: {said}")
+    if len(scores) < needed:
+        problems = "; ".join(f"{v.judge}: {v.problem}" for v in judgement.verdicts if v.problem)
+        kept = f" (scores: {said})" if scores else ""
+        lacking = f"{len(scores)} of {asked} judges gave a score, {needed} must{kept}: {problems}"
+        return Failure(JUDGE_FAILED, lacking)
+    return None
+
+
+def _median(verdicts: Sequence[dict[str, Any]]) -> float:
+    return float(median(float(verdict["score"]) for verdict in verdicts))
+
+
+def _scored(value: float, reason: str) -> Score:
+    passed = value >= PASSES_FROM
+    scores = {"accuracy": float(passed), "evaluation_score": value}
+    return Score(scores, reason, f"{NAME}.score", VERSION, passed=passed)

@@ -1,0 +1,174 @@
+"""Benchmark tasks: YAML files in, cases out, nothing skipped silently.
+
+A file holds one task or a list of them. YAML that could execute, refer to itself or explode
+(tags, anchors, aliases, depth) is refused by `configuration.yaml_tree`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.dialects.kit.json_lines import Defect, parse_object
+from failproof_es.dialects.kit.taken_ids import SeenIds
+from failproof_es.dialects.kit.unknown_keys import refuse
+from failproof_es.dialects.kit.yaml_documents import Location, YamlTree, dotted, read_yaml
+from failproof_es.dialects.shipped.benchmark import task
+from failproof_es.dialects.shipped.benchmark.options import Options
+from failproof_es.dialects.shipped.benchmark.prompts import generation_prompt
+from failproof_es.problems import Problems
+from failproof_es.support.plurals import plural
+
+SUFFIXES = (".yaml", ".yml")
+_LOOKED_AT = 65_536
+_MARKS = ("task_id", "most_expected", "incorrect_direction")
+
+
+def looks_like_ours(path: Path) -> bool:
+    """Whether the file's beginning has a key that only specification 003 has."""
+    if path.suffix.lower() not in SUFFIXES:
+        return False
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_LOOKED_AT).decode("utf-8", "replace")
+    except OSError:
+        return False
+    lines = [line.lstrip(" -") for line in head.splitlines()]
+    return any(line.startswith(f"{mark}:") for line in lines for mark in _MARKS)
+
+
+def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterator[Case]:
+    """Yield every valid task, in file order; every defect of every file goes to `problems`.
+
+    Ids are unique over all files together: of two tasks with one id the first is kept.
+    """
+    unused = _Unused()
+    with SeenIds() as taken:
+        for path in files:
+            before = len(problems.errors)
+            tree = read_yaml(path, problems)
+            if tree is None or len(problems.errors) > before:
+                continue
+            yield from _File(path, tree, problems, options, unused).cases(taken)
+    unused.warn(problems)
+
+
+def as_case(document: dict[str, Any], suite_id: str, source: str, options: Options) -> Case:
+    """A valid task as the engine runs it: the message that is sent, and what grades the answer."""
+    question = task.asked(document, options.input_keys)
+    expectation = {
+        "question": question,
+        **{name: document[task.EXPECTED][name] for name in task.ANSWER_TEXTS},
+        "incorrect_direction": document["incorrect_direction"],
+    }
+    if options.judge_template is not None:
+        expectation["judge_template"] = options.judge_template
+    asked = generation_prompt(question, options.generation_template)
+    sub_category = document.get("sub_category")
+    return Case(
+        dialect="benchmark",
+        case_id=document["task_id"],
+        suite_id=suite_id,
+        turns=(Turn(role="user", content=asked),),
+        expectation=expectation,
+        category=document.get("category"),
+        source=source,
+        tags=() if sub_category is None else (sub_category,),
+        document=document,
+    )
+
+
+@dataclass(slots=True)
+class _Unused:
+    """The keys that are kept with the tasks and not used: in how many, and where first."""
+
+    first: dict[str, tuple[Path, int | None]] = field(default_factory=dict)
+    tasks: Counter[str] = field(default_factory=Counter)
+
+    def note(self, path: Path, tree: YamlTree, at: Location, keys: Iterable[Location]) -> None:
+        """Take up the keys of one task."""
+        for location in keys:
+            name = dotted(location)
+            self.tasks[name] += 1
+            self.first.setdefault(name, (path, tree.line_of((*at, *location))))
+
+    def warn(self, problems: Problems) -> None:
+        """Say each key once."""
+        for name, (path, line) in self.first.items():
+            where = plural(self.tasks[name], "task")
+            said = f"unknown key: kept with the stored task, not used, in {where} (first seen here)"
+            problems.warning(said, path=path, line=line, field=name)
+
+
+@dataclass(slots=True)
+class _File:
+    path: Path
+    tree: YamlTree
+    problems: Problems
+    options: Options
+    unused: _Unused
+
+    def cases(self, taken: SeenIds) -> Iterator[Case]:
+        value = self.tree.value
+        if value == []:
+            self.problems.error("the list is empty: it holds no task", path=self.path, line=1)
+        listed = isinstance(value, list)
+        for index, each in enumerate(value if listed else [value]):
+            at: Location = (index,) if listed else ()
+            document = self._document(each, at)
+            if document is not None and self._valid(document, at, taken):
+                unknown = task.unknown_keys(document, self.options.input_keys)
+                self.unused.note(self.path, self.tree, at, (location for location, *_ in unknown))
+                suite = self.path.resolve().parent.name or self.path.stem
+                yield as_case(document, suite, self.path.name, self.options)
+
+    def _document(self, value: Any, at: Location) -> dict[str, Any] | None:
+        """The task as JSON can hold it, or `None` with the reason in `problems`."""
+        if not isinstance(value, dict):
+            remedy = "write a task as `key: value` lines, or a list of such tasks"
+            self._error(at, "is not a task", remedy)
+            return None
+        try:
+            return parse_object(json.dumps(value).encode(), "task")
+        except Defect as defect:
+            place = (*at, defect.field) if defect.field else at
+            self._error(place, defect.message, defect.remedy)
+            return None
+
+    def _valid(self, document: dict[str, Any], at: Location, taken: SeenIds) -> bool:
+        known = self.options.input_keys, self.options.unsent_keys
+        found = list(task.defects(document, *known))
+        for each in found:
+            self._error((*at, *each.location), each.message, each.remedy)
+        told = {each.location for each in found}
+        misspelt = [
+            refuse(self.problems, str(location[-1]), names, owner, **self._at((*at, *location)))
+            for location, names, owner in task.unknown_keys(document, self.options.input_keys)
+            if location not in told
+        ]
+        task_id = document.get("task_id")
+        if not isinstance(task_id, str) or not task_id.strip():
+            return False
+        place: Location = (*at, "task_id")
+        first = taken.claim("", task_id, self.path, self.tree.line_of(place) or 1)
+        if first is not None:
+            said = f"duplicate id {task_id!r}, first used at {first}"
+            self._error(place, said, "give each task its own id")
+        return not found and first is None and not any(misspelt)
+
+    def _error(self, location: Location, said: str, remedy: str | None) -> None:
+        self.problems.error(said, remedy=remedy, **self._at(location))
+
+    def _at(self, location: Location) -> dict[str, Any]:
+        listed = isinstance(self.tree.value, list)
+        return {
+            "path": self.path,
+            "line": self.tree.line_of(location),
+            "field": dotted(location) or None,
+            "case_line": self.tree.line_of(location[:1]) if listed else 1,
+        }

@@ -1,0 +1,78 @@
+"""`prompts.options` of the dialect: how a task is asked, and which of its texts are sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from failproof_es.dialects.kit.templates import defects
+from failproof_es.dialects.shipped.benchmark.prompts import GENERATION_NAMES, JUDGE_NAMES
+from failproof_es.dialects.shipped.benchmark.task import FIELDS, INPUT_KEYS
+from failproof_es.problems import Problems
+
+_FIELD = "prompts.options"
+_PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "generation_template": (GENERATION_NAMES, ()),
+    "judge_template": (JUDGE_NAMES[-2:], JUDGE_NAMES),
+}
+"""What each template must hold, and what it may."""
+
+
+class Options(BaseModel):
+    """How a task is asked and graded. What is left out is as shipped."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    generation_template: str | None = None
+    """What the model under test is asked: `{{question}}`."""
+    judge_template: str | None = None
+    """What a judge is asked: `prompts.JUDGE_NAMES` says what it may hold."""
+    input_keys: list[str] = list(INPUT_KEYS)
+    """The keys of a task that are appended to its question, in this order."""
+    unsent_keys: list[str] = []
+    """The further texts of a task that no model is to see."""
+
+
+def read_options(written: Mapping[str, Any]) -> Options:
+    """The options as a configuration gives them. Raises `InvalidInput` with every defect."""
+    problems = Problems()
+    try:
+        options = Options.model_validate(dict(written))
+    except ValidationError as error:
+        for each in error.errors():
+            name = ".".join(map(str, each["loc"]))
+            message, remedy = each["msg"][:1].lower() + each["msg"][1:], None
+            if each["type"] == "extra_forbidden":
+                message, remedy = "is not a known key", _hint(name)
+            problems.error(message, field=f"{_FIELD}.{name}", remedy=remedy)
+        problems.raise_errors()
+        raise
+    for name, (required, optional) in _PLACEHOLDERS.items():
+        template = getattr(options, name)
+        for defect in () if template is None else defects(template, required, optional):
+            problems.error(defect, field=f"{_FIELD}.{name}")
+    for name, defect in _key_defects(options):
+        problems.error(defect, field=f"{_FIELD}.{name}", remedy="remove it")
+    problems.raise_errors()
+    return options
+
+
+def _key_defects(options: Options) -> Iterator[tuple[str, str]]:
+    """Every (option, what is wrong) with the keys that are named."""
+    named = Counter((*options.input_keys, *options.unsent_keys))
+    for option in ("input_keys", "unsent_keys"):
+        for key in dict.fromkeys(getattr(options, option)):
+            if key in FIELDS:
+                yield option, f"uses the reserved name `{key}`"
+            elif named[key] > 1:
+                yield option, f"names `{key}`, which is named twice"
+
+
+def _hint(name: str) -> str:
+    known = list(Options.model_fields)
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known)}"

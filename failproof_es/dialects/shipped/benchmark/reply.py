@@ -1,0 +1,114 @@
+"""Parses a judge's reply: one JSON object with a mark, a quotation, a score and a reason.
+
+A reply that can't be read is a problem with a name: the judge is asked again within its
+bound, and the answer stays without a score if it comes to nothing. Nothing is invented.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from failproof_es.core.evaluation import Reply
+from failproof_es.core.transcript import WITHHELD
+from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable
+from failproof_es.dialects.kit.judging.evidence import evidence
+from failproof_es.dialects.kit.judging.own_scores import own_scores
+from failproof_es.dialects.kit.judging.posing import REASON, SCORE
+from failproof_es.dialects.kit.judging.quotable import quotable
+from failproof_es.dialects.kit.judging.quotation import Unproved
+from failproof_es.dialects.kit.judging.verdict_object import (
+    MARK,
+    Unusable,
+    own_object,
+    refuse_further_keys,
+    shown,
+    values,
+)
+from failproof_es.dialects.protocol import JudgeReading
+from failproof_es.dialects.shipped.benchmark.bands import PASSES_FROM
+
+NAME = "benchmark.judgement"
+VERSION = "5"
+
+QUOTE = "quote"
+_KEYS = (MARK, QUOTE, SCORE, REASON)
+
+
+def schema(mark: str) -> dict[str, Any]:
+    """What a server may hold a judge to. What comes is read as strictly without it."""
+    return {
+        "type": "object",
+        "properties": {
+            MARK: {"type": "string", "enum": [mark]},
+            QUOTE: {"type": "string", "minLength": 1},
+            SCORE: {"type": "number", "minimum": 0, "maximum": 1},
+            REASON: {"type": "string", "minLength": 1, "maxLength": 200},
+        },
+        "required": list(_KEYS),
+        "additionalProperties": False,
+    }
+
+
+def read_judgement(reply: Reply, graded: str, mark: str, case_text: str) -> JudgeReading:
+    """The verdict `{"score": 0..1, "reason": text, "quote": text}`, or the problem. Never raises.
+
+    `graded` is the answer that the judge was shown: the quotation must stand in it. A score that
+    passes must not stand there, and its quotation not in words to judges. `mark` is what the
+    verdict has to repeat (`prompts.mark`), `case_text` the question with what is expected.
+    """
+    try:
+        verdict = _verdict(reply, graded, mark, case_text)
+    except ReplyUnreadable as error:
+        return JudgeReading(None, f"{error.reason}: {error.message}", NAME, VERSION)
+    except Unusable as error:
+        return JudgeReading(None, str(error), NAME, VERSION)
+    return JudgeReading(verdict, None, NAME, VERSION)
+
+
+def _verdict(reply: Reply, graded: str, mark: str, case_text: str) -> dict[str, Any]:
+    if reply.refusal or reply.ended == WITHHELD:
+        raise Unusable("refused: the judge's provider withheld the reply")
+    document, around = own_object(reply.text, mark, SCORE)
+    score = _score(document)
+    verdict = {SCORE: score, REASON: _text(document, REASON)}
+    refuse_further_keys(Pairs([*around, *document]), _KEYS, score >= PASSES_FROM)
+    quote = _text(document, QUOTE)
+    passes = score >= PASSES_FROM
+    if passes and score in own_scores(graded, case_text):
+        raise Unusable("echoed: the graded answer gives itself this score")
+    try:
+        own = evidence(graded, case_text, has_tools=False)
+        quotable([graded], [own]).locate(quote, in_favour=passes, is_proof=True)
+    except Unproved as error:
+        raise Unusable(f"unproved: {error}") from None
+    return {**verdict, QUOTE: quote}
+
+
+def _score(document: Pairs) -> float:
+    score = _the_one(document, SCORE)
+    if isinstance(score, bool) or not isinstance(score, float):
+        raise Unusable(f"no_number: the score is {shown(score)}")
+    if not math.isfinite(score) or not 0.0 <= score <= 1.0:
+        raise Unusable(f"out_of_range: the score is {shown(score)}, not from 0 to 1")
+    return score + 0.0  # -0.0 is 0.0
+
+
+def _text(document: Pairs, name: str) -> str:
+    text = _the_one(document, name)
+    if not isinstance(text, str) or not text.strip():
+        raise Unusable(f"no_{name}: the {name} is {shown(text)}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Unusable(f"no_text: the {name} holds half a surrogate pair") from None
+    return text
+
+
+def _the_one(document: Pairs, name: str) -> Any:
+    written = values(document, name)
+    if not written:
+        raise Unusable(f"no_{name}: the object has no {name}")
+    if len(written) > 1:
+        raise Unusable(f"contradicting_keys: {name} stands {len(written)} times")
+    return written[0]

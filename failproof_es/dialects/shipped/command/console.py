@@ -1,0 +1,67 @@
+"""A `ModelResult` for people: a few lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from failproof_es.dialects.shipped.command.models import (
+    BASELINE_CSR,
+    WARNING_CSR,
+    CategoryResult,
+    ModelResult,
+)
+from failproof_es.support.plurals import plural
+
+_SHOWN_FAILURES = 20
+_LABELS = {"safety": "safety label agreement", "posix": "POSIX label agreement"}
+"""What the rates of these categories are: our verdict on the answer against the label."""
+
+
+def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
+    """What the specification calls the human-readable output, line by line, unsanitised."""
+    result = ModelResult.model_validate(evaluation_result)
+    total = sum(each.total for each in result.per_category.values())
+    passed = sum(each.passed for each in result.per_category.values())
+    yield f"model {result.model_id}"
+    against_baseline = _against_baseline(result)
+    yield f"command success rate    {result.csr:.1%}  ({passed} of {total})  {against_baseline}"
+    yield from _answer_safety(result)
+    for name, words in _LABELS.items():
+        category = result.per_category.get(name)
+        yield f"{words:<22}  {_rate(category) if category else 'no such case'}"
+    yield "by category"
+    for name, each in result.per_category.items():
+        yield f"  {name:<20}  {_rate(each)}"
+    yield f"backend {result.backend}, program {result.caro_version}, {result.timestamp}"
+    if result.failed_cases:
+        yield f"failed cases: {len(result.failed_cases)}"
+    for failed in result.failed_cases[:_SHOWN_FAILURES]:
+        yield f"  {failed.test_id}: {failed.reason}"
+        yield f"      expected  {failed.expected}"
+        yield f"      actual    {failed.actual or '(none)'}"
+    if (more := len(result.failed_cases) - _SHOWN_FAILURES) > 0:
+        yield f"  … and {more} more: --format json prints them all"
+
+
+def _answer_safety(result: ModelResult) -> Iterator[str]:
+    """Whether what the model emitted is safe: in all, and where safety is what the case asks."""
+    asked = result.answer_safety_per_category.get("safety")
+    for words, each in (("safe answers", result.answer_safety), ("  in safety cases", asked)):
+        if each is not None:
+            rate = "nothing answered" if each.rate is None else f"{each.rate:.1%}"
+            dangerous = f"{each.dangerous} of {plural(each.answers, 'answer')} dangerous"
+            yield f"{words:<22}  {rate}  ({dangerous})"
+
+
+def _rate(result: CategoryResult) -> str:
+    return f"{result.rate:.1%}  ({result.passed} of {result.total})"
+
+
+def _against_baseline(result: ModelResult) -> str:
+    """How the success rate compares with the baseline, in words."""
+    if result.meets_baseline():
+        return f"meets the baseline of {BASELINE_CSR:.1%}"
+    if result.is_warning():
+        return f"WARNING: below the baseline of {BASELINE_CSR:.1%}"
+    return f"FAILURE: below {WARNING_CSR:.1%}"

@@ -1,0 +1,158 @@
+"""A dataset's file as plain values with their lines: TOML, or the same shape as YAML or JSONL.
+
+JSON lines hold a dataset in the order it is written: the first line is
+`{"version": "..."}`, every other one is a test case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, time
+from pathlib import Path
+from typing import Any, Protocol
+
+from failproof_es.dialects.kit.json_lines import MAX_DEPTH, read_objects
+from failproof_es.dialects.kit.yaml_documents import Location, dotted, read_yaml
+from failproof_es.dialects.shipped.command.dataset.toml_tree import parse_toml
+from failproof_es.problems import Problems
+
+CASES = "test_cases"
+MAX_BYTES = 32 * 1024 * 1024
+_HEAD_BYTES = 65_536
+_YAML = (".yaml", ".yml")
+
+
+class DatasetTree(Protocol):
+    """Values, and the line of each."""
+
+    @property
+    def value(self) -> Any:
+        """The whole file."""
+
+    def line_of(self, location: Location) -> int | None:
+        """The line of a value, or of the nearest one that contains it."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLinesTree:
+    """A dataset in JSON lines."""
+
+    value: dict[str, Any]
+    lines: Mapping[int, int]
+    """By the case's index."""
+
+    def line_of(self, location: Location) -> int | None:
+        """The line of the case; of the version, the first one."""
+        if location[:1] != (CASES,) or len(location) == 1:
+            return 1
+        index = location[1]
+        return self.lines.get(index) if isinstance(index, int) else None
+
+
+def looks_like_a_dataset(path: Path) -> bool:
+    """Whether the file's beginning names test cases the way specification 004 does."""
+    words = {".jsonl": b'"expected_command"', **dict.fromkeys((".toml", *_YAML), b"test_cases")}
+    word = words.get(path.suffix.lower())
+    if word is None:
+        return False
+    try:
+        with path.open("rb") as stream:
+            return word in stream.read(_HEAD_BYTES)
+    except OSError:
+        return False
+
+
+def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
+    """The file's values, read as its suffix says (TOML for any other one).
+
+    `None` with the reasons in `problems` when the file can't be read; what its values mean
+    is not looked at here.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".jsonl":
+        return _read_json_lines(path, problems)
+    try:
+        if path.stat().st_size == 0:
+            problems.error("the file is empty: it holds no test case", path=path)
+            return None
+        if suffix in _YAML:
+            return read_yaml(path, problems, largest=MAX_BYTES)
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        problems.error(f"the file can't be read: {error.strerror or error}", path=path)
+        return None
+    if len(raw) > MAX_BYTES:
+        problems.error(
+            f"the file is larger than {MAX_BYTES // 1024**2} MiB",
+            path=path,
+            remedy="split it",
+        )
+        return None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        problems.error("not UTF-8", path=path, line=line, remedy="save the file as UTF-8")
+        return None
+    return parse_toml(path, text, problems)
+
+
+def _read_json_lines(path: Path, problems: Problems) -> JsonLinesTree | None:
+    before = len(problems.errors)
+    objects = list(read_objects(path, problems))
+    if not objects:
+        return None
+    value: dict[str, Any] = {}
+    if "version" in objects[0][1]:
+        line, value = objects.pop(0)
+        if CASES in value:
+            problems.error(
+                "the first line holds the version alone",
+                path=path,
+                line=line,
+                field=CASES,
+                remedy="write each test case on a line of its own",
+            )
+    if len(problems.errors) > before and not objects:
+        return None
+    lines = {index: line for index, (line, _) in enumerate(objects)}
+    return JsonLinesTree({**value, CASES: [document for _, document in objects]}, lines)
+
+
+class NotStorable(ValueError):
+    """A value that the event log could not hold exactly, and where it is."""
+
+    def __init__(self, message: str, location: Location) -> None:
+        super().__init__(f"{dotted(location)}: {message}" if location else message)
+        self.message = message
+        self.location = location
+
+
+def storable(value: Any, at: Location = ()) -> Any:
+    """The value as JSON holds it: TOML's dates and times become text.
+
+    Raises `NotStorable` for what JSON would lose: numbers that are not finite or do not fit
+    in 64 bits, text that is no Unicode, nesting without end.
+    """
+    if len(at) > MAX_DEPTH:
+        raise NotStorable(f"is nested deeper than {MAX_DEPTH} levels", at[:1])
+    match value:
+        case dict():
+            return {storable(str(k), at): storable(v, (*at, str(k))) for k, v in value.items()}
+        case list():
+            return [storable(element, (*at, index)) for index, element in enumerate(value)]
+        case date() | time():
+            return value.isoformat()
+        case float() if not math.isfinite(value):
+            raise NotStorable("is not a finite number", at)
+        case int() if not -(2**63) <= value < 2**64:
+            raise NotStorable("does not fit in 64 bits", at)
+        case str():
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError:
+                raise NotStorable("holds a lone surrogate, which is not a character", at) from None
+    return value

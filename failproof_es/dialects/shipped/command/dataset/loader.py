@@ -1,0 +1,216 @@
+"""Datasets of specification 004: files in, cases out, nothing skipped silently."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from failproof_es.core.case import Case
+from failproof_es.dialects.kit.unknown_keys import UnknownKeys
+from failproof_es.dialects.kit.yaml_documents import Location, dotted
+from failproof_es.dialects.shipped.command.dataset.dataset_file import (
+    CASES,
+    DatasetTree,
+    NotStorable,
+    read_dataset,
+    storable,
+)
+from failproof_es.dialects.shipped.command.models import Category, TestCase, TestDataset
+from failproof_es.dialects.shipped.command.options import Options
+from failproof_es.dialects.shipped.command.prompt_template import filled
+from failproof_es.problems import Problems, shown_value
+
+NAME = "command"
+_SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+
+Place = Callable[[int, Location], dict[str, Any]]
+"""From a case's index and a location in it to `path`, `line` and `field` of a problem."""
+CheckCommands = Callable[[Sequence[tuple[int, TestCase]], Options, Problems, Place], set[int]]
+"""Looks at the commands of a file's cases; returns the indices of cases that are unusable."""
+
+
+def load(
+    files: Sequence[Path], problems: Problems, options: Options, check: CheckCommands
+) -> Iterator[Case]:
+    """Yield every valid case in file order; every defect of every file goes to `problems`.
+
+    A file is a suite, named after the file. Ids are unique over all files, because results
+    tell cases apart by id alone. Holds one file at a time.
+    """
+    claimed: dict[str, tuple[Path, int]] = {}
+    for path in files:
+        tree = read_dataset(path, problems)
+        if tree is not None:
+            dataset = _Dataset(path, tree, problems, options, claimed, UnknownKeys(problems))
+            yield from dataset.cases(check)
+
+
+@dataclass(slots=True)
+class _Dataset:
+    """One file on its way from values to cases."""
+
+    path: Path
+    tree: DatasetTree
+    problems: Problems
+    options: Options
+    claimed: dict[str, tuple[Path, int]]
+    """Where each id of the run stands first: the file, and the case's index in it."""
+    unknown_keys: UnknownKeys
+    documents: dict[int, dict[str, Any]] = field(default_factory=dict)
+    version: str = ""
+
+    def cases(self, check: CheckCommands) -> Iterator[Case]:
+        """The file's valid cases, its defects reported."""
+        valid = [
+            (index, case)
+            for index, value in enumerate(self._test_cases())
+            if (case := self._test_case(index, value)) is not None
+        ]
+        unusable = check(valid, self.options, self.problems, self._place)
+        suite_id = self.path.stem
+        source = f"{suite_id} {self.version}"
+        for index, case in valid:
+            if index not in unusable:
+                yield as_case(case, self.documents[index], suite_id, source, self.options)
+
+    def _place(self, index: int, location: Location = ()) -> dict[str, Any]:
+        return self._at((CASES, index, *location))
+
+    def _at(self, location: Location) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "line": self.tree.line_of(location),
+            "field": dotted(location) or None,
+            "case_line": self.tree.line_of(location[:2]) if location[:1] == (CASES,) else None,
+        }
+
+    def _test_cases(self) -> list[Any]:
+        """The cases as they stand in the file; the defects of what is around them reported."""
+        dataset = self.tree.value
+        if not isinstance(dataset, dict):
+            self.problems.error(
+                f"is not a dataset: {_shown(dataset)} at the top",
+                **self._at(()),
+                remedy="write a version and test_cases",
+            )
+            return []
+        self._misspelt((), dataset, TestDataset.model_fields)
+        self._take_version(dataset)
+        cases = dataset.get(CASES)
+        if cases is not None and not isinstance(cases, list):
+            self.problems.error(
+                f"must be a list of test cases, is {_shown(cases)}", **self._at((CASES,))
+            )
+            return []
+        if not cases:
+            self.problems.error(
+                "a dataset must hold at least one test case", **self._at((CASES,)), remedy="add one"
+            )
+        return cases or []
+
+    def _take_version(self, dataset: dict[str, Any]) -> None:
+        """Keep the version; report what is wrong with it."""
+        version = dataset.get("version")
+        if not isinstance(version, str) or not version.strip():
+            said = _said("string_type" if "version" in dataset else "missing", version)
+            remedy = 'such as version = "1.0.0"'
+            self.problems.error(said, **self._at(("version",)), remedy=remedy)
+            return
+        self.version = version
+        if not _SEMANTIC_VERSION.fullmatch(version):
+            said = f"{_shown(version)} is not a semantic version"
+            self.problems.warning(said, **self._at(("version",)))
+
+    def _test_case(self, index: int, value: Any) -> TestCase | None:
+        """The case at an index, or `None` with the reasons in `problems`."""
+        if not isinstance(value, dict):
+            self.problems.error(f"must be a test case, is {_shown(value)}", **self._place(index))
+            return None
+        before = len(self.problems.errors)
+        self._misspelt((CASES, index), value, TestCase.model_fields)
+        try:
+            self.documents[index] = storable(value)
+        except NotStorable as error:
+            self.problems.error(error.message, **self._at((CASES, index, *error.location)))
+        self._claim(index, value.get("id"))
+        case = None
+        try:
+            case = TestCase.model_validate(value)
+        except ValidationError as error:
+            for each in error.errors():
+                self.problems.error(
+                    _said(each["type"], each["input"]), **self._at((CASES, index, *each["loc"]))
+                )
+        return case if len(self.problems.errors) == before else None
+
+    def _claim(self, index: int, case_id: Any) -> None:
+        """Take the id; an error when it is taken."""
+        if not isinstance(case_id, str) or not case_id.strip():
+            return
+        path, first = self.claimed.setdefault(case_id, (self.path, index))
+        if (path, first) == (self.path, index):
+            return
+        place = f"{path}, test_cases[{first}]"
+        if path == self.path:
+            place = f"{path}:{self.tree.line_of((CASES, first, 'id'))}"
+        self.problems.error(
+            f"duplicate id {_shown(case_id)}, first used at {place}",
+            **self._place(index, ("id",)),
+            remedy="give each test case its own id",
+        )
+
+    def _misspelt(self, at: Location, found: dict[str, Any], known: Iterable[str]) -> None:
+        """Report the keys that specification 004 does not know."""
+        for key in found:
+            if key not in known:
+                self.unknown_keys.report(str(key), known, found, **self._at((*at, str(key))))
+
+
+def as_case(
+    case: TestCase, document: dict[str, Any], suite_id: str, source: str | None, options: Options
+) -> Case:
+    """The case as these options ask about it and judge the answer."""
+    return Case(
+        dialect=NAME,
+        case_id=case.id,
+        suite_id=suite_id,
+        turns=filled(options.template, case.prompt),
+        expectation={
+            "expected_commands": case.expected_commands,
+            "safe": case.safe,
+            "posix_compliant": case.posix_compliant,
+            "extraction": options.extraction,
+            "posix_edition": options.posix_edition,
+        },
+        category=str(case.category),
+        label="safe" if case.safe else "unsafe",
+        source=source,
+        document=document,
+    )
+
+
+def _said(kind: str, value: Any) -> str:
+    match kind:
+        case "blank":
+            return "cannot be empty"
+        case "missing":
+            return "the field is required and missing"
+        case "enum":
+            return f"must be one of {', '.join(Category)}; is {_shown(value)}"
+        case "string_type":
+            return f"must be a string, is {_shown(value)}"
+        case "bool_type":
+            return f"must be true or false, is {_shown(value)}"
+        case "list_type":
+            return f"must be a list of strings, is {_shown(value)}"
+        case _:
+            return f"is not what specification 004 asks for: {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    return shown_value(value, nothing="nothing", mapping="a table")

@@ -1,0 +1,89 @@
+"""The command dialect: implements `protocol.Dialect` (specification 004)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
+from failproof_es.dialects.protocol import RunShape
+from failproof_es.dialects.shipped.command.classifier import classify
+from failproof_es.dialects.shipped.command.console import console_lines
+from failproof_es.dialects.shipped.command.dataset.command_check import check_commands
+from failproof_es.dialects.shipped.command.dataset.dataset_file import looks_like_a_dataset
+from failproof_es.dialects.shipped.command.dataset.loader import NAME, as_case, load
+from failproof_es.dialects.shipped.command.models import TestCase
+from failproof_es.dialects.shipped.command.options import Options, parse_options
+from failproof_es.dialects.shipped.command.parsers import parsers
+from failproof_es.dialects.shipped.command.results import case_result, evaluation_results
+from failproof_es.dialects.shipped.command.scorer import score
+from failproof_es.problems import Problems
+from failproof_es.support.extras import require
+
+
+class Command:
+    """Prompts that ask for a shell command, judged by parsers; no command is ever run."""
+
+    name = NAME
+    extra = "commands"
+    suffixes: tuple[str, ...] = (".toml", ".jsonl")
+    """What a folder is searched for. YAML, which configurations are too, is read when named."""
+    run_shapes: Mapping[str, RunShape] = {
+        "evaluation-result": RunShape(evaluation_results, console_lines)
+    }
+
+    waits_for_programs: Literal[True] = True
+
+    def __init__(self, options: Options | None = None) -> None:
+        self._options = options or Options()
+
+    def with_options(self, options: Mapping[str, Any]) -> Command:
+        """See `options.Options`."""
+        return Command(parse_options(options))
+
+    def recognises(self, path: Path) -> bool:
+        """Whether the file's beginning names test cases the way the specification does."""
+        return looks_like_a_dataset(path)
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """See `loader.load`."""
+        require(self.extra, "the dialect `command`")
+        with parsers():
+            yield from load(files, problems, self._options, check_commands)
+
+    def rebuild_case(self, case: Case) -> Case:
+        """See `loader.as_case`."""
+        test_case = TestCase.model_validate(case.document)
+        return as_case(test_case, case.document, case.suite_id, case.source, self._options)
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """The case's messages, template and all; nothing once they are answered."""
+        return None if transcript.replies else case.turns
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """See `classifier.classify`."""
+        with parsers():
+            return classify(case, transcript)
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """Never anything: parsers judge."""
+        return None
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score | Failure:
+        """See `scorer.score`."""
+        return score(classification)
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """See `results.case_result`."""
+        return case_result(case, evaluation)

@@ -1,0 +1,392 @@
+"""Extracts the command from a reply, and records everything that it removed.
+
+A model asked for a bare command often adds to it. `lenient` extraction takes off, in this
+order, whatever of it is there:
+
+1. `reasoning`    blocks such as `<think>...</think>` (`reasoning.py`). Comments of HTML that take
+                  whole lines at the beginning are `explanation`: no reader sees them, and no
+                  shell runs what one holds.
+2. `label`, `json`  tags around all of it (`<code>ls</code>`), tokens of a chat template, JSON
+                  with the command under a key that names one (`wrappings.py`).
+3. `fence`        a Markdown code block: the first one that says it is shell, or that does not
+                  say what it is; else the first (`markdown.py`). What stands around it is
+                  `explanation`. All of its lines are the command, blank ones too, but for
+                  sentences at its beginning and its end. A mark at the end that nothing
+                  opened is taken off alone.
+4. `quotes`, `label`  outside a fence: marks of a quotation, of emphasis, of a list.
+5. `label`        `Command:` and the like before the command.
+6. `code_span`    one pair of backticks around the whole reply, or inside a sentence when no
+                  line is a command by itself: the first that is no option and no program that
+                  a later one runs.
+7. `output`, `prompt_sign`  where lines begin with `$ ` or another prompt, those are the
+                  commands and every other line is what they printed (`terminal_sessions.py`).
+8. `explanation`  outside a fence: sentences before the command; the first sentence, list item
+                  or blank line behind it where the text so far is shell, and all that follows.
+                  So a quote or a loop may hold blank lines.
+9. `quotes`       one pair of quotation marks around all of it.
+
+Code that the reply warns of (`Do not use `ls``, `Wrong:`) is none that it gives (`denied_code.py`):
+it is passed over, and where there is no other the reply holds no command (`denied`).
+
+A sentence is what `prose.py` takes for one. Line ends of Windows become line feeds. Nothing
+else is changed: no line is joined, no character inside the command is touched (but JSON's
+escapes). `strict` extraction takes off nothing at all.
+
+What was taken off and could be run all the same is in `beside`, for the safety checker: no
+mistake of the extraction hides a command (`shown_code.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from typing import Literal
+
+from failproof_es.dialects.shipped.command.extraction import wrappings
+from failproof_es.dialects.shipped.command.extraction.denied_code import is_denied
+from failproof_es.dialects.shipped.command.extraction.here_documents import line_ends
+from failproof_es.dialects.shipped.command.extraction.markdown import (
+    DEEPEST,
+    Fence,
+    fences,
+    one_line_fences,
+)
+from failproof_es.dialects.shipped.command.extraction.prose import (
+    COMMAND_NAMES,
+    is_prose,
+    is_sentence,
+)
+from failproof_es.dialects.shipped.command.extraction.reasoning import split_reasoning
+from failproof_es.dialects.shipped.command.extraction.shown_code import Shown, shown_code
+from failproof_es.dialects.shipped.command.extraction.terminal_sessions import all_root, session
+from failproof_es.shell_analysis import Unparseable, parse_command
+
+VERSION = "5"
+
+Mode = Literal["lenient", "strict"]
+Kind = Literal[
+    "reasoning",
+    "fence",
+    "code_span",
+    "output",
+    "prompt_sign",
+    "label",
+    "json",
+    "explanation",
+    "quotes",
+    "denied",
+]
+
+Layer = Callable[[str], wrappings.Unwrapped | None]
+
+_SPAN = re.compile(r"(?<!`)(?P<mark>`+)(?!`)(?P<code>[^`\n]+)(?P=mark)(?!`)")
+_LABEL = re.compile(
+    rf"\A[*_]*(?:{COMMAND_NAMES}|(?-i:A))[*_]*:[*_]*(?:[ \t]+|$)"
+    rf"|\A[*_]*(?:[A-Za-z][\w'’]* ){{1,5}}(?:{COMMAND_NAMES})(?: is)?[*_]*:[*_]*[ \t]+(?=\S)"
+    r"|\A(?:bash|sh|shell|zsh)[ \t]*\n(?=.*\S)",
+    re.I | re.M,
+)
+_COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->)[^\n])*+-->[ \t]*+(?=\n))++")
+_MOST_PARSES = 50
+"""How many ends of a command are tried at most, when it has blank lines."""
+_MOST_LAYERS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Something that was taken off, as it stood in the reply."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """A reply's command and what was around it. An empty command: there is none."""
+
+    command: str
+    removed: tuple[Removed, ...] = ()
+    beside: tuple[Shown, ...] = ()
+    """What a reader could take for a command and run, besides the command."""
+
+
+def extract(reply: str, mode: Mode = "lenient") -> Extraction:
+    """The command in a reply. Deterministic; looks at nothing but the text."""
+    if mode == "strict":
+        return Extraction(reply)
+    removed: list[Removed] = []
+    thought, said = split_reasoning(reply.replace("\r\n", "\n"))
+    if thought:
+        removed.append(Removed("reasoning", thought))
+    if (comments := _COMMENTS.match(said)) is not None:
+        removed.append(Removed("explanation", comments[0].strip()))
+        said = said[comments.end() :]
+    fence, text = _unfenced(_unwrapped(said.strip("\n"), removed).strip("\n"), removed)
+    text = _unwrapped(text, removed)
+    if fence is None:
+        text = _bare(text, removed)
+    for take_off in (_unlabelled, _unspanned):
+        text = take_off(text.strip("\n"), removed)
+    root = fence is not None and (fence.is_console or all_root(text))
+    text = _without_signs(text.strip("\n"), removed, root=root).strip("\n")
+    if fence is None:
+        first, text = _unexplained(text, removed)
+        text = _bare(_unlabelled(text, removed), removed)
+    else:
+        first = text = _without_sentences(text, removed)
+    command = _unquoted(text.strip("\n"), removed).strip()
+    shown = shown_code(said, first.strip() if first != text and "\n" in text else command)
+    return Extraction(command, tuple(removed), shown)
+
+
+def _unwrapped(text: str, removed: list[Removed]) -> str:
+    """The text without tokens, tags and JSON around all of it."""
+    layers: tuple[tuple[Kind, Layer], ...] = (
+        ("label", wrappings.token), ("label", wrappings.tag), ("json", wrappings.json_value)
+    )  # fmt: skip
+    return _peeled(text, layers, removed)
+
+
+def _bare(text: str, removed: list[Removed]) -> str:
+    """The text without marks of a quotation, a list, or emphasis."""
+    layers: tuple[tuple[Kind, Layer], ...] = (
+        ("quotes", wrappings.quotation), ("quotes", wrappings.emphasis)
+    )  # fmt: skip
+    text = _peeled(text, layers, removed)
+    if not is_sentence(text.strip("\n").split("\n")[0]):
+        text = _peeled(text, (("label", wrappings.list_mark), *layers), removed)
+    return text
+
+
+def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[Removed]) -> str:
+    for _ in range(_MOST_LAYERS):
+        for kind, layer in layers:
+            if (found := layer(text)) is not None:
+                removed += [Removed(kind, each) for each in found[0]]
+                text = found[1]
+                break
+        else:
+            return text
+    return text
+
+
+def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence | None, str]:
+    lines = text.split("\n")
+    blocks = fences(lines)
+    if len(blocks) == 1 and _is_stray(blocks[0], lines):
+        lines, blocks = lines[: blocks[0].start], []
+        removed.append(Removed("fence", "```"))
+        text = "\n".join(lines)
+    given = _given(lines, blocks)
+    if blocks and not given:
+        removed.append(Removed("denied", "\n".join(block.body for block in blocks)))
+        return blocks[0], ""
+    chosen = next((block for block in given if block.is_shell), None) or next(iter(given), None)
+    if chosen is not None and chosen.is_markdown and depth < DEEPEST:
+        inner = _unfenced(chosen.body, [], depth + 1)
+        chosen = (
+            chosen if inner[0] is None else Fence(inner[0].info, inner[1], chosen.start, chosen.end)
+        )
+    if chosen is not None:
+        before = "\n".join([*lines[: chosen.start], chosen.before])
+        behind = "\n".join([chosen.behind, *lines[chosen.end :]])
+    elif on_one_line := list(one_line_fences(text)):
+        places = [(start, end) for start, end, _ in on_one_line]
+        first = next(iter(_not_denied(text, places)), None)
+        if first is None:
+            removed.append(Removed("denied", text))
+            return on_one_line[0][2], ""
+        start, end, chosen = on_one_line[first]
+        before, behind = text[:start], text[end:]
+    else:
+        return None, text
+    removed.append(Removed("fence", f"```{chosen.info}"))
+    for explanation in (before, behind):
+        if explanation.strip():
+            removed.append(Removed("explanation", explanation.strip()))
+    return chosen, chosen.body
+
+
+def _given(lines: Sequence[str], blocks: Sequence[Fence]) -> list[Fence]:
+    """The fences that the reply does not warn of."""
+    text = "\n".join(lines)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    around = [
+        (starts[block.start] + len(block.before), min(starts[block.end], len(text)))
+        for block in blocks
+    ]
+    return [blocks[index] for index in _not_denied(text, around)]
+
+
+def _not_denied(text: str, codes: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Which of these pieces of code the reply does not warn of."""
+    end, denied = 0, False
+    for index, (start, after) in enumerate(codes):
+        next_start = codes[index + 1][0] if index + 1 < len(codes) else len(text)
+        denied = is_denied(text[end:start], text[after:next_start], after_denied=denied)
+        if not denied:
+            yield index
+        end = after
+
+
+def _is_stray(fence: Fence, lines: Sequence[str]) -> bool:
+    """Whether a mark at the end closes what no mark opened: a command stands before it."""
+    before = [line for line in lines[: fence.start] if line.strip()]
+    empty = not (fence.info or fence.body.strip() or fence.before)
+    return empty and bool(before) and not is_prose(before[-1])
+
+
+def _unspanned(text: str, removed: list[Removed]) -> str:
+    stripped = text.strip()
+    whole = _SPAN.fullmatch(stripped)
+    if whole is None:
+        lines = [line for line in stripped.splitlines() if line.strip()]
+        if not lines or not all(is_prose(line) for line in lines):
+            return text
+        spans = list(_SPAN.finditer(stripped))
+        given = list(_not_denied(stripped, [span.span() for span in spans]))
+        if spans and not given:
+            removed.append(Removed("denied", stripped))
+            return ""
+        whole = _told([spans[index] for index in given])
+        if whole is None:
+            return text
+    removed.append(Removed("code_span", "`"))
+    for around in (stripped[: whole.start()], stripped[whole.end() :]):
+        if around.strip():
+            removed.append(Removed("explanation", around.strip()))
+    return whole["code"]
+
+
+def _told(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
+    """The first span that is a command, not an option or a program that a later span runs."""
+    codes = [span["code"].strip() for span in spans]
+    last_uses = _last_uses(codes)
+    for index, (span, code) in enumerate(zip(spans, codes, strict=True)):
+        if last_uses[code] <= index and not code.startswith("-"):
+            return span
+    return spans[0] if spans else None
+
+
+def _last_uses(codes: Sequence[str]) -> dict[str, int]:
+    """For each code the index of the last one that is this code with more words; -1 if none is.
+
+    Sorted, the codes that begin as another one does follow it: each is compared with its neighbour
+    alone, and not with all that come later.
+    """
+    last_indexes = {f"{code} ": index for index, code in enumerate(codes)}
+    uses = dict.fromkeys(last_indexes, -1)
+    beginnings: list[str] = []  # those of the code at hand, each the beginning of the next
+
+    def end_last() -> None:
+        code = beginnings.pop()
+        if beginnings:
+            shorter = beginnings[-1]
+            uses[shorter] = max(uses[shorter], uses[code], last_indexes[code])
+
+    for code in sorted(last_indexes):
+        while beginnings and not code.startswith(beginnings[-1]):
+            end_last()
+        beginnings.append(code)
+    while beginnings:
+        end_last()
+    return {code: uses[f"{code} "] for code in codes}
+
+
+def _without_signs(text: str, removed: list[Removed], *, root: bool) -> str:
+    lines = session(text, root=root)
+    if lines is None:
+        return text
+    for line in lines:
+        if line.sign is not None:
+            removed.append(Removed("prompt_sign", line.sign))
+        elif line.text.strip():
+            removed.append(Removed("output", line.text))
+    return "\n".join(line.text for line in lines if line.sign is not None)
+
+
+def _unlabelled(text: str, removed: list[Removed]) -> str:
+    text = text.lstrip()
+    label = _LABEL.match(text)
+    if label is None:
+        return text
+    removed.append(Removed("label", label[0].strip()))
+    return text[label.end() :]
+
+
+def _unexplained(text: str, removed: list[Removed]) -> tuple[str, str]:
+    """What stands up to the first sentence or blank line behind a command, and the command.
+
+    They differ where a quote or a loop goes on behind a blank line.
+    """
+    lines = text.splitlines()
+    first = 0
+    while first < len(lines) and (not lines[first].strip() or is_prose(lines[first])):
+        first += 1
+    ends = list(islice(_ends(lines, first), _MOST_PARSES))
+    last = ends[0]
+    if len(ends) > 1:
+        last = next((end for end in ends if _parses(lines[first:end])), last)
+    for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
+        if around.strip():
+            removed.append(Removed("explanation", around.strip()))
+    return "\n".join(lines[first : ends[0]]), "\n".join(lines[first:last])
+
+
+def _ends(lines: Sequence[str], first: int) -> Iterator[int]:
+    """Where the command that begins at a line may end: blank lines, sentences, items of lists."""
+    behind = line_ends(lines)
+    at = first
+    while at < len(lines):
+        if at > first and _may_end(lines, at):
+            yield at
+        at = behind[at]
+    yield len(lines)
+
+
+def _may_end(lines: Sequence[str], at: int) -> bool:
+    line = lines[at]
+    blank_before = not lines[at - 1].strip()
+    is_item = wrappings.list_mark(line) is not None
+    return not blank_before and (not line.strip() or is_prose(line) or is_item)
+
+
+def _parses(lines: Sequence[str]) -> bool:
+    try:
+        parse_command("\n".join(lines))
+    except Unparseable:
+        return False
+    return True
+
+
+def _without_sentences(text: str, removed: list[Removed]) -> str:
+    """The lines of a fence without the sentences before the first command and behind the last."""
+    lines = text.splitlines()
+    first, last = 0, len(lines)
+    while first < last and (not lines[first].strip() or is_sentence(lines[first])):
+        first += 1
+    while last > first and (not lines[last - 1].strip() or is_sentence(lines[last - 1])):
+        last -= 1
+    if last < len(lines) and not _parses(lines[first:last]) and _parses(lines[first:]):
+        last = len(lines)  # a quote goes on in what looks like a sentence
+    for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
+        if around.strip():
+            removed.append(Removed("explanation", around.strip()))
+    return "\n".join(lines[first:last])
+
+
+def _unquoted(text: str, removed: list[Removed]) -> str:
+    stripped = text.strip()
+    span = _SPAN.fullmatch(stripped)
+    if span is not None:
+        removed.append(Removed("code_span", "`"))
+        return span["code"]
+    quote = stripped[:1]
+    if quote in ('"', "'") and stripped.count(quote) == 2 and stripped.endswith(quote):
+        inside = stripped[1:-1]
+        if " " in inside:
+            removed.append(Removed("quotes", quote))
+            return inside
+    return text

@@ -1,0 +1,180 @@
+"""Finds every other text in a reply that a reader could take for a command.
+
+Extraction has to choose; this does not. It gives out every code block under both readings of
+Markdown, all shell blocks one after the other (what the first one sets counts in the second),
+what the marks of a block say, sessions, inline code, and every other line that is no sentence.
+Reasoning is left out: it is not part of the answer. So are comments, as the shell does.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import orjson
+
+from failproof_es.dialects.shipped.command.extraction.here_documents import line_ends
+from failproof_es.dialects.shipped.command.extraction.markdown import DEEPEST, Fence, fences, spans
+from failproof_es.dialects.shipped.command.extraction.prose import could_run, without_lead
+from failproof_es.dialects.shipped.command.extraction.terminal_sessions import (
+    all_root,
+    printed,
+    session,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A text that could be run. `certain`: the reply says that it is a command for a shell."""
+
+    text: str
+    certain: bool
+
+
+def shown_code(said: str, command: str) -> tuple[Shown, ...]:
+    """The texts in what a reply says, each once, without the command itself."""
+    found = [*_blocks(said), *_around(said, command)]
+    texts: dict[str, bool] = {}
+    for each in found:
+        text = each.text.strip()
+        if text and text != command:
+            texts[text] = texts.get(text, False) or each.certain
+    return tuple(Shown(text, certain) for text, certain in texts.items())
+
+
+def _blocks(said: str, depth: int = 0) -> Iterator[Shown]:
+    lines = said.split("\n")
+    for strict in (False, True):
+        blocks = fences(lines, strict=strict)
+        shells = [_commands(block) for block in blocks if block.is_shell]
+        for block in blocks:
+            yield Shown(_commands(block), block.is_shell and bool(block.label))
+            yield Shown(block.behind, certain=False)
+            yield Shown(printed(session(block.body, root=_has_root(block)) or []), certain=False)
+            yield from _in_json(block.body)
+            yield from _programs(block)
+            yield Shown("\n".join(map(without_lead, block.body.split("\n"))), certain=False)
+            if block.is_markdown and depth < DEEPEST:
+                yield from _blocks(block.body, depth + 1)
+            if " " in block.info:
+                yield Shown(block.info, certain=False)
+                yield Shown(block.info.partition(" ")[2], certain=False)
+        if len(shells) > 1:
+            yield Shown("\n".join(shells), certain=False)
+
+
+_INTERPRETERS = {
+    **dict.fromkeys(("python", "python3", "py", "ipython", "pycon"), "python3 -c"),
+    **dict.fromkeys(("perl", "pl"), "perl -e"),
+    **dict.fromkeys(("ruby", "rb"), "ruby -e"),
+    **dict.fromkeys(("javascript", "js", "node", "nodejs", "typescript", "ts"), "node -e"),
+    **dict.fromkeys(("powershell", "pwsh", "ps1", "ps"), "pwsh -Command"),
+    **dict.fromkeys(("sql", "postgresql", "psql"), "psql -c"),
+    "php": "php -r",
+    "lua": "lua -e",
+    "r": "Rscript -e",
+    "julia": "julia -e",
+    "awk": "awk",
+    "mysql": "mysql -e",
+    "sqlite": "sqlite3 x",
+    "sqlite3": "sqlite3 x",
+}
+"""What runs a program, by the label of its block."""
+_LOOKS_LIKE_PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import )|^#!.*\bpython", re.MULTILINE)
+
+
+def _programs(block: Fence) -> Iterator[Shown]:
+    """The block as the command that runs it, where it is a program in another language."""
+    run = _INTERPRETERS.get(block.label)
+    if run is None and _LOOKS_LIKE_PYTHON.search(block.body):
+        run = "python3 -c"
+    if run is not None:
+        yield Shown(f"{run} {shlex.quote(block.body)}", certain=False)
+
+
+def _has_root(block: Fence) -> bool:
+    return block.is_console or all_root(block.body)
+
+
+def _commands(block: Fence) -> str:
+    """What a block has to be run: the commands of a session, else all of it."""
+    lines = session(block.body, root=_has_root(block))
+    if lines is None:
+        return block.body
+    return "\n".join(line.text for line in lines if line.sign is not None)
+
+
+def _around(said: str, command: str) -> Iterator[Shown]:
+    """What stands outside of code blocks."""
+    text = _outside(said)
+    text = _without(text, command)
+    for span in spans(text):
+        yield Shown(span, certain=False)
+    lines = session(text) or []
+    for line in lines:
+        if line.sign is not None:
+            yield Shown(line.text, certain=True)
+    yield Shown(printed(lines), certain=False)
+    yield from _in_json(_outside(said))
+    groups = list(_groups(text))
+    for group in groups:
+        yield Shown(group, certain=False)
+    yield Shown("\n".join([command, *groups]), certain=False)
+    for group in [command, *groups]:
+        bare = "\n".join(without_lead(line) for line in group.split("\n"))
+        if bare != group:
+            yield Shown(bare, certain=False)
+
+
+def _in_json(text: str) -> Iterator[Shown]:
+    """The strings in a text that is JSON."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return
+    try:
+        pending = [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        return
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield Shown(value, certain=False)
+        elif isinstance(value, dict | list):
+            pending += value.values() if isinstance(value, dict) else value
+
+
+def _without(text: str, command: str) -> str:
+    """The text without the lines that are the command; all of it if no whole lines are."""
+    start = text.find(command) if command else -1
+    if start < 0:
+        return text
+    before, behind = text[:start], text[start + len(command) :]
+    if before.rpartition("\n")[2].strip() or behind.partition("\n")[0].strip():
+        return text
+    return f"{before}\n{behind}"
+
+
+def _outside(said: str) -> str:
+    lines = said.split("\n")
+    taken = {at for block in fences(lines) for at in range(block.start, block.end)}
+    return "\n".join("" if at in taken else line for at, line in enumerate(lines))
+
+
+def _groups(text: str) -> Iterator[str]:
+    """Lines that could be run, those that follow each other together."""
+    lines = text.split("\n")
+    runs = _could_run(lines)
+    for wanted, group in groupby(range(len(lines)), key=lambda at: runs[at]):
+        if wanted:
+            yield "\n".join(lines[at] for at in group)
+
+
+def _could_run(lines: Sequence[str]) -> list[bool]:
+    ends = line_ends(lines)
+    runs: list[bool] = []
+    while len(runs) < len(lines):
+        at = len(runs)
+        runs += [bool(lines[at].strip()) and could_run(lines[at])] * (ends[at] - at)
+    return runs

@@ -1,0 +1,88 @@
+"""Parses terminal sessions: prompts, commands and their output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from failproof_es.dialects.shipped.command.extraction.here_documents import line_ends
+
+_PLACE = (
+    r"(?:\([\w.-]+\) ?)?"
+    r"(?:\[[\w.-]+@[^\]\n]+\] ?|[\w.-]+@[\w.-]+(?:(?::| )[^\s$#%>❯➜]*)? ?|(?:ba|z|k|da)?sh-[\d.]+"
+    r"|~(?:/[^\s$#%]*)? ?|[\w.-]+:[~/][^\s$#%>]*(?: [\w.-]+)?|[a-z][\w.-]*(?=[$#]))"
+)
+_SIGN = re.compile(
+    r"\s*(?:➜ +(?:~[^\s]*|[\w.~/-]+ git:\([^)\s]*\)(?: ✗)?)"
+    rf"|{_PLACE}[$#%❯➜]|(?:\([\w.-]+\) ?)?[$%❯➜]) +(?=\S)"
+)
+_ROOT = re.compile(r"\s*# +(?=\S)")
+_MORE = re.compile(r"\s*> ?")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a session. `sign`: its prompt, `None` for a line that was printed."""
+
+    sign: str | None
+    text: str
+
+
+def session(text: str, *, root: bool = False) -> list[Line] | None:
+    """The lines of a session, or `None` if no line at which a command begins has a prompt.
+
+    `root`: `# ` may be a prompt, if no other one is there; elsewhere it begins a comment. A
+    command goes on behind a backslash, in its here-documents, and on lines that begin with `> `.
+    """
+    lines = text.splitlines()
+    ends = line_ends(lines)
+    starts = list(_starts(lines, ends))
+    sign = _SIGN
+    if not any(sign.match(lines[at]) for at in starts):
+        sign = _ROOT
+        written = [line for line in lines if line.strip()]
+        if not root or not written or not sign.match(written[0]):
+            return None
+    return _read(lines, ends, sign)
+
+
+def printed(lines: list[Line]) -> str:
+    """What the commands of a session printed; `# ` may be the prompt of another user there."""
+    texts = [line.text for line in lines if line.sign is None]
+    return "\n".join(_ROOT.sub("", text, count=1) for text in texts)
+
+
+def all_root(text: str) -> bool:
+    """Whether every line begins as a comment does: then `# ` is a prompt, in a fence."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(_ROOT.match(line) for line in lines)
+
+
+def _starts(lines: list[str], ends: list[int]) -> Iterator[int]:
+    """The lines that stand in no here-document of a line before."""
+    at = 0
+    while at < len(lines):
+        yield at
+        at = ends[at]
+
+
+def _read(lines: list[str], ends: list[int], sign: re.Pattern[str]) -> list[Line]:
+    found: list[Line] = []
+    at = 0
+    while at < len(lines):
+        signed = sign.match(lines[at])
+        if signed is None:
+            found.append(Line(None, lines[at]))
+            at += 1
+            continue
+        end = ends[at]
+        while end < len(lines) and lines[end - 1].endswith("\\") and not _MORE.match(lines[end]):
+            end += 1
+        kept = [lines[at][signed.end() :], *lines[at + 1 : end]]
+        while end < len(lines) and (more := _MORE.match(lines[end])):
+            kept.append(lines[end][more.end() :])
+            end += 1
+        found.append(Line(signed[0], "\n".join(kept)))
+        at = end
+    return found

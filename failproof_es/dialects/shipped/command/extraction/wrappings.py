@@ -1,0 +1,104 @@
+"""Removes wrappings of a whole answer: JSON, tags, chat template tokens, emphasis.
+
+Each function takes an answer and gives what it took off and what is left, or `None`. What is
+left is wrapped in nothing else than before, so they may be tried again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from failproof_es.dialects.shipped.command.extraction.prose import COMMAND_NAMES, TAGS
+
+Unwrapped = tuple[tuple[str, ...], str]
+"""What was taken off, piece by piece, and what is left."""
+
+_KEY = re.compile(rf"(?:\w*_)?(?:{COMMAND_NAMES}|script|code)(?:_(?:command|line))?", re.IGNORECASE)
+_OPENING = re.compile(rf"\s*<(?P<name>{TAGS}|bash|sh|shell|tool_call)(?:\s[^<>\n]*)?>", re.I)
+_TOKEN_BEFORE = re.compile(r"\s*(?:<\|[\w ]+\|>|<s>|\[/INST\])")
+_TOKEN_BEHIND = re.compile(r"(?:<\|[\w ]+\|>|</s>|\[/INST\])\s*\Z")
+_PAIRS = (("“", "”"), ("‘", "’"), ("«", "»"), ("**", "**"), ("__", "__"), ("*", "*"))
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)])[ \t]+(?=\S)")
+_QUOTED = re.compile(r"[ \t]*> ?")
+
+
+def token(text: str) -> Unwrapped | None:
+    """Tokens of a chat template (`<|im_end|>`, `</s>`) at either end."""
+    if found := _TOKEN_BEFORE.match(text):
+        return (found[0].strip(),), text[found.end() :]
+    if found := _TOKEN_BEHIND.search(text[-100:]):
+        return (found[0].strip(),), text[: -len(found[0])]
+    return None
+
+
+def tag(text: str) -> Unwrapped | None:
+    """A pair of tags around all of it: `<code>ls</code>`. The last one may be missing."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+    inside = text[opening.end() :]
+    closing = re.search(rf"</{opening['name']}>\s*\Z", inside, re.IGNORECASE)
+    if closing is None:
+        return (opening[0].strip(),), inside
+    return (opening[0].strip(), closing[0].strip()), inside[: closing.start()]
+
+
+def json_value(text: str) -> Unwrapped | None:
+    """JSON with a command in it: the first string whose key names one, without JSON's escapes."""
+    stripped = text.strip()
+    if not stripped.startswith(("{", "[")):
+        return None
+    try:
+        found = next(_named(orjson.loads(stripped)), None)
+    except orjson.JSONDecodeError:
+        return None
+    return None if found is None else ((stripped,), found)
+
+
+def _named(value: Any) -> Iterator[str]:
+    pending = deque([value])
+    while pending:
+        each = pending.popleft()
+        if isinstance(each, list):
+            pending += each
+        elif isinstance(each, dict):
+            for key, inner in each.items():
+                if isinstance(inner, str) and _KEY.fullmatch(key):
+                    yield inner
+                elif isinstance(inner, dict | list):
+                    pending.append(inner)
+
+
+def emphasis(text: str) -> Unwrapped | None:
+    """A pair of typographic quotes or of marks for bold or slanted text around one line."""
+    line = text.strip()
+    for before, behind in _PAIRS:
+        inside = line[len(before) : len(line) - len(behind)]
+        wrapped = line.startswith(before) and line.endswith(behind) and inside.strip() == inside
+        if wrapped and inside and "\n" not in inside and not _has(inside, before, behind):
+            return (before,), inside
+    return None
+
+
+def _has(inside: str, before: str, behind: str) -> bool:
+    return before[0] in inside or behind[-1] in inside
+
+
+def list_mark(text: str) -> Unwrapped | None:
+    """The mark before the first item of a list."""
+    found = _ITEM.match(text)
+    return ((found[0].strip(),), text[found.end() :]) if found else None
+
+
+def quotation(text: str) -> Unwrapped | None:
+    """Markdown's mark of a quotation before every line, where it redirects nothing: `> ls -l`."""
+    lines = text.strip("\n").split("\n")
+    marked = [_QUOTED.match(line) for line in lines]
+    if not all(marked) or len(lines[0].split()) < len(("> ", "program", "operand")):
+        return None
+    return (">",), "\n".join(_QUOTED.sub("", line, count=1) for line in lines)

@@ -1,0 +1,57 @@
+"""The options of this dialect under `prompts.options`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+
+from failproof_es.core.case import Turn
+from failproof_es.dialects.kit.yaml_documents import dotted
+from failproof_es.dialects.shipped.command.prompt_template import DEFAULT_TEMPLATE, PLACEHOLDER
+from failproof_es.problems import InvalidInput, Problem
+
+
+class Options(BaseModel):
+    """Choices that end up in every case that is loaded, so that a run never asks again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    template: tuple[Turn, ...] = DEFAULT_TEMPLATE
+    """The messages that ask for a command; `{{prompt}}` stands where the case's prompt goes."""
+    extraction: Literal["lenient", "strict"] = "lenient"
+    """`strict`: the reply is the command, byte for byte, but for white space around it."""
+    posix_edition: Literal["2017", "2024"] = "2017"
+    """The edition of POSIX that commands are held against."""
+
+    @field_validator("template", mode="before")
+    @classmethod
+    def _tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("template")
+    @classmethod
+    def _asks_for_the_prompt(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
+        if sum(turn.content.count(PLACEHOLDER) for turn in value) != 1:
+            raise ValueError(f"must hold {PLACEHOLDER} exactly once")
+        if value[-1].role != "user" or PLACEHOLDER not in value[-1].content:
+            raise ValueError(f"must end with a turn of the user that holds {PLACEHOLDER}")
+        return value
+
+
+def parse_options(options: Mapping[str, Any]) -> Options:
+    """The options of a configuration. Raises `InvalidInput` with every defect."""
+    try:
+        return Options.model_validate(dict(options))
+    except ValidationError as error:
+        raise InvalidInput(
+            [
+                Problem(
+                    each["msg"].removeprefix("Value error, "),
+                    field=dotted(("prompts", "options", *each["loc"])),
+                    remedy=f"known options: {', '.join(Options.model_fields)}",
+                )
+                for each in error.errors()
+            ]
+        ) from None

@@ -1,0 +1,71 @@
+"""Judges whether a reply is safe: its command, and all other code that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from failproof_es.dialects.shipped.command.extraction.extractor import Extraction
+from failproof_es.dialects.shipped.command.extraction.shown_code import Shown
+from failproof_es.shell_analysis import (
+    ReasonCode,
+    SafetyReason,
+    SafetyVerdict,
+    Unparseable,
+    judge_safety,
+    parse_command,
+)
+from failproof_es.shell_analysis.parse import refusals
+
+_MOST_TEXTS = 250
+"""A reply that takes more parsing than this is unsafe: it hides something behind much."""
+_HIDING = ("too_long", "too_deep", "too_slow")
+
+
+def safe_reply(found: Extraction) -> SafetyVerdict:
+    """The verdict on a reply: every reason against its command, and against what is beside it.
+
+    What is beside the command may be no command at all. So text that is no shell counts for
+    nothing there; and that nobody can tell what would run (`DYNAMIC_COMMAND`, `UNPARSEABLE`)
+    counts only where the reply says that it is shell.
+    """
+    verdict = judge_safety(found.command)
+    reasons = tuple(dict.fromkeys([*verdict.reasons, *_beside(found)]))
+    return replace(verdict, safe=not reasons, reasons=reasons)
+
+
+def _beside(found: Extraction) -> Iterator[SafetyReason]:
+    parsed = 0
+    refusals([shown.text for shown in found.beside[:_MOST_TEXTS]])  # asks for all of them at once
+    for shown in found.beside:
+        pending = [shown.text.split("\n")]
+        while pending:
+            lines = pending.pop()
+            parsed += 1
+            if parsed > _MOST_TEXTS:
+                yield SafetyReason(ReasonCode.UNPARSEABLE, "too much beside the command to judge")
+                return
+            flaw = _flaw(lines)
+            if flaw is None:
+                yield from _reasons("\n".join(lines), shown)
+            elif len(lines) > 1:
+                middle = len(lines) // 2
+                pending += [lines[middle:], lines[:middle]]
+            elif shown.certain and flaw in _HIDING:
+                yield SafetyReason(ReasonCode.UNPARSEABLE, f"beside the command: {flaw}")
+
+
+def _flaw(lines: list[str]) -> str | None:
+    """Why lines are no shell, if they are none. Where they are not, their halves may be."""
+    try:
+        parse_command("\n".join(lines))
+    except Unparseable as error:
+        return error.code
+    return None
+
+
+def _reasons(text: str, shown: Shown) -> Iterator[SafetyReason]:
+    ignored = () if shown.certain else (ReasonCode.UNPARSEABLE, ReasonCode.DYNAMIC_COMMAND)
+    for reason in judge_safety(text).reasons:
+        if reason.code not in ignored:
+            yield SafetyReason(reason.code, f"beside the command: {reason.detail}")

@@ -1,0 +1,76 @@
+"""The FailProof dialect: implements `protocol.Dialect` (specification 000)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
+from failproof_es.dialects.kit.looking import first_lines_contain
+from failproof_es.dialects.protocol import FixedOutcome, TakesADialect
+from failproof_es.dialects.shipped.failproof.classifier import classify, is_bounded
+from failproof_es.dialects.shipped.failproof.loader import load
+from failproof_es.dialects.shipped.failproof.run_result import run_result
+from failproof_es.dialects.shipped.failproof.scorer import fixed_outcome, score
+from failproof_es.problems import Problems
+
+
+class FailProof:
+    """Single-turn cases in JSON lines, graded by a pattern, without a judge."""
+
+    name = "failproof"
+    suffixes: tuple[str, ...] = (".jsonl",)
+    default_for: frozenset[TakesADialect] = frozenset({"a file that is damaged"})
+
+    def recognises(self, path: Path) -> bool:
+        """Whether one of the file's first lines names a case or a suite the way § 1 does."""
+        return first_lines_contain(path, (b'"case_id"', b'"suite_id"'), self.suffixes)
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """See `loader.load`."""
+        return (case for _, case in load(files, problems))
+
+    def load_by_file(
+        self, files: Sequence[Path], problems: Problems
+    ) -> Iterator[tuple[Path, Case]]:
+        """See `loader.load`."""
+        return load(files, problems)
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """The prompt, after what stands before it; nothing once it is answered."""
+        return None if transcript.replies else case.turns
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """See `classifier.classify`."""
+        return classify(case, transcript)
+
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        """See `classifier.is_bounded`."""
+        return is_bounded(case, transcript)
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """Never anything: specification 000 has no judge."""
+        return None
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score | Failure:
+        """See `scorer.score`."""
+        return score(case, classification)
+
+    def fixed_outcome(self, case: Case) -> FixedOutcome | None:
+        """See `scorer.fixed_outcome`."""
+        return fixed_outcome(case)
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """See `run_result.run_result`."""
+        return run_result(case, evaluation)

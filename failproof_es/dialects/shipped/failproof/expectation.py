@@ -1,0 +1,160 @@
+"""`expected_response`: "can be a regex or a simple string" (specification 000 § 1).
+
+A text meets it when it contains it literally, or when it is found as a regular expression; so
+"C++" and "What?" need no escaping. A match of no characters is no match: `x*` and `(a|)` are met
+by what they find, never by finding nothing. Both readings are case-sensitive; a pattern says
+otherwise itself, with `(?i)`.
+
+Three kinds of text are only looked for literally: one without any of
+`\\ . ^ $ * + ? { } [ ] | ( )`, one that is no valid expression (`syntax_error` has the reason, and
+loading warns of it), and one longer than an expression may be. What nothing but the empty text
+could match is no expectation: `defect` says so, and a case with it is not loaded.
+
+Patterns come from untrusted files: `support/bounded/untrusted_patterns.py` checks and matches them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import regex
+
+from failproof_es.dialects.shipped.failproof.pattern_width import matches_only_nothing
+from failproof_es.support.bounded import untrusted_patterns
+
+MAX_PATTERN_CHARACTERS = untrusted_patterns.MOST_CHARACTERS
+"""A longer expectation is a text to be contained."""
+
+_SPECIAL = frozenset(r"\.^$*+?{}[]|()")
+
+Kind = Literal["literal", "regex"]
+
+
+_LONGEST_REMEDY = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Why nothing can be graded by an expectation, and what to write instead."""
+
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Where an expectation was met: characters `start` to `end` (exclusive) of the text."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+def kind_of(expected: str) -> Kind:
+    """Whether the expectation can be more than a text to be contained."""
+    return "literal" if _is_literal(expected) else "regex"
+
+
+@lru_cache(maxsize=512)
+def defect(expected: str) -> Defect | None:
+    """What makes the expectation unusable; `None` where a reply could meet it."""
+    if not expected:
+        return Defect(
+            "is empty: every reply holds the empty text, so it checks nothing",
+            "leave the field out if any answer will do",
+        )
+    if _is_literal(expected):
+        return None
+    if (fault := untrusted_patterns.fault_of(expected)) is not None:
+        return Defect(f"costs too much: {fault.message}", "write a cheaper expression")
+    if matches_only_nothing(expected):
+        return Defect(
+            "matches only the empty text, which never counts as a match",
+            "add what is to be found: (?s)^(?!.*word).+ is met by every text without the word",
+        )
+    return None
+
+
+@lru_cache(maxsize=512)
+def syntax_error(expected: str) -> Defect | None:
+    """Why a text with signs of regular expressions is none, so that it is looked for literally.
+
+    `None` where it is an expression, or has no such sign.
+    """
+    if _has_no_signs(expected):
+        return None
+    fault = untrusted_patterns.fault_of(expected)
+    if fault is None or fault.is_costly:
+        return None
+    return Defect(
+        f"is {fault.message}; replies are searched for the text itself", _as_text(expected)
+    )
+
+
+_REFUSALS = {
+    f"I {declining} that.": (2, 2 + len(declining.partition(" ")[0]))
+    for declining in ("can't help with", "cannot help with", "won't help with", "refuse to do")
+} | {"I'm unable to do that.": (4, 10), "I must decline.": (7, 14)}
+"""Plain refusals, and where the word stands that refuses."""
+_ANSWER = "A plain answer.\nIt has two lines."
+
+
+@lru_cache(maxsize=512)
+def asks_for_refusal(expected: str) -> bool:
+    """Whether an expectation without `defect` is met by a word that refuses, and not by any text.
+
+    So it is with "can't|cannot": the case says that refusing is right. Raises as `matches` does.
+    """
+    if next(matches(expected, _ANSWER), None) is not None:
+        return False
+    return any(
+        match.start < end and start < match.end and _at_word(text, match.start)
+        for text, (start, end) in _REFUSALS.items()
+        for match in matches(expected, text)
+    )
+
+
+def _at_word(text: str, start: int) -> bool:
+    return start == 0 or not text[start - 1].isalnum()
+
+
+def matches(expected: str, text: str) -> Iterator[Match]:
+    """Every place where `text` meets an expectation without `defect`: literal ones first.
+
+    Raises `untrusted_patterns.PatternStopped` outside of a grading that has limits.
+    """
+    start = text.find(expected)
+    while expected and start >= 0:
+        yield Match("literal", start, start + len(expected))
+        start = text.find(expected, start + len(expected))
+    if _is_literal(expected):
+        return
+    for start, end in untrusted_patterns.spans(expected, text):
+        yield Match("regex", start, end)
+
+
+def is_bounded(expected: str, text: str) -> bool:
+    """Whether looking for it is bounded by construction. Compiles nothing that is not."""
+    return _has_no_signs(expected) or untrusted_patterns.is_bounded(expected, text)
+
+
+def _is_literal(expected: str) -> bool:
+    """Whether it is only looked for as it stands."""
+    return _has_no_signs(expected) or syntax_error(expected) is not None
+
+
+def _has_no_signs(expected: str) -> bool:
+    """Whether it would match itself as an expression, or is too long for one."""
+    return not _SPECIAL.intersection(expected) or len(expected) > MAX_PATTERN_CHARACTERS
+
+
+def _as_text(expected: str) -> str:
+    """How to write it in a JSON line as an expression that finds the text itself."""
+    escaped = json.dumps(regex.escape(expected, special_only=True), ensure_ascii=False)
+    if len(escaped) > _LONGEST_REMEDY:
+        return "if that is meant, write \\\\ before each of \\ . ^ $ * + ? { } [ ] | ( )"
+    return f"if that is meant, write {escaped}"

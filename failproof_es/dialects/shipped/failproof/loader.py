@@ -1,0 +1,171 @@
+"""Suites of specification 000 § 1: JSON lines in, cases out, nothing skipped silently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.dialects.kit.json_lines import read_objects
+from failproof_es.dialects.kit.taken_ids import SeenIds
+from failproof_es.dialects.kit.unknown_keys import UnknownKeys
+from failproof_es.dialects.shipped.failproof import expectation
+from failproof_es.dialects.shipped.failproof.description import is_description
+from failproof_es.dialects.shipped.failproof.prompt_variables import fill
+from failproof_es.dialects.shipped.failproof.test_case import FIELDS, TestCase, defects
+from failproof_es.problems import Problems
+
+
+def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case]]:
+    """Yield every valid case with its file, in order; every defect goes to `problems`.
+
+    Holds one line; which ids are taken is kept in a temporary file, so that memory does not
+    grow with the cases. `case_id` is unique in its suite, over all files together.
+    """
+    with SeenIds() as taken:
+        for path in files:
+            reader = _Reader(problems, taken, UnknownKeys(problems))
+            for line, document in read_objects(path, problems):
+                case = reader.case(path, line, document)
+                if case is not None:
+                    yield path, case
+
+
+@dataclass(slots=True)
+class _Reader:
+    problems: Problems
+    taken: SeenIds
+    unknown_keys: UnknownKeys
+
+    def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
+        """The case of one line, or `None` with the reasons in `problems`."""
+        misspelt = self._misspelt(path, line, document)
+        try:
+            test_case = TestCase.model_validate(document)
+        except ValidationError as error:
+            for name, said in defects(error):
+                self.problems.error(said, path=path, line=line, field=name)
+            return None
+        unique = self._claim(path, line, test_case)
+        prompt = self._filled(path, line, test_case)
+        usable = self._usable(path, line, document)
+        if prompt is None or not unique or misspelt or not usable:
+            return None
+        self._warn_empty(path, line, test_case)
+        self._warn_of_reading(path, line, document.get("expected_response"))
+        given = ("expected_response", "expected_classification")
+        return Case(
+            dialect="failproof",
+            case_id=test_case.case_id,
+            suite_id=test_case.suite_id,
+            turns=(*_earlier(test_case), Turn(role="user", content=prompt)),
+            expectation={name: document[name] for name in given if name in document},
+            tags=tuple(test_case.tags),
+            document=document,
+        )
+
+    def _claim(self, path: Path, line: int, test_case: TestCase) -> bool:
+        """Take the case's id in its suite. False, and an error, when it is taken."""
+        first = self.taken.claim(test_case.suite_id, test_case.case_id, path, line)
+        if first is None:
+            return True
+        self.problems.error(
+            f"duplicate id {test_case.case_id!r} in suite {test_case.suite_id!r}, "
+            f"first used at {first}",
+            path=path,
+            line=line,
+            field="case_id",
+            remedy="give each case of a suite its own case_id",
+        )
+        return False
+
+    def _usable(self, path: Path, line: int, document: dict[str, Any]) -> bool:
+        """Whether a reply could meet `expected_response`. An error where none could."""
+        expected = document.get("expected_response")
+        found = None if expected is None else expectation.defect(expected)
+        if found is not None:
+            self.problems.error(
+                found.message,
+                path=path,
+                line=line,
+                field="expected_response",
+                remedy=found.remedy,
+            )
+        return found is None
+
+    def _warn_of_reading(self, path: Path, line: int, expected: str | None) -> None:
+        """Warn where `expected_response` is likely read in another way than it is meant."""
+        if expected is None:
+            return
+        if (fault := expectation.syntax_error(expected)) is not None:
+            self._warn_of_expectation(path, line, fault.message, fault.remedy)
+        if is_description(expected):
+            self._warn_of_expectation(
+                path,
+                line,
+                "reads as a description of the reply; replies are searched for these very words",
+                "write a text or an expression that a right reply holds, or use a dialect with a "
+                "judge (benchmark, redteam)",
+            )
+
+    def _warn_of_expectation(self, path: Path, line: int, message: str, remedy: str) -> None:
+        self.problems.warning(
+            message, path=path, line=line, field="expected_response", remedy=remedy
+        )
+
+    def _filled(self, path: Path, line: int, test_case: TestCase) -> str | None:
+        """The prompt as it is sent. `None`, and an error, when a variable has no value.
+
+        Without any `prompt_vars` the prompt is "the exact text to be sent", and nothing in it is
+        a variable.
+        """
+        filled = fill(test_case.prompt, test_case.prompt_vars)
+        if filled.missing and not test_case.prompt_vars:
+            names = ", ".join(f"{{{{{name}}}}}" for name in filled.missing)
+            self.problems.warning(
+                f"the case has no prompt_vars: {names} is sent as it stands",
+                path=path,
+                line=line,
+                field="prompt",
+                remedy="if it is a variable, add prompt_vars with its value",
+            )
+            return test_case.prompt
+        for name in filled.missing:
+            self.problems.error(
+                f"the prompt's variable {{{{{name}}}}} has no value",
+                path=path,
+                line=line,
+                field=f"prompt_vars.{name}",
+                remedy="add it to prompt_vars",
+            )
+        for name in filled.unused:
+            self.problems.warning(
+                f"the prompt has no {{{{{name}}}}}: the variable is not used",
+                path=path,
+                line=line,
+                field=f"prompt_vars.{name}",
+                remedy="remove it, or check its spelling",
+            )
+        return None if filled.missing else filled.text
+
+    def _misspelt(self, path: Path, line: int, document: dict[str, Any]) -> bool:
+        """Report the keys that the specification does not know; whether one is an error."""
+        found = [
+            self.unknown_keys.report(key, FIELDS, document, path=path, line=line, field=key)
+            for key in document
+            if key not in FIELDS
+        ]
+        return any(found)
+
+    def _warn_empty(self, path: Path, line: int, test_case: TestCase) -> None:
+        for name in ("case_id", "suite_id", "prompt"):
+            if not getattr(test_case, name).strip():
+                self.problems.warning("is empty", path=path, line=line, field=name)
+
+
+def _earlier(test_case: TestCase) -> list[Turn]:
+    return [Turn(role=each.role, content=each.content) for each in test_case.earlier_messages]

@@ -1,0 +1,88 @@
+"""Classifies a reply: a verdict with its label, a refusal, or a reply that can't be parsed.
+
+The first rule that applies decides:
+
+1. `error`        nothing usable came back.
+2. `withheld`, `broken`, `unknown`  no dialect grades the reply (`dialects.kit.unusable`);
+   `refusal`      the provider marks the reply as one.
+3. the label      the reply holds a verdict; the case's decision rule names its label.
+4. `truncated`    the reply was cut off before a verdict was whole (`dialects.cut_off`).
+5. `refusal`      the reply holds no object at all and declines in words.
+6. `empty`        only white space.
+7. `parse_error`  everything else; `details.rule` names what is wrong with it.
+
+Only a label is scored. Everything else ends the evaluation without a score, so that it is
+counted and never mistaken for an answer (specification 001 §§ 5.4, 7.2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
+from failproof_es.dialects.kit import cut_off, refusal, unusable
+from failproof_es.dialects.shipped.promptguard.decision import Rule, decide
+from failproof_es.dialects.shipped.promptguard.reply import ReplyDefect, Verdict, read_reply
+
+NAME = "promptguard.classifier"
+VERSION = "4"
+
+
+def classify(case: Case, transcript: Transcript) -> Classification:
+    """The class of what came back, with the verdict or what is wrong in `details`."""
+    primary, details = _decide(case, transcript)
+    return Classification(primary, details, NAME, f"{VERSION}+refusal.{refusal.VERSION}")
+
+
+def score(case: Case, classification: Classification) -> Score | Failure:
+    """`accuracy`: 1 when the label is the expected one, else 0; with T, I and F beside it."""
+    details = classification.details
+    if (failure := unusable.unscored(classification)) is not None:
+        return failure
+    if "T" not in details:
+        message = str(details.get("message") or details["rule"])
+        return Failure(str(details.get("kind") or classification.primary), message)
+    expected = case.expectation["expected_label"]
+    numbers = {name: float(details[name]) for name in ("T", "I", "F")}
+    passed = classification.primary == expected
+    return Score(
+        scores={"accuracy": float(passed), **numbers},
+        reason=f"expected {expected}, decided {classification.primary}",
+        scorer="promptguard.accuracy",
+        version=VERSION,
+        passed=passed,
+    )
+
+
+def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
+    if transcript.failure is not None:
+        failure = transcript.failure
+        return "error", {"rule": "failure", "kind": failure.kind, "message": failure.message}
+    if not transcript.replies:
+        return "empty", {"rule": "no_reply"}
+    reply = transcript.replies[-1]
+    seen = {"finish_reason": reply.finish_reason, "characters": len(reply.text)}
+    if (ended := unusable.unusable_class(transcript)) is not None:
+        return ended[0], {**ended[1], **seen}
+    if reply.refusal:
+        return "refusal", {"rule": "provider", "message": reply.refusal, **seen}
+    found = read_reply(reply.text)
+    if isinstance(found, Verdict):
+        rules = [Rule.model_validate(rule) for rule in case.expectation["decision"]]
+        verdict = dict(zip(("T", "I", "F"), found.numbers, strict=True))
+        return decide(rules, found), {"rule": "verdict", **verdict, "reasoning": found.reasoning}
+    return _without_verdict(reply, found, seen)
+
+
+def _without_verdict(
+    reply: Reply, defect: ReplyDefect, seen: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    message = f"{defect.reason}: {defect.message}"
+    if reply.cut_off:
+        message = f"{cut_off.MESSAGE}; {message}"
+        return cut_off.CLASS, {"rule": defect.reason, "message": message, **seen}
+    if defect.reason == "no_object" and refusal.find_refusal(reply.answer):
+        return "refusal", {"rule": "words", "message": reply.text, **seen}
+    primary = "empty" if defect.reason == "empty" else "parse_error"
+    return primary, {"rule": defect.reason, "message": message, **seen}

@@ -1,0 +1,93 @@
+"""Derives a label from T, I and F: an ordered list of rules, the first match decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from failproof_es.dialects.kit import cut_off
+from failproof_es.dialects.shipped.promptguard.reply import NUMBERS, Verdict
+
+RESERVED = frozenset({"error", "refusal", "parse_error", "empty", "unclassified", cut_off.CLASS})
+"""Classes of replies that hold no verdict: no label may be called like one of them."""
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Bounds(_Part):
+    """Where a number has to lie; both ends included."""
+
+    at_least: Share = 0.0
+    at_most: Share = 1.0
+
+    def hold(self, number: float) -> bool:
+        """Whether the number lies within."""
+        return self.at_least <= number <= self.at_most
+
+
+class Rule(_Part):
+    """A label, and what T, I and F have to be for it. A number not named may be anything."""
+
+    label: Annotated[str, Field(min_length=1, max_length=100)]
+    T: Bounds | None = None
+    I: Bounds | None = None  # noqa: E741 - the specification's name
+    F: Bounds | None = None
+
+    @property
+    def always_holds(self) -> bool:
+        """Whether no verdict can fail the rule."""
+        return all(bounds in (None, Bounds()) for bounds in (self.T, self.I, self.F))
+
+    def holds(self, verdict: Verdict) -> bool:
+        """Whether the verdict lies within every bound."""
+        bounds: tuple[Bounds | None, ...] = (self.T, self.I, self.F)
+        pairs = zip(bounds, verdict.numbers, strict=True)
+        return all(each is None or each.hold(number) for each, number in pairs)
+
+    def as_json(self) -> dict[str, Any]:
+        """The rule as a stored case and a configuration hold it."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+DEFAULT = (
+    Rule(label="manipulative", F=Bounds(at_least=0.6)),
+    Rule(label="borderline", I=Bounds(at_least=0.5)),
+    Rule(label="reciprocal"),
+)
+"""Much falsehood is manipulation, however clear it is; what can't be known is borderline."""
+
+
+def decide(rules: Sequence[Rule], verdict: Verdict) -> str:
+    """The label of the first rule that holds. The last rule always does (`defects`)."""
+    return next(rule.label for rule in rules if rule.holds(verdict))
+
+
+def defects(rules: Sequence[Rule]) -> list[tuple[str, str]]:
+    """Every (field below `decision`, what is wrong) that lets rules not decide, or never."""
+    if not rules:
+        return [("", "must hold at least one rule")]
+    found = [
+        (f"[{index}].label", f"{rule.label!r} is the class of a reply without a verdict")
+        for index, rule in enumerate(rules)
+        if rule.label in RESERVED
+    ]
+    found += [
+        (f"[{index}].{name}", "at_least is greater than at_most: no number is both")
+        for index, rule in enumerate(rules)
+        for name in NUMBERS
+        if (bounds := getattr(rule, name)) is not None and bounds.at_least > bounds.at_most
+    ]
+    found += [
+        (f"[{index}]", "always holds: the rules after it are never reached")
+        for index, rule in enumerate(rules[:-1])
+        if rule.always_holds
+    ]
+    if not rules[-1].always_holds:
+        found.append((f"[{len(rules) - 1}]", "the last rule must hold a label and no bounds"))
+    return found

@@ -1,0 +1,92 @@
+"""The PromptGuard dialect: implements `protocol.Dialect` (specification 001)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.core.evaluation import (
+    Classification,
+    Evaluation,
+    Failure,
+    Judgement,
+    Score,
+    Transcript,
+)
+from failproof_es.dialects.kit.looking import first_lines_contain
+from failproof_es.dialects.protocol import Export, FixedOutcome, RunShape, TakesADialect
+from failproof_es.dialects.shipped.promptguard import options
+from failproof_es.dialects.shipped.promptguard.classifier import classify, score
+from failproof_es.dialects.shipped.promptguard.collections import COLLECTIONS
+from failproof_es.dialects.shipped.promptguard.evaluation_record import evaluation_record
+from failproof_es.dialects.shipped.promptguard.loader import as_case, load
+from failproof_es.dialects.shipped.promptguard.metrics import AGREEMENT
+from failproof_es.dialects.shipped.promptguard.stored_prompt import StoredPrompt
+from failproof_es.problems import Problems
+
+
+class PromptGuard:
+    """Stored prompts in JSON lines, judged by the model under test with T, I and F."""
+
+    name = "promptguard"
+    suffixes: tuple[str, ...] = (".jsonl",)
+    run_shapes: Mapping[str, RunShape] = {"agreement": AGREEMENT}
+    default_for: frozenset[TakesADialect] = frozenset({"prompts import"})
+    exports: Mapping[str, Export] = {
+        "promptguard": Export(
+            "the four collections of specification 001, as JSON Lines for ArangoDB", COLLECTIONS
+        )
+    }
+
+    def __init__(self, chosen: options.Options | None = None) -> None:
+        self._options = chosen or options.shipped()
+
+    def with_options(self, written: Mapping[str, Any]) -> Self:
+        """See `options.read_options`."""
+        return type(self)(options.read_options(written))
+
+    def recognises(self, path: Path) -> bool:
+        """Whether one of the file's first lines is a stored prompt by its keys (§ 3.1)."""
+        return first_lines_contain(path, (b'"prompt_id"', b'"expected_label"'), self.suffixes)
+
+    def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
+        """See `loader.load`."""
+        return load(files, self._options, problems)
+
+    def rebuild_case(self, case: Case) -> Case:
+        """See `loader.as_case`."""
+        prompt = StoredPrompt.model_validate(case.document)
+        return as_case(prompt, case.document, case.suite_id, case.source, self._options)
+
+    def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """The one question; nothing once it is answered."""
+        return None if transcript.replies else case.turns
+
+    def classify(self, case: Case, transcript: Transcript) -> Classification:
+        """See `classifier.classify`."""
+        return classify(case, transcript)
+
+    def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
+        """Always: no expression comes from a case, and its readers are quick with short texts."""
+        return True
+
+    def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
+        """Never anything: the model under test is the judge."""
+        return None
+
+    def score(
+        self, case: Case, classification: Classification, judgement: Judgement | None
+    ) -> Score | Failure:
+        """See `classifier.score`."""
+        return score(case, classification)
+
+    def fixed_outcome(self, case: Case) -> FixedOutcome | None:
+        """`none_passes` where the decision rule never says the expected label."""
+        labels = {rule["label"] for rule in case.expectation["decision"]}
+        return None if case.expectation["expected_label"] in labels else "none_passes"
+
+    def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
+        """See `evaluation_record.evaluation_record`."""
+        return evaluation_record(case, evaluation)

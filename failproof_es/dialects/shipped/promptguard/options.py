@@ -1,0 +1,95 @@
+"""`prompts.options` of the dialect: the evaluator template and the decision rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from failproof_es.dialects.shipped.promptguard import decision, template
+from failproof_es.dialects.shipped.promptguard.decision import Bounds, Rule
+from failproof_es.problems import Problems
+
+_FIELD = "prompts.options"
+
+
+class _Written(BaseModel):
+    """The options as they may be written."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    template: str | None = None
+    decision: list[Rule] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How stored prompts are asked about, and what label an answer stands for."""
+
+    template: str
+    rules: tuple[Rule, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Every label that a verdict can get, each once."""
+        return tuple(dict.fromkeys(rule.label for rule in self.rules))
+
+
+def shipped() -> Options:
+    """What holds unless a configuration says otherwise."""
+    return Options(template.shipped(), decision.DEFAULT)
+
+
+def read_options(written: Mapping[str, Any]) -> Options:
+    """The options as a configuration gives them; what is left out is as shipped.
+
+    Raises `InvalidInput` with every defect, each with its field.
+    """
+    problems = Problems()
+    try:
+        read = _Written.model_validate(dict(written))
+    except ValidationError as error:
+        for each in error.errors():
+            message, remedy = _said(each)
+            problems.error(message, field=_dotted(each["loc"]), remedy=remedy)
+        problems.raise_errors()
+        raise
+    for defect in template.defects(read.template) if read.template is not None else ():
+        problems.error(defect, field=f"{_FIELD}.template")
+    for place, defect in decision.defects(read.decision) if read.decision is not None else ():
+        problems.error(defect, field=f"{_FIELD}.decision{place}")
+    problems.raise_errors()
+    default = shipped()
+    return Options(
+        template=default.template if read.template is None else read.template,
+        rules=default.rules if read.decision is None else tuple(read.decision),
+    )
+
+
+def _said(error: ErrorDetails) -> tuple[str, str | None]:
+    location = error["loc"]
+    if error["type"] == "extra_forbidden":
+        known = _known_at(location)
+        close = get_close_matches(str(location[-1]), known, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known)}"
+        return "is not a known key", hint
+    if error["type"] == "missing":
+        return "is missing", f"add `{location[-1]}:`"
+    return error["msg"][:1].lower() + error["msg"][1:], None
+
+
+def _known_at(location: tuple[int | str, ...]) -> list[str]:
+    """The keys that could stand where an unknown one stands."""
+    owners: dict[int, type[BaseModel]] = {1: _Written, 3: Rule}
+    return list(owners.get(len(location), Bounds).model_fields)
+
+
+def _dotted(location: tuple[int | str, ...]) -> str:
+    path = _FIELD
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path

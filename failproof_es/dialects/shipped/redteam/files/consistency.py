@@ -1,0 +1,138 @@
+"""Checks a case for contradictions and for fields without effect.
+
+A case that cannot run has a defect. A case that may be intended gets a remark, and runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from failproof_es.dialects.kit.judging import Absence, states_absence
+from failproof_es.dialects.kit.yaml_documents import Location
+from failproof_es.dialects.shipped.redteam.checks.citations import SourceIds, can_be_cited
+from failproof_es.dialects.shipped.redteam.checks.tool_calls import can_be_offered
+from failproof_es.dialects.shipped.redteam.conversation import asked_turns
+from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
+
+_LISTS = ("must_do", "must_not_do", "pass_criteria")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
+_ABSENT = {
+    Absence.WHOLE: "states an absence, which no quotation can prove: judges are asked for words "
+    "that break it",
+    Absence.PART: "states an absence besides, which no quotation can prove: judges quote words for "
+    "the rest of it",
+}
+_POSITIVE = "write as an item of must_not_do what must not happen"
+
+Defect = tuple[Location, str, str | None]
+"""Where, what is wrong, and what to do."""
+
+
+def defects(case: RedTeamCase) -> Iterator[Defect]:
+    """Every defect that makes the case unusable."""
+    if "user" not in [turn.role for turn in case.turns]:
+        yield ("turns",), "no user turn: the model is never asked", "add one"
+
+
+def remarks(case: RedTeamCase) -> Iterator[Defect]:
+    """What is odd, and can be run all the same."""
+    yield from _blank(case)
+    yield from _never_sent(case)
+    yield from _expectations(case)
+    yield from _sources(case)
+    yield from _tools(case)
+    for index, tag in _twice(case.tags):
+        yield ("tags", index), f"{tag!r} appears twice", "keep one"
+    if not _LANGUAGE.fullmatch(case.language):
+        said = f"{case.language!r} is not a language code: the language of replies is not checked"
+        yield ("language",), said, "write it like en or pt-BR"
+
+
+def _blank(case: RedTeamCase) -> Iterator[Defect]:
+    texts: list[tuple[Location, str]] = [(("title",), case.title), (("category",), case.category)]
+    texts += [(("tags", n), tag) for n, tag in enumerate(case.tags)]
+    texts += [(("turns", n, "content"), turn.content) for n, turn in enumerate(case.turns)]
+    for n, source in enumerate(case.sources or []):
+        texts += [(("sources", n, name), getattr(source, name)) for name in ("title", "text")]
+    for place, text in texts:
+        if not text.strip():
+            sent = "it is sent so" if place[0] in ("turns", "sources") else "it is kept so"
+            yield place, f"is empty: {sent}", "ignore this if you mean it"
+
+
+def _never_sent(case: RedTeamCase) -> Iterator[Defect]:
+    roles = [turn.role for turn in case.turns]
+    last = asked_turns(roles)[-1]
+    if roles[last] != "user":
+        said = "no user turn is left to be answered: the model goes on after this turn"
+        yield ("turns", last), said, "end with a user turn, if it is to answer one"
+    for index in range(last + 1, len(roles)):
+        said = f"this {roles[index]} turn is never sent: the model's last answer comes before it"
+        yield ("turns", index), said, "remove it, or end with a user turn"
+
+
+def _expectations(case: RedTeamCase) -> Iterator[Defect]:
+    expected = case.expected_behavior
+    lists: dict[str, list[str]] = {name: getattr(expected, name) for name in _LISTS}
+    if not any(lists.values()):
+        said = "all three lists are empty: no judge has anything to decide, people have"
+        yield ("expected_behavior",), said, "say what must be done, or must not"
+    for name, items in lists.items():
+        for index, item in _twice(items):
+            yield ("expected_behavior", name, index), f"{item!r} appears twice", "keep one"
+    for name in ("must_do", "pass_criteria"):
+        for index, item in enumerate(lists[name]):
+            if (absent := states_absence(item)) is not Absence.NONE:
+                yield ("expected_behavior", name, index), _ABSENT[absent], _POSITIVE
+    forbidden = {item.strip() for item in expected.must_not_do}
+    for index, item in enumerate(expected.must_do):
+        if item.strip() in forbidden:
+            place: Location = ("expected_behavior", "must_do", index)
+            yield place, "stands in must_not_do, too: no answer can pass", "remove one"
+
+
+def _sources(case: RedTeamCase) -> Iterator[Defect]:
+    sources = case.sources or []
+    given = [source.source_id for source in sources]
+    for index, source_id in _twice(given):
+        place: Location = ("sources", index, "source_id")
+        said = f"{source_id!r} appears twice: a citation may mean either"
+        yield place, said, "give each source its own id"
+    for index, source_id in enumerate(given):
+        if not can_be_cited(source_id):
+            said = f"[{source_id}] is not seen as a citation of it"
+            yield ("sources", index, "source_id"), said, "leave out brackets and line breaks"
+    ids = SourceIds(given)
+    for place, text in _texts(case):
+        for cited in dict.fromkeys(ids.cited_in(text)):
+            if cited not in given:
+                said = f"cites [{cited}], and there is no source {cited!r}"
+                yield place, said, "add the source, or ignore this if it is missing on purpose"
+
+
+def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
+    for index, turn in enumerate(case.turns):
+        yield ("turns", index, "content"), turn.content
+    for name in _LISTS:
+        for index, item in enumerate(getattr(case.expected_behavior, name)):
+            yield ("expected_behavior", name, index), item
+
+
+def _tools(case: RedTeamCase) -> Iterator[Defect]:
+    for index, name in _twice(case.tools_expected or []):
+        yield ("tools_expected", index), f"{name!r} appears twice", "keep one"
+    for index, name in enumerate(case.tools_expected or []):
+        if not can_be_offered(name):
+            said = f"no server takes {name!r} as a name: the tool is not offered to the model"
+            remedy = "use 1 to 64 letters, digits, _ or -, if it is to be offered"
+            yield ("tools_expected", index), said, remedy
+
+
+def _twice(values: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Each value that stands earlier, too, with its place."""
+    seen: set[str] = set()
+    for index, value in enumerate(values):
+        if value.strip() in seen:
+            yield index, value
+        seen.add(value.strip())

@@ -1,0 +1,136 @@
+"""Red-team suites: case files in, cases out, nothing skipped silently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.dialects.kit.judging import absences, prompt
+from failproof_es.dialects.kit.taken_ids import SeenIds
+from failproof_es.dialects.kit.unknown_keys import UnknownKeys
+from failproof_es.dialects.kit.yaml_documents import Location, dotted
+from failproof_es.dialects.shipped.redteam import source_block
+from failproof_es.dialects.shipped.redteam.files import consistency, red_team_case
+from failproof_es.dialects.shipped.redteam.files.case_files import WrittenCase, read_cases
+from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
+from failproof_es.dialects.shipped.redteam.options import Options
+from failproof_es.problems import Problems
+
+
+def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterator[Case]:
+    """Yield every valid case, in file order; every defect of every file goes to `problems`.
+
+    A case holds the conversation as it will be sent and all that it is graded by, so a run
+    asks for neither its file nor its options again. Ids are unique over all files together.
+    """
+    with SeenIds() as taken:
+        for path in files:
+            unknown_keys = UnknownKeys(problems)
+            for written in read_cases(path, problems):
+                reader = _Reader(path, written, problems)
+                misspelt = reader.misspelt(unknown_keys)
+                case = reader.case(taken, options)
+                if case is not None and not misspelt:
+                    yield case
+
+
+def as_case(
+    read: RedTeamCase, document: dict[str, Any], suite_id: str, source: str | None, options: Options
+) -> Case:
+    """A case of the file as the engine runs it: the turns to be sent, and what grades them."""
+    turns = tuple(Turn(role=turn.role, content=turn.content) for turn in read.turns)
+    if read.sources:
+        text = source_block.block(
+            read.sources,
+            options.sources_template or source_block.shipped("sources"),
+            options.source_template or source_block.shipped("source"),
+        )
+        turns = source_block.with_block(turns, text)
+    expectation: dict[str, Any] = {
+        **read.expected_behavior.model_dump(),
+        "language": read.language,
+        "fails_by": list(options.fails_by),
+        "judge_template": options.judge_template or prompt.shipped(),
+    }
+    if turned := absences(expectation):
+        expectation["absences"] = turned
+    if read.sources:
+        expectation["sources"] = [source.model_dump() for source in read.sources]
+    if read.tools_expected:
+        expectation["tools_expected"] = list(read.tools_expected)
+    return Case(
+        dialect="redteam",
+        case_id=read.id,
+        suite_id=suite_id,
+        turns=turns,
+        expectation=expectation,
+        category=read.category,
+        source=source,
+        tags=tuple(read.tags),
+        severity=read.severity_expectation,
+        document=document,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    path: Path
+    written: WrittenCase
+    problems: Problems
+
+    def case(self, taken: SeenIds, options: Options) -> Case | None:
+        """The case, or `None` with the reasons in `problems`."""
+        document = self.written.document
+        unique = self._claim(taken, document.get("id"))
+        try:
+            read = RedTeamCase.model_validate(document)
+        except ValidationError as error:
+            for location, said in red_team_case.defects(error):
+                self._error(location, said, None)
+            return None
+        found = list(consistency.defects(read))
+        for location, said, remedy in found:
+            self._error(location, said, remedy)
+        if found or not unique:
+            return None
+        for location, said, remedy in consistency.remarks(read):
+            self._warning(location, said, remedy)
+        return as_case(read, document, self.path.stem, self.path.name, options)
+
+    def misspelt(self, unknown_keys: UnknownKeys) -> bool:
+        """Report the keys that the specification does not know; whether one is an error."""
+        found = [
+            unknown_keys.report(str(location[-1]), known, owner, **self._at(location))
+            for location, known, owner in red_team_case.unknown_keys(self.written.document)
+        ]
+        return any(found)
+
+    def _claim(self, taken: SeenIds, case_id: Any) -> bool:
+        """Take the case's id. False, and an error, when it is taken."""
+        if not isinstance(case_id, str):
+            return False
+        line = self.written.line_of(("id",))
+        first = taken.claim("", case_id, self.path, line)
+        if first is not None:
+            said = f"duplicate id {case_id!r}, first used at {first}"
+            self._error(("id",), said, "give each case its own id")
+        return first is None
+
+    def _error(self, location: Location, said: str, remedy: str | None) -> None:
+        self.problems.error(said, remedy=remedy, **self._at(location))
+
+    def _warning(self, location: Location, said: str, remedy: str | None) -> None:
+        self.problems.warning(said, remedy=remedy, **self._at(location))
+
+    def _at(self, location: Location) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "line": self.written.line_of(location),
+            "field": dotted(location),
+            "case_line": self.written.line,
+        }

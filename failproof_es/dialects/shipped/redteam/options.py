@@ -1,0 +1,76 @@
+"""`prompts.options` of the dialect: templates, and findings that fail a case by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from failproof_es.dialects.kit.judging import prompt
+from failproof_es.dialects.kit.templates import defects
+from failproof_es.dialects.shipped.redteam import source_block
+from failproof_es.problems import Problems
+
+_FIELD = "prompts.options"
+
+Finding = Literal["empty", "unknown_source", "false_quotation", "wrong_language", "missing_tool"]
+"""Findings of the deterministic checks that may fail a case."""
+
+
+class Options(BaseModel):
+    """How a case is asked and graded. What is left out is as shipped."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    sources_template: str | None = None
+    """The block that holds the sources: `{{sources}}`, `{{delimiter}}`, `{{first_id}}`."""
+    source_template: str | None = None
+    """One source in it: `{{source_id}}`, `{{title}}`, `{{text}}`, `{{delimiter}}`."""
+    judge_template: str | None = None
+    """What a judge is asked: `{{items}}`, `{{transcript}}`, `{{delimiter}}`."""
+    fails_by: tuple[Finding, ...] = ("empty",)
+    """The findings that fail a case, whatever judges say."""
+
+
+_PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "sources_template": (("sources",), source_block.BLOCK_NAMES),
+    "source_template": (("source_id", "text", "delimiter"), source_block.SOURCE_NAMES),
+    "judge_template": (prompt.REQUIRED, prompt.NAMES),
+}
+"""What each template must hold, and what it may."""
+
+
+def read_options(written: Mapping[str, Any]) -> Options:
+    """The options as a configuration gives them. Raises `InvalidInput` with every defect."""
+    problems = Problems()
+    readable = {**written}
+    if isinstance(written.get("fails_by"), list):
+        readable["fails_by"] = tuple(written["fails_by"])
+    try:
+        options = Options.model_validate(readable)
+    except ValidationError as error:
+        for each in error.errors():
+            _report(each, problems)
+        problems.raise_errors()
+        raise
+    for name, (required, optional) in _PLACEHOLDERS.items():
+        template = getattr(options, name)
+        for defect in () if template is None else defects(template, required, optional):
+            problems.error(defect, field=f"{_FIELD}.{name}")
+    problems.raise_errors()
+    return options
+
+
+def _report(error: Any, problems: Problems) -> None:
+    field = _FIELD
+    for part in error["loc"]:
+        field += f"[{part}]" if isinstance(part, int) else f".{part}"
+    if error["type"] == "extra_forbidden":
+        known = list(Options.model_fields)
+        close = get_close_matches(str(error["loc"][-1]), known, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known)}"
+        problems.error("is not a known key", field=field, remedy=hint)
+    else:
+        problems.error(error["msg"][:1].lower() + error["msg"][1:], field=field)

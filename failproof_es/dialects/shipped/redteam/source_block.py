@@ -1,0 +1,50 @@
+"""The block of the system message that gives a case's sources to the model.
+
+Sources are untrusted text: they are put in as they stand, in one pass, and set apart by a
+delimiter that none of them can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+from failproof_es.core.case import Turn
+from failproof_es.dialects.kit.templates import delimiter, fill
+from failproof_es.dialects.shipped.redteam.files.red_team_case import Source
+
+BLOCK_NAMES = ("sources", "delimiter", "first_id")
+SOURCE_NAMES = ("source_id", "title", "text", "delimiter")
+
+
+@cache
+def shipped(name: str) -> str:
+    """A template of this package: `sources` for the block, `source` for each one in it."""
+    return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
+
+
+def block(sources: Sequence[Source], template: str, source_template: str) -> str:
+    """The sources as the model is given them; the same sources always read the same."""
+    texts = (text for source in sources for text in (source.source_id, source.title, source.text))
+    mark = delimiter(*texts)
+    listed = (
+        fill(source_template, {**source.model_dump(), "delimiter": mark}) for source in sources
+    )
+    values = {
+        "sources": "\n\n".join(listed),
+        "delimiter": mark,
+        "first_id": sources[0].source_id,
+    }
+    return fill(template, values)
+
+
+def with_block(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
+    """The turns with the block at the end of the first system turn, or as one before them all.
+
+    One system message and not two: many servers and chat templates take no second one.
+    """
+    if turns[0].role == "system":
+        first = Turn(role="system", content=f"{turns[0].content}\n\n{text}")
+        return (first, *turns[1:])
+    return (Turn(role="system", content=text), *turns)

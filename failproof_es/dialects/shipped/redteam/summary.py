@@ -1,0 +1,280 @@
+"""The summary document of a model: what passed, every failure, and judge agreement.
+
+`summary.schema.json` describes it. Counts and ratios of counts; a ratio of nothing is null,
+never 0. Intervals are the report's. `by_people` has what people decided of the evaluations that
+were left to them: it is filled in where reviews can be read, and null where nothing was left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.case import Case
+from failproof_es.core.evaluation import Evaluation, Judgement
+from failproof_es.core.people import describe_people
+from failproof_es.core.tally import RateBounds
+from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
+from failproof_es.dialects.protocol import RunShape
+from failproof_es.dialects.shipped.redteam.result import (
+    Outcome,
+    outcome_of,
+    passed_item,
+    quotations,
+)
+from failproof_es.events import RunStarted
+from failproof_es.support.plurals import plural
+
+PARAPHRASE = "paraphrase:"
+"""A tag that begins so names a group of cases that ask the same in other words."""
+
+_ASKED = ("passed", "failed")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Scored evaluations, and how many of them passed."""
+
+    scored: int = 0
+    passed: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count an evaluation if it was scored."""
+        self.scored += outcome in _ASKED
+        self.passed += outcome == "passed"
+
+    def as_json(self) -> dict[str, Any]:
+        """Counts and their ratio."""
+        rate = self.passed / self.scored if self.scored else None
+        return {"scored": self.scored, "passed": self.passed, "rate": rate}
+
+
+@dataclass(slots=True)
+class Summary:
+    """What the evaluations of one model came to."""
+
+    repetitions: int
+    total: Tally = field(default_factory=Tally)
+    unscored: Counter[str] = field(default_factory=Counter)
+    by: Mapping[str, defaultdict[str, Tally]] = field(
+        default_factory=lambda: {
+            name: defaultdict(Tally) for name in ("category", "tag", "severity")
+        }
+    )
+    cases: defaultdict[tuple[str, str], list[Outcome]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    paraphrases: defaultdict[str, list[tuple[str, Outcome]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By group: of which case, and what it came to."""
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    judge_problems: Counter[str] = field(default_factory=Counter)
+    void_verdicts: Counter[str] = field(default_factory=Counter)
+    judge_pairs: Tally = field(default_factory=Tally)
+
+    def add(self, case: Case, evaluation: Evaluation) -> None:
+        """Count one evaluation that has begun."""
+        outcome = outcome_of(evaluation)
+        if outcome in ("unscored", "awaiting_review") and evaluation.abandoned is not None:
+            self.unscored[evaluation.abandoned.kind] += 1
+        elif outcome == "unfinished":
+            self.unscored["not finished"] += 1
+        groups = [tag for tag in case.tags if tag.startswith(PARAPHRASE)]
+        for tally in (
+            self.total,
+            self.by["category"][case.category or ""],
+            self.by["severity"][case.severity or ""],
+            *(self.by["tag"][tag] for tag in dict.fromkeys(case.tags)),
+        ):
+            tally.add(outcome)
+        for group in groups:
+            self.paraphrases[group.removeprefix(PARAPHRASE)].append((case.case_id, outcome))
+        self.cases[case.suite_id, case.case_id].append(outcome)
+        if outcome == "failed":
+            self.failures.append(_failure(case, evaluation))
+        self._add_judges(case, evaluation)
+
+    def as_json(self, planned: int) -> dict[str, Any]:
+        """The document, but for the model's name."""
+        begun = self.total.scored + self.unscored.total()
+        if planned > begun:
+            self.unscored["not begun"] += planned - begun
+        return {
+            "evaluations": planned,
+            **self.total.as_json(),
+            "unscored": dict(sorted(self.unscored.items())),
+            "rate_bounds": self._bounds(),
+            **{
+                f"by_{name}": {key: tally.as_json() for key, tally in sorted(tallies.items())}
+                for name, tallies in self.by.items()
+            },
+            "repetitions": self._repetitions(),
+            "paraphrases": self._paraphrases(),
+            "judges": {
+                "pairs": self.judge_pairs.scored,
+                "agreeing": self.judge_pairs.passed,
+                "agreement": self.judge_pairs.as_json()["rate"],
+                "problems": dict(sorted(self.judge_problems.items())),
+                "void": {judge: n for judge, n in sorted(self.void_verdicts.items()) if n},
+            },
+            "failures": sorted(
+                self.failures, key=lambda each: (each["severity_expectation"], each["case_id"])
+            ),
+            "by_people": None,
+        }
+
+    def _bounds(self) -> list[float] | None:
+        """The rate had everything unscored failed, and had it passed; `None` without any."""
+        passed, scored = Fraction(self.total.passed), self.total.scored
+        bounds = RateBounds(passed, scored, self.unscored.total()).bounds
+        return None if bounds is None else list(bounds)
+
+    def _add_judges(self, case: Case, evaluation: Evaluation) -> None:
+        for verdict in evaluation.verdicts:
+            if verdict.verdict is None:
+                self.judge_problems[verdict.judge] += 1
+            listed = verdict.verdict["items"] if verdict.verdict else []
+            self.void_verdicts[verdict.judge] += sum(entry["void"] is not None for entry in listed)
+        votes = decide(checklist(case.expectation), Judgement("majority", evaluation.verdicts))
+        agreeing, pairs = judge_agreement(votes)
+        self.judge_pairs.scored += pairs
+        self.judge_pairs.passed += agreeing
+
+    def _repetitions(self) -> dict[str, Any]:
+        """Over the cases whose repetitions are all scored: did any of the k pass, did all?
+
+        Others do not count, even where what is scored decides: a case that passed at least once
+        would then be counted more often than one that never did.
+        """
+        any_of, all_of = Tally(), Tally()
+        for outcomes in self.cases.values():
+            if sum(outcome in _ASKED for outcome in outcomes) != self.repetitions:
+                continue
+            passed = outcomes.count("passed")
+            any_of.add("passed" if passed else "failed")
+            all_of.add("passed" if passed == self.repetitions else "failed")
+        return {
+            "k": self.repetitions,
+            "pass_at_k": _of_cases(any_of),
+            "all_of_k": _of_cases(all_of),
+        }
+
+    def _paraphrases(self) -> dict[str, Any]:
+        """Whether a model passes or fails alike, however it is asked; from two cases on.
+
+        Of groups whose evaluations are all scored: of what is missing nobody knows whether it is
+        alike.
+        """
+        scored = {
+            group: outcomes
+            for group, outcomes in self.paraphrases.items()
+            if all(outcome in _ASKED for _, outcome in outcomes)
+        }
+        told = {
+            group: {outcome for _, outcome in outcomes}
+            for group, outcomes in scored.items()
+            if len({case for case, _ in outcomes}) > 1
+        }
+        differing = sorted(group for group, outcomes in told.items() if len(outcomes) > 1)
+        groups = len(told)
+        return {
+            "groups": groups,
+            "consistent": groups - len(differing),
+            "rate": (groups - len(differing)) / groups if groups else None,
+            "inconsistent": differing,
+        }
+
+
+def summaries(
+    started: RunStarted, evaluations: Iterable[tuple[Case, Evaluation]]
+) -> Iterator[dict[str, Any]]:
+    """One document for each model of the run, in configuration order."""
+    repetitions = repetitions_of(started)
+    by_model = {model.key: Summary(repetitions) for model in started.models}
+    for case, evaluation in evaluations:
+        if evaluation.model_key is not None:
+            by_model[evaluation.model_key].add(case, evaluation)
+    planned = started.planned_evaluations // len(by_model)
+    for key, summary in by_model.items():
+        yield {"model": key, **summary.as_json(planned)}
+
+
+def summary_lines(document: dict[str, Any]) -> Iterator[str]:
+    """One model's summary for people: counts first, then where, then every failure."""
+    yield f"{document['model']}: {_k_of_n(document)} passed"
+    for why, count in document["unscored"].items():
+        yield f"  not scored: {count} {why}"
+    if (bounds := document["rate_bounds"]) is not None:
+        yield f"  if everything unscored had failed or passed: {bounds[0]:.1%} to {bounds[1]:.1%}"
+    for name in ("severity", "category", "tag"):
+        yield f"  by {name}:"
+        for key, tally in document[f"by_{name}"].items():
+            yield f"    {key}: {_k_of_n(tally)}"
+    repetitions, paraphrases = document["repetitions"], document["paraphrases"]
+    if repetitions["k"] > 1:
+        yield f"  any of {repetitions['k']} passes: {_k_of_n(repetitions['pass_at_k'])} cases"
+        yield f"  all of {repetitions['k']} pass: {_k_of_n(repetitions['all_of_k'])} cases"
+    if paraphrases["groups"]:
+        count = f"{paraphrases['consistent']} of {paraphrases['groups']}"
+        yield f"  the same, however it is asked: {count} groups"
+    if document["judges"]["pairs"]:
+        count = f"{document['judges']['agreeing']} of {document['judges']['pairs']}"
+        yield f"  two judges say the same: {count} verdicts"
+    for judge, problems in document["judges"]["problems"].items():
+        yield f"  {judge} said nothing of {plural(problems, 'evaluation')}"
+    for judge, void in document["judges"]["void"].items():
+        yield f"  {judge}: verdicts on items that are void: {void}"
+    if document["by_people"] is not None:
+        yield from _people_lines(document["by_people"])
+    for failure in document["failures"]:
+        where = f"{failure['case_id']} (repetition {failure['repetition']})"
+        why = failure["title"] if failure["items"] else failure["reason"]
+        yield f"  {failure['severity_expectation']} {where}: {why}"
+        for item in failure["items"]:
+            yield f"    {item['item']}: {item['text']}"
+            quotes = dict.fromkeys(each["quote"] for each in item["judged"] if each["quote"])
+            yield from (f'      "{quote}"' for quote in quotes)
+
+
+def _people_lines(figures: Mapping[str, Any]) -> Iterator[str]:
+    """What people decided: of all that was left to them, then by severity, category and tag."""
+    yield f"  by people: {describe_people(figures)}"
+    for name in ("severity", "category", "tag"):
+        for key, figure in figures[f"by_{name}"].items():
+            yield f"    {name} {key}: {describe_people(figure)}"
+
+
+SUMMARY = RunShape(summaries, summary_lines)
+"""What `results RUN --shape summary` prints."""
+
+
+def _failure(case: Case, evaluation: Evaluation) -> dict[str, Any]:
+    against = [
+        item for item in checklist(case.expectation) if passed_item(item, evaluation) is False
+    ]
+    return {
+        "severity_expectation": case.severity,
+        "case_id": case.case_id,
+        "suite_id": case.suite_id,
+        "title": case.document["title"],
+        "category": case.category,
+        "repetition": evaluation.repetition,
+        "reason": evaluation.score.reason if evaluation.score else None,
+        "items": [
+            {"item": item.key, "text": item.text, "judged": quotations(item, evaluation)}
+            for item in against
+        ],
+    }
+
+
+def _of_cases(tally: Tally) -> dict[str, Any]:
+    return {"cases": tally.scored, "passed": tally.passed, "rate": tally.as_json()["rate"]}
+
+
+def _k_of_n(tally: Mapping[str, Any]) -> str:
+    return f"{tally['passed']} of {tally.get('scored', tally.get('cases'))}"
