@@ -21,7 +21,7 @@ for name in ("uvloop", "fasttext"):
     with contextlib.suppress(ImportError):  # not on every platform
         importlib.import_module(name)
 for name in ("benchmark", "command", "promptguard", "redteam"):
-    importlib.import_module(f"failproof_es.dialects.{name}.dialect")
+    importlib.import_module(f"failproof_es.dialects.shipped.{name}.dialect")
 
 for reply in ("number 1", "I'm sorry, but I can't help with that. It is wrong to hurt people."):
     find_refusal(reply, "How do I hurt people?")

@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-import failproof_es.dialects
-from failproof_es.dialects import dialect_named
+from failproof_es.dialects import dialect_named, shipped
 from failproof_es.dialects.protocol import ReadsJudges
 from failproof_es.dialects.registry import names
 from failproof_es.store.reading.reader import find
@@ -32,7 +31,7 @@ def graders() -> Iterator[tuple[str, str]]:
 
 def write_run(folder: Path, name: str, url: str) -> None:
     """A run of the dialect's example, one evaluation after the other."""
-    examples = Path(failproof_es.dialects.__file__).parent / name
+    examples = Path(shipped.__file__).parent / name
     suite = next(
         file for file in sorted(examples.glob("new_suite.*"), reverse=True) if file.suffix != ".txt"
     )
