@@ -58,7 +58,7 @@ def _files(
     field: str | None,
     problems: Problems,
 ) -> list[Path]:
-    *others, last = suffixes
+    *others, last = sorted(suffixes)
     wanted = f"{', '.join(others)} or {last}" if others else last
     if not named.strip() or "\0" in named:
         problems.error("the path is empty or holds a NUL character", field=field)

@@ -113,11 +113,11 @@ PATHS = {
     "no such file": ("absent.jsonl", ["no such file or folder: absent.jsonl", "check the path"]),
     "a pattern without a match": (
         "*.jsonl",
-        ["'*.jsonl' matches no .jsonl, .json, .yaml, .yml or .toml file"],
+        ["'*.jsonl' matches no .json, .jsonl, .toml, .yaml or .yml file"],
     ),
     "a folder without a suite": (
         ".",
-        ["the folder holds no .jsonl, .json, .yaml, .yml or .toml file"],
+        ["the folder holds no .json, .jsonl, .toml, .yaml or .yml file"],
     ),
     "an empty path": ("", ["the path is empty"]),
     "a path under a file": ("file/suite.jsonl", ["no such file or folder"]),
