@@ -24,7 +24,7 @@ class RunResults:
     """Rows of everything that is shown of runs; `RowFeeder` reads them."""
 
     name: LiteralString = "run_results"
-    version: int = 9
+    version: int = 10
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "prompts"),
         Relation("TABLE", "evaluations"),

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.events import EVENTS, Event, Record
+from failproof_es.events import EVENTS, Event, Record, RunEvent
 from failproof_es.events.base import Stream
 from tools.schema_tables import documented_fields, prose, table
 
@@ -102,11 +102,25 @@ def _sections() -> Iterator[str]:
 
 def _facts(kind: type[Event]) -> str:
     facts = [f"Schema version {kind.schema_version}."]
+    if issubclass(kind, RunEvent):
+        facts += _place_in_a_run(kind)
     if kind.ends_stream:
         facts.append("The last event of its stream.")
     if (name := kind.audit_name()) is not None:
         facts.append(f"In the audit trail as `{name}`.")
     return " ".join(facts)
+
+
+def _place_in_a_run(kind: type[RunEvent]) -> Iterator[str]:
+    if kind.plan_place is not None:
+        yield "Appended with the plan of the run."
+    else:
+        stands = " or ".join(f"`{status}`" for status in kind.comes_while)
+        yield f"Comes to a run that is {stands}."
+    if kind.comes_once:
+        yield "Comes once."
+    if kind.run_status is not None:
+        yield f"After it the run is `{kind.run_status}`."
 
 
 def _parts(kind: type[BaseModel]) -> dict[str, type[BaseModel]]:

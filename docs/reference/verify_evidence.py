@@ -23,21 +23,27 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
 
-ENDINGS = ("RunCompleted", "RunFailed", "RunGivenUp")
-RUN_TOPICS = {
-    *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunSealed", "RunValidated"),
-    *("CaseSkipped", "LimitChanged", "PricesRecorded", "SpendCeilingChanged"),
-    "RunImported",
-    *ENDINGS,
-}
-STATUS = {
+# The table is generated: python -m tools.verifier_events
+RUN_EVENTS: dict[str, str | None] = {
     "RunStarted": "running",
-    "RunResumed": "running",
+    "CasesPlanned": None,
+    "CaseSkipped": None,
+    "PricesRecorded": None,
+    "RunImported": None,
     "RunPaused": "paused",
+    "RunResumed": "running",
     "RunCompleted": "completed",
     "RunFailed": "failed",
     "RunGivenUp": "given_up",
+    "RunSealed": None,
+    "RunValidated": None,
+    "LimitChanged": None,
+    "SpendCeilingChanged": None,
 }
+"""The events of a run's own stream, and how the run stands after those that decide it."""
+ENDINGS = [
+    topic for topic, status in RUN_EVENTS.items() if status in ("completed", "failed", "given_up")
+]
 COUNTED = ("planned", "finished", "scored", "abandoned")
 MOST_BYTES = 1 << 30
 MOST_LEVELS = 500
@@ -507,7 +513,7 @@ def check_attempts(
     run_id: str, runs: dict[str, list[Event]], streams: dict[UUID, list[Event]]
 ) -> Attempts:
     for name, run in runs.items():
-        if any(event.topic not in RUN_TOPICS for event in run):
+        if any(event.topic not in RUN_EVENTS for event in run):
             refuse(f"run {name}: its stream holds a foreign event")
         if run[0].payload.get("run_id") != name:
             refuse(f"run {name}: its first event names another run")
@@ -799,7 +805,7 @@ def outcome(asked: RunQuestions, run: list[Event]) -> dict[str, Any]:
     """The status, counts and gates of a run, as far as its events are here."""
     status, counts, met = "running", None, None
     for event in run:
-        status = STATUS.get(event.topic, status)
+        status = RUN_EVENTS.get(event.topic) or status
         if event.topic in ("RunPaused", *ENDINGS):
             counts = {name: event.payload["counts"][name] for name in COUNTED}
             if any(type(count) is not int for count in counts.values()):

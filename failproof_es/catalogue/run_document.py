@@ -35,7 +35,7 @@ from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
 from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.workers.presence import list_holders, list_shares
-from failproof_es.events import EVENTS, LimitChanged, RunImported, RunStarted
+from failproof_es.events import RUN_STATUS, LimitChanged, RunImported, RunStarted
 from failproof_es.events.line import line_of
 from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
@@ -48,7 +48,7 @@ from failproof_es.store.reading.reader import find
 NEWEST = 20
 """The number of other attempts, and of overlapping runs, that are listed."""
 _LIFE = (
-    *(name for name, kind in EVENTS.items() if kind.run_status),
+    *RUN_STATUS,
     RunImported.__name__, "SpendCeilingChanged", "RunValidated", "RunSealed",
 )  # fmt: skip
 """What happened to the run."""

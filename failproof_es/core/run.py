@@ -16,6 +16,9 @@ from failproof_es.core.case import digest_uuid_text, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.history_errors import ImpossibleHistory, require
 from failproof_es.events import (
+    ENDED,
+    EVENTS,
+    RUN_STATUS,
     Branch,
     CaseSkipped,
     CasesPlanned,
@@ -25,6 +28,7 @@ from failproof_es.events import (
     ModelPrices,
     PricesRecorded,
     RunCompleted,
+    RunEvent,
     RunFailed,
     RunGivenUp,
     RunImported,
@@ -36,7 +40,6 @@ from failproof_es.events import (
     Selection,
     SpendCeilingChanged,
 )
-from failproof_es.events.base import ENDED
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
@@ -54,8 +57,10 @@ class Run:
 
     version: int = 0
     manifest: RunStarted | None = None
-    last: type[Event] | None = None
-    """The kind of event that came last."""
+    plan_place: int | None = None
+    """That of the last event, while its plan is being recorded."""
+    came_once: frozenset[str] = frozenset()
+    """The topics that came, of those that come once."""
     chunks: int = 0
     planned_cases: int = 0
     """Those of the chunks so far."""
@@ -148,27 +153,34 @@ def evolve_run(run: Run, event: Event) -> Run:
         raise ImpossibleHistory(f"it belongs to run {event.run_id}, and stands in another", event)
     if run.manifest is not None and event.originator_id != run.manifest.originator_id:
         raise ImpossibleHistory(f"the run is {run.manifest.originator_id}", event)
+    if not isinstance(event, RunEvent):
+        raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run", event)
     _require_place(run, event)
-    run = replace(run, version=event.originator_version, last=type(event))
-    if event.run_status in ENDED:
-        run = replace(run, ended_at=event.timestamp)
+    topic = type(event).__name__
+    run = replace(
+        run,
+        version=event.originator_version,
+        plan_place=event.plan_place,
+        came_once=run.came_once | {topic} if event.comes_once else run.came_once,
+        status=event.run_status or run.status,
+        ended_at=event.timestamp if event.run_status in ENDED else run.ended_at,
+    )
     match event:
         case RunStarted():
-            return replace(run, manifest=event, status="running")
+            return replace(run, manifest=event)
         case CasesPlanned():
             return replace(run, chunks=run.chunks + 1, planned_cases=_planned(run, event))
         case RunPaused():
-            paused = replace(run, status="paused", reason=event.reason, counts=event.counts)
-            return replace(paused, at_ceiling=event.at_ceiling)
+            return replace(
+                run, reason=event.reason, counts=event.counts, at_ceiling=event.at_ceiling
+            )
         case RunResumed():
-            return replace(run, status="running", reason=None, at_ceiling=False)
+            return replace(run, reason=None, at_ceiling=False)
         case RunCompleted():
             _require_gates(event)
-            return replace(run, status="completed", counts=event.counts, gates=event.gates)
-        case RunFailed():
-            return replace(run, status="failed", reason=event.reason, counts=event.counts)
-        case RunGivenUp():
-            return replace(run, status="given_up", reason=event.reason, counts=event.counts)
+            return replace(run, counts=event.counts, gates=event.gates)
+        case RunFailed() | RunGivenUp():
+            return replace(run, reason=event.reason, counts=event.counts)
         case RunSealed():
             return replace(run, sealed=True)
         case RunValidated():
@@ -184,7 +196,7 @@ def evolve_run(run: Run, event: Event) -> Run:
         case RunImported():
             return replace(run, imported=event)
         case _:
-            raise ImpossibleHistory(f"{type(event).__name__} does not belong to a run", event)
+            return run
 
 
 def _planned(run: Run, event: CasesPlanned) -> int:
@@ -195,41 +207,28 @@ def _planned(run: Run, event: CasesPlanned) -> int:
     return cases
 
 
-_PLAN = (RunStarted, CasesPlanned, CaseSkipped, PricesRecorded, RunImported)
-"""What is appended with the run's first event, in this order."""
-_ENDINGS = (RunCompleted, RunFailed)
-TELL_STATUS = (RunPaused, RunResumed, *_ENDINGS, RunGivenUp)
+TELL_STATUS = tuple(EVENTS[topic] for topic in RUN_STATUS if topic != RunStarted.__name__)
 """What changes a run's status after its first event."""
-_IN_A_DRIVE = (RunPaused, LimitChanged, SpendCeilingChanged, *_ENDINGS)
 
 
-def _require_place(run: Run, event: Event) -> None:
+def _require_place(run: Run, event: RunEvent) -> None:
     """Raise `ImpossibleHistory` unless this kind of event can come now."""
-    kind = type(event)
     require(not run.sealed, event, "the run is sealed: nothing follows")
-    if kind is RunStarted:
-        require(run.manifest is None, event, "the run has started already")
+    began, topic = isinstance(event, RunStarted), type(event).__name__
+    require(run.manifest is None or not began, event, "the run has started already")
+    require(run.manifest is not None or began, event, "the run has not started")
+    require(topic not in run.came_once, event, f"the stream holds {topic} already")
+    if began:
         return
-    require(run.manifest is not None, event, "the run has not started")
-    if kind in _PLAN:
-        said = "the plan of the run is recorded already"
-        planning = run.last in _PLAN and _PLAN.index(run.last) <= _PLAN.index(kind)
-        once = kind is not PricesRecorded or run.last is not PricesRecorded
-        require(once, event, "its prices stand twice")
-        require(kind is not RunImported or run.imported is None, event, "it is imported twice")
-        require(planning, event, said)
-    elif run.last in _PLAN and run.planned_cases < run.started.planned_cases:
+    planning = run.plan_place
+    if event.plan_place is not None:
+        in_order = planning is not None and planning <= event.plan_place
+        require(in_order, event, "the plan of the run is recorded already")
+        return
+    if planning is not None and run.planned_cases < run.started.planned_cases:
         planned = f"{run.planned_cases} of {run.started.planned_cases} cases"
         raise ImpossibleHistory(f"the plan that it follows has {planned}", event)
-    if kind is RunSealed or kind is RunValidated:
-        require(run.ended, event, "the run has not ended")
-        require(kind is RunSealed or run.validation is None, event, "the run is checked already")
-    elif kind not in _PLAN:
-        require(not run.ended, event, "the run has ended")
-    if kind in _IN_A_DRIVE:
-        require(run.status == "running", event, "the run is paused")
-    if kind is RunGivenUp:
-        require(run.status == "paused", event, "the run is not paused")
+    require(run.status in event.comes_while, event, f"the run is {run.status.replace('_', ' ')}")
     if isinstance(event, RunPaused | RunCompleted | RunFailed | RunGivenUp):
         _require_counts(run.started, event)
 

@@ -13,8 +13,11 @@ has every step.
 from __future__ import annotations
 
 from failproof_es.events.base import (
+    ENDED,
     Event,
     Record,
+    RunEvent,
+    RunStatus,
     Stream,
 )
 from failproof_es.events.evaluations import (
@@ -103,7 +106,9 @@ from failproof_es.events.side_streams import (
 
 __all__ = [
     "AUDITED",
+    "ENDED",
     "EVENTS",
+    "RUN_STATUS",
     "VOIDS_ANSWER",
     "Again",
     "AnswerImported",
@@ -156,6 +161,7 @@ __all__ = [
     "RunArchived",
     "RunAttached",
     "RunCompleted",
+    "RunEvent",
     "RunFailed",
     "RunGivenUp",
     "RunImported",
@@ -163,6 +169,7 @@ __all__ = [
     "RunResumed",
     "RunSealed",
     "RunStarted",
+    "RunStatus",
     "RunValidated",
     "Scored",
     "Selection",
@@ -234,6 +241,13 @@ AUDITED: dict[str, type[Event]] = {
     name: kind for kind in EVENTS.values() if (name := kind.audit_name()) is not None
 }
 """Every event of the audit trail by the name that it has there."""
+
+RUN_STATUS: dict[str, RunStatus] = {
+    topic: kind.run_status
+    for topic, kind in EVENTS.items()
+    if issubclass(kind, RunEvent) and kind.run_status is not None
+}
+"""How a run stands after each event that decides it, by topic."""
 
 
 def topics(stream: Stream, *, ends: bool | None = None) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ RunStatus = Literal["running", "paused", "completed", "failed", "given_up"]
 ENDED: tuple[RunStatus, ...] = ("completed", "failed", "given_up")
 """Of a run of which nothing is asked any more."""
 
+DRIVEN: tuple[RunStatus, ...] = ("running", "paused")
+"""Of a run of which something may still be asked."""
+
 LONG = frozenset({"body", "body_encoding", "headers", "stack_trace", "parameters"})
 """Fields that can be very long: the audit trail leaves them to the log."""
 
@@ -47,8 +50,6 @@ class Event(Record):
     """Fields that the trail leaves to the log, because they are long."""
     tells_progress: ClassVar[bool] = False
     """Whether it says how far a run has come."""
-    run_status: ClassVar[RunStatus | None] = None
-    """How a run stands after it, where that is decided by it."""
     says: ClassVar[str]
     """What it says in one line: a format over its fields (`failproof_es.events.line`)."""
 
@@ -66,3 +67,22 @@ class Event(Record):
     def is_audited(cls, payload: Mapping[str, Any]) -> bool:
         """Whether this one, told by its payload in today's schema, belongs in the trail."""
         return cls.audited
+
+
+class RunEvent(Event):
+    """An event of a run's own stream: when it may come there, and how the run stands after it.
+
+    `failproof_es.core.run` checks streams by these, and gates, views and evidence read the status
+    from them. It comes either with the plan of the run, in the order of `plan_place`, or at any
+    time while the run stands in one of the ways of `comes_while`.
+    """
+
+    stream: ClassVar[Stream] = "run"
+    plan_place: ClassVar[int | None] = None
+    """Where it stands among what is appended with the run's first event; `None`: it comes later."""
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ()
+    """How a run stands that it can come to."""
+    comes_once: ClassVar[bool] = False
+    """Whether no second one can follow."""
+    run_status: ClassVar[RunStatus | None] = None
+    """How a run stands after it, where that is decided by it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from failproof_es.events.base import Event, Record, Stream
+from failproof_es.events.base import Record, RunEvent
 from failproof_es.events.evaluations import EvaluationEvent, ToolCall
 from failproof_es.events.runs import Usage
 
@@ -26,7 +26,7 @@ class Unmapped(Record):
     count: int = 1
 
 
-class RunImported(Event):
+class RunImported(RunEvent):
     """The run was recorded by another tool, which asked; appended together with the plan.
 
     `source_sha256` names the source as a whole. `began_at` and `ended_at` are what the source
@@ -34,7 +34,8 @@ class RunImported(Event):
     `absent` counts planned evaluations that the source holds no answer for.
     """
 
-    stream: ClassVar[Stream] = "run"
+    plan_place: ClassVar[int | None] = 4
+    comes_once: ClassVar[bool] = True
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "{kind} of {tool} {tool_version}, answers: {answers}"
 

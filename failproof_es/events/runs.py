@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator
 
-from failproof_es.events.base import Event, Record, RunStatus, Stream
+from failproof_es.events.base import DRIVEN, ENDED, Record, RunEvent, RunStatus
 
 
 class ModelSnapshot(Record):
@@ -93,14 +93,14 @@ class Selection(Record):
     models: tuple[str, ...] = ()
 
 
-class RunStarted(Event):
+class RunStarted(RunEvent):
     """A run exists: all that is needed to repeat it, and who began it where.
 
     `attempt` counts the runs of this experiment from 1, whatever became of them.
     `selection` says of how much the run is which part; `None`: it asks all.
     """
 
-    stream: ClassVar[Stream] = "run"
+    plan_place: ClassVar[int | None] = 0
     run_status: ClassVar[RunStatus | None] = "running"
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
@@ -182,14 +182,15 @@ class ModelPrices(Record):
     rates: tuple[Rate, ...] = ()
 
 
-class PricesRecorded(Event):
+class PricesRecorded(RunEvent):
     """The prices of all models and judges of the run, appended together with the plan.
 
     What an answer of this run cost follows from them and from nothing else
     (`failproof_es.core.costs`, and in SQL `failproof.cost_usd`).
     """
 
-    stream: ClassVar[Stream] = "run"
+    plan_place: ClassVar[int | None] = 3
+    comes_once: ClassVar[bool] = True
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{priced}"
@@ -197,13 +198,13 @@ class PricesRecorded(Event):
     models: tuple[ModelPrices, ...]
 
 
-class CasesPlanned(Event):
+class CasesPlanned(RunEvent):
     """The next chunk of the run's ordered case digests, appended together with `RunStarted`.
 
     `questions` says what is sent of each (`experiment.question_digest`).
     """
 
-    stream: ClassVar[Stream] = "run"
+    plan_place: ClassVar[int | None] = 1
     says: ClassVar[str] = "chunk {chunk}"
 
     chunk: int
@@ -211,14 +212,14 @@ class CasesPlanned(Event):
     questions: tuple[str, ...]
 
 
-class CaseSkipped(Event):
+class CaseSkipped(RunEvent):
     """A defect that kept a case out of the plan, where the configuration says to go on without.
 
     One for each defect, appended together with the plan: `path` and `line` (from 1) say where,
     `field` in what, `why` what is wrong and what to do about it.
     """
 
-    stream: ClassVar[Stream] = "run"
+    plan_place: ClassVar[int | None] = 2
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "{place}: {why}"
 
@@ -228,10 +229,10 @@ class CaseSkipped(Event):
     why: str
 
 
-class RunPaused(Event):
+class RunPaused(RunEvent):
     """The run stopped before its end and can be resumed."""
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
     run_status: ClassVar[RunStatus | None] = "paused"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "{reason}"
@@ -243,10 +244,10 @@ class RunPaused(Event):
     Not recorded before version 2."""
 
 
-class RunResumed(Event):
+class RunResumed(RunEvent):
     """A process resumed the run."""
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = DRIVEN
     run_status: ClassVar[RunStatus | None] = "running"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = ""
@@ -259,10 +260,10 @@ class RunResumed(Event):
     as it was not before version 2."""
 
 
-class RunCompleted(Event):
+class RunCompleted(RunEvent):
     """Every planned evaluation is finished."""
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
     run_status: ClassVar[RunStatus | None] = "completed"
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
@@ -272,10 +273,10 @@ class RunCompleted(Event):
     gates: dict[str, Any] = {}
 
 
-class RunFailed(Event):
+class RunFailed(RunEvent):
     """The run came to an end without a result that could be used."""
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
     run_status: ClassVar[RunStatus | None] = "failed"
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
@@ -285,10 +286,10 @@ class RunFailed(Event):
     counts: Counts
 
 
-class RunGivenUp(Event):
+class RunGivenUp(RunEvent):
     """Somebody gave the paused run up for good: what is left of it will never be asked."""
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ("paused",)
     run_status: ClassVar[RunStatus | None] = "given_up"
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "{reason}"
@@ -299,14 +300,14 @@ class RunGivenUp(Event):
     where: str
 
 
-class RunSealed(Event):
+class RunSealed(RunEvent):
     """The run has ended and this is all of it: how many streams and events, and their seal.
 
     `root` (hexadecimal) is that of `failproof_es.ledger.seal` over the run's own stream up to
     the event before this one, and over every evaluation.
     """
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ENDED
     ends_stream: ClassVar[bool] = True
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "streams: {streams}, events: {events}"
@@ -316,7 +317,7 @@ class RunSealed(Event):
     root: str
 
 
-class LimitChanged(Event):
+class LimitChanged(RunEvent):
     """How many requests may go to a server at once, or from when, is not what it was.
 
     `rate_limited` (too many requests: a 429 or 529) and `retry_after` (another answer that says
@@ -324,7 +325,7 @@ class LimitChanged(Event):
     `recovered` undo it.
     """
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{reason}: {limit_before} to {limit_after} at {server}"
@@ -338,13 +339,13 @@ class LimitChanged(Event):
     held_until: datetime | None
 
 
-class SpendCeilingChanged(Event):
+class SpendCeilingChanged(RunEvent):
     """Somebody gave the run another spend ceiling: what it may cost in all, in US dollars.
 
     Until then that of its configuration holds, `execution.max_spend_usd`.
     """
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{max_spend_usd} US dollars"
@@ -379,7 +380,7 @@ class Finding(Record):
     evaluation_id: UUID | None = None
 
 
-class RunValidated(Event):
+class RunValidated(RunEvent):
     """What checking the ended run found (specification 001 § 10.2).
 
     `checked` counts what was looked at, `more` the findings of a kind beyond those named.
@@ -387,7 +388,8 @@ class RunValidated(Event):
     price or a token count is unknown.
     """
 
-    stream: ClassVar[Stream] = "run"
+    comes_while: ClassVar[tuple[RunStatus, ...]] = ENDED
+    comes_once: ClassVar[bool] = True
     audited: ClassVar[bool] = True
     says: ClassVar[str] = "passed: {passed}"
 

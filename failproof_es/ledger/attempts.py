@@ -15,16 +15,9 @@ from failproof_es.core.experiment import (
     find_related,
     set_digest,
 )
+from failproof_es.events import RUN_STATUS
 from failproof_es.ledger.packed import DIGEST_BYTES, Digests, Records, sorted_digests
 
-_STATUS = {
-    "RunStarted": "running",
-    "RunResumed": "running",
-    "RunPaused": "paused",
-    "RunCompleted": "completed",
-    "RunFailed": "failed",
-    "RunGivenUp": "given_up",
-}
 _COUNTS = ("planned", "finished", "scored", "abandoned")
 
 Told = tuple[str, dict[str, Any]]
@@ -186,8 +179,8 @@ def _outcome(run: RunQuestions, stream: Sequence[Told]) -> dict[str, Any]:
     """The status, counts and gates of a run, as far as its stream is here."""
     status, counts, gates_met = "running", None, None
     for topic, payload in stream:
-        status = _STATUS.get(topic, status)
-        if topic in ("RunPaused", "RunCompleted", "RunFailed", "RunGivenUp"):
+        status = RUN_STATUS.get(topic, status)
+        if RUN_STATUS.get(topic, "running") != "running":
             counts = {name: payload["counts"][name] for name in _COUNTS}
             if any(type(count) is not int for count in counts.values()):
                 raise ValueError("its counts are not numbers")

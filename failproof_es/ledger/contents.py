@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from failproof_es.events import ENDED, RUN_STATUS, topics
 from failproof_es.ledger.attempts import Attempts, Told, UnrelatedRuns, read_attempts
 from failproof_es.ledger.packed import Digests, Records
 from failproof_es.ledger.run_reader import REVIEW, RunEvent, RunReader, told
@@ -23,15 +24,8 @@ from failproof_es.ledger.run_reader import NotProvenYet as NotProvenYet
 from failproof_es.ledger.run_reader import Proven as Proven
 from failproof_es.ledger.seal import Seal, seal_of_records, stream_record
 
-RUN_TOPICS = frozenset(
-    {
-        *("RunStarted", "CasesPlanned", "RunPaused", "RunResumed", "RunCompleted", "RunFailed"),
-        *("RunGivenUp",),
-        *("RunSealed", "RunValidated", "LimitChanged", "CaseSkipped", "PricesRecorded"),
-        *("SpendCeilingChanged", "RunImported"),
-    }
-)
-_ENDINGS = ("RunCompleted", "RunFailed", "RunGivenUp")
+RUN_TOPICS = frozenset(topics("run"))
+_ENDINGS = frozenset(topic for topic, status in RUN_STATUS.items() if status in ENDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,22 +24,27 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from failproof_es.core.experiment import case_digests, graded_digest, question_digest
+from failproof_es.events import (
+    RUN_STATUS,
+    CarriedOver,
+    CasesPlanned,
+    EvaluationAbandoned,
+    PromptStored,
+    Reviewed,
+    RunSealed,
+    Scored,
+)
 from failproof_es.ledger.packed import Digests, Records
 from failproof_es.ledger.state import read_state
 
-FINAL = ("Scored", "EvaluationAbandoned")
-REVIEW = "Reviewed"
+FINAL = (Scored.__name__, EvaluationAbandoned.__name__)
+REVIEW = Reviewed.__name__
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What a payload that is not as a writer leaves it raises where it is read."""
-_TOLD = frozenset(
-    {
-        *("RunStarted", "CasesPlanned", "RunPaused", "RunCompleted", "RunFailed", "RunGivenUp"),
-        "RunSealed",
-    }
-)
+_TOLD = frozenset((*RUN_STATUS, CasesPlanned.__name__, RunSealed.__name__))
 """The events of a run's own stream whose payload is kept."""
-_PROMPT = "PromptStored"
-_CARRIED = "CarriedOver"
+_PROMPT = PromptStored.__name__
+_CARRIED = CarriedOver.__name__
 _SOURCE = ("source_evaluation_id", "source_run_id", "source_events", "source_sha256")
 _CASE = ("run_id", "prompt_id", "model_key", "repetition")
 _WHOLE = struct.Struct(">32sIQQB")

@@ -25,7 +25,7 @@ from failproof_es.engine.identity import current_host, process_label
 from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.presence import dead_shards, list_workers
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
-from failproof_es.events import EVENTS, Event, RunStarted, topics
+from failproof_es.events import RUN_STATUS, Event, RunStarted, topics
 from failproof_es.models.trust.permissions import Permissions, options_of
 from failproof_es.models.user_code.loading import folders_for_workers
 from failproof_es.reading.workers import workers_of
@@ -44,7 +44,6 @@ _LOOK_EVERY_S = 1.0
 _AT_ONCE = 2_000
 _HEARD_OF_S = 10.0
 """A worker that lives is heard of twice as often."""
-_OF_THE_RUN = tuple(topic for topic in topics("run") if EVENTS[topic].run_status is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +242,11 @@ def _folder_for_checks() -> Iterator[str | None]:
 def _observed(connection: Connection, run_id: UUID, *, shown: bool) -> Sequence[str]:
     """The topics to tell: those that progress, or else partial results files, depend on."""
     if shown:
-        return (*OBSERVED, *_OF_THE_RUN)
+        return (*OBSERVED, *RUN_STATUS)
     row = read_event(connection, run_id, 1)
     started = row.event() if row is not None else None
     output = started.configuration.get("output") if isinstance(started, RunStarted) else None
-    return (*_OF_THE_RUN, *topics("evaluation", ends=True)) if output else _OF_THE_RUN
+    return (*RUN_STATUS, *topics("evaluation", ends=True)) if output else tuple(RUN_STATUS)
 
 
 def _news(

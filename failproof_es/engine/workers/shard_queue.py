@@ -25,15 +25,7 @@ from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import OpenRun, Standing
 from failproof_es.core.sharding.shards import Cut, ShardId, cut_of, shard_count, shard_size
-from failproof_es.events import (
-    RunCompleted,
-    RunFailed,
-    RunGivenUp,
-    RunPaused,
-    RunResumed,
-    RunSealed,
-    RunStarted,
-)
+from failproof_es.events import ENDED, RUN_STATUS, RunSealed, RunStarted
 from failproof_es.store.outage import UNAVAILABLE
 from failproof_es.store.reading.reader import Connection, read_event
 from failproof_es.store.schema.queue_schema import has_queue, require_queue
@@ -47,14 +39,10 @@ POLL_S = 1.0
 """How often a worker without work looks into the queue."""
 
 _STANDING: dict[str, Standing] = {
-    RunStarted.__name__: "running",
-    RunResumed.__name__: "running",
-    RunPaused.__name__: "paused",
-    RunCompleted.__name__: "ended",
-    RunFailed.__name__: "ended",
-    RunGivenUp.__name__: "ended",
-    RunSealed.__name__: "sealed",
+    topic: "ended" if status in ENDED else "paused" if status == "paused" else "running"
+    for topic, status in RUN_STATUS.items()
 }
+_STANDING[RunSealed.__name__] = "sealed"
 
 DriveShard = Callable[[ShardId], Awaitable[None]]
 """Drives the shard of a job. It must not raise: nobody waits for what it says."""

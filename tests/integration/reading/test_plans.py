@@ -243,14 +243,11 @@ def test_rare_events_are_found_by_their_topic(log: Log, topics: str, setting: st
 def test_every_topic_but_the_five_most_frequent_is_in_the_index(
     administrator: psycopg.Connection[Any],
 ) -> None:
-    """An event that is added needs a migration that makes this index anew, with its name in it."""
     row = administrator.execute(
         "SELECT pg_get_indexdef('failproof.events_topic_idx'::regclass)"
     ).fetchone()
     assert row is not None
-    named = set(re.findall(r"'(\w+)'", row[0]))
-    assert set(EVENTS) - named == FREQUENT
-    assert named <= set(EVENTS)
+    assert set(re.findall(r"'(\w+)'", row[0])) == FREQUENT < set(EVENTS)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from itertools import pairwise
 from pathlib import Path
 from string import Formatter
@@ -12,15 +11,20 @@ import orjson
 import pytest
 
 import failproof_es
-from failproof_es.cli.progress.state import OBSERVED
-from failproof_es.engine.related_runs.carried_over import FINAL
-from failproof_es.events import AUDITED, EVENTS, EvaluationEvent, Event, OperationEvent, topics
-from failproof_es.events.base import ENDED
+from failproof_es.events import (
+    ENDED,
+    EVENTS,
+    RUN_STATUS,
+    EvaluationEvent,
+    Event,
+    OperationEvent,
+    RunEvent,
+    topics,
+)
 from failproof_es.events.line import MADE, line_of
-from failproof_es.ledger import contents, run_reader
 from failproof_es.store.mapper import encode
-from projections.audit_trail import AuditTrail
 from tests.unit.event_samples import SAMPLES
+from tools.verifier_events import VERIFIER, verifier
 
 ROOT = Path(failproof_es.__file__).parent.parent
 SQL = sorted(
@@ -36,7 +40,6 @@ def test_every_event_says_what_it_is_to_others(kind: type[Event]) -> None:
     assert kind.stream
     assert issubclass(kind, EvaluationEvent) == (kind.stream == "evaluation")
     assert issubclass(kind, OperationEvent) == (kind.stream in ("operations", "review"))
-    assert kind.run_status is None or kind.stream == "run"
     named = {name.split("[")[0] for _, name, _, _ in Formatter().parse(kind.says) if name}
     assert named - MADE <= set(kind.model_fields), "it tells fields that it has"
     assert kind.not_in_trail <= {"body", "body_encoding", "headers", "stack_trace", "parameters"}
@@ -93,33 +96,15 @@ def test_a_payload_that_no_engine_wrote_is_told_as_far_as_it_goes(
         assert isinstance(line_of(topic, payload), str)
 
 
-def test_the_lists_that_others_had_are_those_of_the_declarations() -> None:
-    assert set(OBSERVED) == {
-        "RunStarted", "CarriedOver", "RequestSent", "ResponseReceived", "ErrorRecorded",
-        "AttemptLost", "Classified", "Judged", "Scored", "EvaluationAbandoned", "LimitChanged",
-        "PricesRecorded", "RunCompleted", "RunFailed", "SpendCeilingChanged",
-    }  # fmt: skip
-    assert set(FINAL) == {"Scored", "EvaluationAbandoned", "CarriedOver"}
-    assert AuditTrail.topics == {kind.__name__ for kind in AUDITED.values()}
-    assert set(AUDITED) == {
-        "ConfigurationResolved", "ValidationStarted", "ValidationPassed", "ValidationFailed",
-        "RunStarted", "CaseSkipped", "PricesRecorded", "RunPaused", "RunResumed", "LimitChanged",
-        "RunCompleted", "RunFailed", "RunValidated", "RunSealed", "FileWritten", "AttemptLost",
-        "EvaluationAbandoned", "Reviewed", "Judged", "ErrorRecorded", "RetrySent", "WorkerJoined",
-        "WorkerLeft", "RunArchived", "RunAttached", "CasesImported", "ReviewExported",
-        "ReviewClosed",        "SpendCeilingChanged", "RunImported", "RunGivenUp",
-    }  # fmt: skip
-    assert topics("prompt") == ("PromptStored",)
+@pytest.mark.parametrize("topic", topics("run"))
+def test_an_event_of_a_run_says_when_it_comes(topic: str) -> None:
+    kind = EVENTS[topic]
+    assert issubclass(kind, RunEvent)
+    assert (kind.plan_place is not None) != bool(kind.comes_while), "with the plan, or later"
 
 
-def test_the_evidence_bundle_which_imports_no_event_names_the_same_topics() -> None:
-    ended = {name for name, kind in EVENTS.items() if kind.run_status in ENDED}
-    assert set(topics("run")) == contents.RUN_TOPICS
-    verifier = runpy.run_path(str(ROOT / "docs/reference/verify_evidence.py"))
-    assert set(topics("run")) == set(verifier["RUN_TOPICS"])
-    assert set(contents._ENDINGS) == ended
-    assert {*run_reader.FINAL, "CarriedOver"} == set(topics("evaluation", ends=True))
-    assert set(topics("review")) == {run_reader.REVIEW}
+def test_the_verifier_has_the_table_of_a_runs_events() -> None:
+    assert verifier() == VERIFIER.read_text("utf-8")
 
 
 def _named(text: str) -> list[str]:
@@ -132,10 +117,9 @@ def test_sql_names_topics_that_there_are_and_whole_groups_of_them(file: Path) ->
     said = re.findall(r"topic\s*(?:=|IN)\s*(\([^)]*\)|'[^']*')", text)
     assert {name for each in said for name in _named(each)} <= set(EVENTS)
     lists = [frozenset(_named(each)) for each in said if each.startswith("(")]
-    status = {name: kind.run_status for name, kind in EVENTS.items() if kind.run_status}
     groups = {
-        frozenset(status),
-        frozenset(name for name, stands in status.items() if stands in ENDED),
+        frozenset(RUN_STATUS),
+        frozenset(name for name, status in RUN_STATUS.items() if status in ENDED),
         frozenset(topics("evaluation", ends=True)) - {"CarriedOver"},
         frozenset(topics("evaluation", ends=True)),
         frozenset({"RunArchived", "RunAttached"}),  # whether a run is archived
@@ -147,8 +131,7 @@ def test_sql_names_topics_that_there_are_and_whole_groups_of_them(file: Path) ->
 def test_what_a_view_makes_of_the_last_event_is_how_the_run_stands() -> None:
     text = (ROOT / "failproof_es/store/views/test_runs.sql").read_text("utf-8")
     told = dict(re.findall(r"WHEN '(Run\w+)' THEN '(\w+)'", text))
-    stands = {name: kind.run_status for name, kind in EVENTS.items() if kind.run_status}
-    assert told and told == {name: stands[name] for name in told}
+    assert told and told == {name: RUN_STATUS[name] for name in told}
 
 
 def test_no_module_lists_topics_beside_the_declarations() -> None:
@@ -157,8 +140,8 @@ def test_no_module_lists_topics_beside_the_declarations() -> None:
     found = []
     for file in sorted((ROOT / "failproof_es").rglob("*.py")):
         where = file.relative_to(ROOT / "failproof_es").as_posix()
-        if where.startswith(("events/", "ledger/")) or where == "store/mapper.py":
-            continue  # the ledger imports none of ours: see the test above
+        if where.startswith("events/") or where == "store/mapper.py":
+            continue
         if where.endswith("/projection.py"):
             continue  # says what it wants, as those in `projections` do
         places = [match.start() for match in quoted.finditer(file.read_text("utf-8"))]
