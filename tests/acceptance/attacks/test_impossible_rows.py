@@ -43,7 +43,10 @@ EVENTS, TILES, CHECKPOINTS = "events", "ledger_tiles", "ledger_checkpoints"
 
 
 def unconstrained(superuser: psycopg.Connection[Any], table: str) -> list[str]:
-    """Statements that take every CHECK, NOT NULL and key of a table away."""
+    """Statements that take every CHECK, NOT NULL and key of a table away.
+
+    The index by topics goes, too: it has no room for a topic of any length.
+    """
     constraints = superuser.execute(
         "SELECT conname FROM pg_constraint WHERE contype IN ('c', 'p', 'u') "
         f"AND conrelid = 'failproof.{table}'::regclass ORDER BY contype".encode()
@@ -56,7 +59,7 @@ def unconstrained(superuser: psycopg.Connection[Any], table: str) -> list[str]:
         f"AND NOT attisdropped AND attrelid = 'failproof.{table}'::regclass".encode()
     ).fetchall()
     drops += [f"ALTER TABLE failproof.{table} ALTER {name} DROP NOT NULL" for (name,) in columns]
-    return drops
+    return [*drops, "DROP INDEX IF EXISTS failproof.events_topic_idx"]
 
 
 def plant(log: Attacked, table: str, *statements: str) -> None:
