@@ -146,7 +146,7 @@ def test_a_run_has_its_prices_once() -> None:
     run: Run = fold_run([first, prices])
     assert run.prices == {PRICED.model_key: PRICED}
     again = prices.model_copy(update={"originator_version": 3})
-    with pytest.raises(Exception, match="its prices stand twice"):
+    with pytest.raises(Exception, match="holds PricesRecorded already"):
         fold_run([first, prices, again])
 
 
