@@ -211,6 +211,8 @@ class AskedAgain(Document):
 class BranchedFrom(Document):
     """The run that this one was branched from, or whose answers it reuses."""
 
+    says: str
+    """The same in words."""
     run_id: UUID
     run_number: int
     position: int

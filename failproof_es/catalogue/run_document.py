@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from failproof_es.assurance.protection_status import protection_status
 from failproof_es.catalogue.pass_rate import pass_rate_of_model
@@ -39,7 +39,7 @@ from failproof_es.events import RUN_STATUS, LimitChanged, RunImported, RunStarte
 from failproof_es.events.line import line_of
 from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.remarks import inherited_choice
+from failproof_es.reading.remarks import branch_of, remarks_on
 from failproof_es.reading.standing import Standing
 from failproof_es.reading.summary_rows import unscored_row
 from failproof_es.reading.workers import workers_of
@@ -100,7 +100,7 @@ def run_document(
         selection=started.selection,
         branched_from=_branched_from(recorded, unread=unread),
         imported=_imported(run),
-        remarks=(*run.remarks, *_inherited(recorded)),
+        remarks=remarks_on(recorded),
         skipped_defects=run.skipped,
         counts=counts_of(summary),
         passed=None if alone is None else pass_rate_of_model(summary, alone, interval=intervals),
@@ -144,6 +144,7 @@ def _branched_from(recorded: RecordedRun, *, unread: bool) -> BranchedFrom | Non
         return None
     carries = recorded.summary.asking().carried_over > 0
     return BranchedFrom(
+        says=branch_of(recorded) or "",
         run_id=branch.run_id,
         run_number=recorded.feeder.run(branch.run_id).started.run_number,
         position=branch.position,
@@ -185,12 +186,6 @@ def _imported(run: Run) -> Imported | None:
         unmapped=imported.unmapped,
         claims=imported.claims,
     )
-
-
-def _inherited(recorded: RecordedRun) -> Sequence[str]:
-    carries = recorded.summary.asking().carried_over > 0
-    choice = inherited_choice(recorded.connection, recorded.run, carries=carries)
-    return () if choice is None else (choice,)
 
 
 def _closings(recorded: RecordedRun, up_to: int) -> Iterator[Closing]:

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from failproof_es.console.paging import Query
+from failproof_es.core.run import Run
 from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.remarks import remarks_on
 from failproof_es.reading.standing import Standing
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import Document
@@ -56,6 +59,10 @@ class Asked(Generic[Q]):
     query: Q
     path: Mapping[str, str]
     """The values of the path's parameters."""
+
+    def remarks_on(self, run: Run) -> tuple[str, ...]:
+        """What stands beside the numbers of a run."""
+        return remarks_on(RecordedRun(self.connection, run, self.feeder))
 
     def need_projections(self, instead: str = "") -> None:
         """Raise `NoProjections` where the log itself is read; `instead` reads that."""

@@ -32,6 +32,15 @@ NOT_SCORED: Why = "not scored in both"
 _IN_ORDER = (ALTERED, REGRADED, OTHER_VERSIONS, FEWER, ALONE, NOT_SCORED)
 
 
+def counterparts(models: Sequence[str], others: Sequence[str]) -> list[tuple[str, str | None]]:
+    """Each model with the same model of another run, if it has it. Of two runs that have one model
+    each these two face each other.
+    """
+    if len(models) == len(others) == 1:
+        return [(models[0], others[0])]
+    return [(model, model if model in others else None) for model in models]
+
+
 class Question(NamedTuple):
     """The question of one evaluation, with its repetition."""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import reduce
 from itertools import islice
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from failproof_es.core.case import digest_uuid_text, prompt_id
@@ -36,14 +36,13 @@ from failproof_es.events import (
     RunResumed,
     RunSealed,
     RunStarted,
+    RunStatus,
     RunValidated,
     Selection,
     SpendCeilingChanged,
 )
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
-
-RunStatus = Literal["absent", "running", "paused", "completed", "failed", "given_up"]
 
 T = TypeVar("T")
 CHUNK = 1_000
@@ -68,7 +67,7 @@ class Run:
     """Defects that kept cases out of the plan."""
     prices: Mapping[str, ModelPrices] = field(default_factory=dict)
     """By the keys of models and judges."""
-    status: RunStatus = "absent"
+    status: RunStatus = "running"
     reason: str | None = None
     counts: Counts | None = None
     gates: Mapping[str, Any] | None = None
@@ -96,16 +95,6 @@ class Run:
     def imported_from(self) -> str | None:
         """What is said of an imported run wherever it is named; `None` of one that asked."""
         return None if self.imported is None else imported_from(self.imported)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What has to stand beside its numbers: who asked, which part, and what was taken over."""
-        said = (
-            self.imported_from,
-            describe_selection(self.started),
-            describe_branch(self.started.branched_from),
-        )
-        return tuple(each for each in said if each is not None)
 
     @property
     def ended(self) -> bool:

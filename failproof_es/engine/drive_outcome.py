@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from failproof_es.core.run import Run, RunStatus
-from failproof_es.events import Counts, RunValidated
+from failproof_es.core.run import Run
+from failproof_es.events import Counts, RunStatus, RunValidated
 
 
 @dataclass(frozen=True, slots=True)

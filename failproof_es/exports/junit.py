@@ -32,6 +32,7 @@ from failproof_es.exports.exporter import (
 )
 from failproof_es.gates import gate_line
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.reading.remarks import remarks_on
 from failproof_es.support.untrusted_text import lines, one_line, shortened
 
 LONGEST_TEXT = 4_000
@@ -101,8 +102,8 @@ def junit(
 
 
 def _remarks(run: RecordedRun) -> str:
-    """What has to stand beside its numbers: that another tool asked, which part, from where."""
-    return f" ({'; '.join(run.run.remarks)})" if run.run.remarks else ""
+    remarks = remarks_on(run)
+    return f" ({'; '.join(remarks)})" if remarks else ""
 
 
 def _spool() -> SpooledTemporaryFile[bytes]:

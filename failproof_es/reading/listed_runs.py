@@ -16,6 +16,7 @@ from failproof_es.core.summary import RunTotals
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
 from failproof_es.reading.feeder import EVERY_RUN, Feeder, RunFilter, RunInArchive, UnreadableRun
+from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
 
@@ -49,9 +50,6 @@ LEFT JOIN LATERAL (
 ) AS counts ON true
 ORDER BY attempts.run_number
 """
-
-
-_NUMBERS = "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY (%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +136,7 @@ def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun])
     }
     if not branches:
         return {}
-    rows = connection.execute(_NUMBERS, ([each.run_id for each in branches.values()],))
-    numbers: dict[UUID, int] = dict(rows.fetchall())
+    numbers = run_numbers(connection, [each.run_id for each in branches.values()])
     return {
         run_id: said
         for run_id, branch in branches.items()

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from failproof_es.core.run import Run, describe_branch, describe_selection
-from failproof_es.engine.history import Connection
+from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.support.plurals import plural
+from failproof_es.store.reading.experiments import run_numbers
 
 
 def remarks_on(run: RecordedRun) -> tuple[str, ...]:
-    """Whether another tool recorded it, which part it asked, what it carries over from where."""
-    told = [run.run.imported_from, describe_selection(run.started)]
-    if (branch := branch_of(run)) is not None:
-        count = run.summary.asking().carried_over
-        told.append(f"{branch}: {plural(count, 'evaluation')} carried over")
-        told.append(inherited_choice(run.connection, run.run, carries=count > 0))
-    return tuple(each for each in told if each is not None)
-
-
-def inherited_choice(connection: Connection, run: Run, *, carries: bool) -> str | None:
-    """That answers are carried over from a run that asked failures alone again; `branch_of` says
-    it of the run's own branch.
+    """Whether another tool recorded it, which part it asked, what it carries over from where, and
+    that its rates are of what was asked again because it had failed.
     """
+    told = [run.run.imported_from, describe_selection(run.started)]
     branch = run.started.branched_from
-    if branch is None or branch.again == "failed":
-        return None
-    return chosen_by_result(connection, run, carries=carries)
+    if branch is not None:
+        told.append(branch_of(run))
+        if branch.again != "failed":  # of its own branch the words before say it
+            carries = run.summary.asking().carried_over > 0
+            told.append(chosen_by_result(run.connection, run.run, carries=carries))
+    return tuple(each for each in told if each is not None)
 
 
 def branch_of(run: RecordedRun) -> str | None:
@@ -34,5 +27,4 @@ def branch_of(run: RecordedRun) -> str | None:
     branch = run.started.branched_from
     if branch is None:
         return None
-    source = RecordedRun.read(run.connection, branch.run_id).started
-    return describe_branch(branch, source.run_number)
+    return describe_branch(branch, run_numbers(run.connection, [branch.run_id]).get(branch.run_id))

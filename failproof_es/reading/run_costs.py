@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
-from failproof_es.core.run import RunStatus
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
+from failproof_es.events import RunStatus
 from failproof_es.reading.feeder import Feeder
 from failproof_es.store.reading.experiments import list_attempts
 from failproof_es.store.reading.reader import Connection

@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from failproof_es.reading.chosen_results import PLACE, STATES, beginning, exact_name
+from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import KEYS
 from projections.protocol import exact_text
@@ -22,7 +23,6 @@ _IN_THE_RUN = (
     f"{_SELECTED} AND e.run_id = %(run)s ORDER BY e.model_key, e.repetition LIMIT %(limit)s"
 )
 _ELSEWHERE = f"{_SELECTED} AND e.run_id <> %(run)s ORDER BY e.last_position DESC LIMIT %(limit)s"
-_NUMBERS = "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY (%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def same_case(
         {"prompt": prompt_id, "run": run_id, "own": own, "up_to": up_to, "limit": limit},
     ).fetchall()
     runs = list({row[1] for row in rows})
-    numbers = dict(connection.execute(_NUMBERS, (runs,)).fetchall())
+    numbers = run_numbers(connection, runs)
     found = []
     for row in rows:
         answer, cut = beginning(row[6])

@@ -37,6 +37,7 @@ from failproof_es.engine.related_runs.paired_results import Scores, scores_of_bo
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import branch_of, remarks_on
 from failproof_es.store.reading.experiments import related_runs
+from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:
     from failproof_es.reading.overviews.compared_runs import ComparedPair, ComparedRuns
@@ -177,6 +178,7 @@ class _Found:
                     (
                         f"run {started.run_number} {started.name} ({started.originator_id})",
                         *self.remarks[side],
+                        *self._carried_over(side),
                     )
                 )
                 for side, started in self.runs.items()
@@ -203,6 +205,10 @@ class _Found:
                 f"passed in one run alone: {worse:,} worse, {len(self.changed) - worse:,} better"
             )
             print_table(map(_changed_shown, self.changed), _CHANGED, title=title)
+
+    def _carried_over(self, side: str) -> Iterator[str]:
+        if count := self.carried_over[side]:
+            yield f"{plural(count, 'evaluation')} carried over"
 
     def _case_rows(self) -> Iterator[dict[str, Any]]:
         cases = self.cases
@@ -264,7 +270,7 @@ def _changed(
         return None, "the projections are not up to date (`failproof-es projections status`)"
     from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
 
-    compared = ComparedRuns(left.connection, left.run_id, right.run_id)
+    compared = ComparedRuns(left.connection, left.run_id, right.run_id, most_read=None)
     found: Changed = []
     for row in results:
         if row["compared_with"] is None:

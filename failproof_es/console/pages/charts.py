@@ -86,7 +86,7 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
         run_number=started.run_number,
         name=started.name,
         status=run.status,
-        remarks=run.remarks,
+        remarks=asked.remarks_on(run),
         planned_of_a_model=summary.planned // max(len(summary.models), 1),
         overall=tuple(
             RateOf(

@@ -22,6 +22,7 @@ from failproof_es.console.parts.compare import (
     run_compared,
     value_shown,
 )
+from failproof_es.core.pairing import counterparts
 from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.attempts import attempt_before
 from failproof_es.engine.related_runs.differences import (
@@ -135,8 +136,8 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
     shown = {"discordant", "worse", "better"} & {asked.query.show}
     return ComparePage(
         as_of=asked.standing,
-        base=run_compared(one),
-        other=run_compared(two),
+        base=run_compared(one, asked.remarks_on(one)),
+        other=run_compared(two, asked.remarks_on(two)),
         same_experiment=_digest(one) is not None and _digest(one) == _digest(two),
         same_cases=compared.same_cases,
         compared_cases=compared.compared_cases,
@@ -219,12 +220,10 @@ def _sides(
             raise BadParameter(name, f"the run asked no such model; it asked {', '.join(known)}")
     if query.base_model is not None:
         pairs = [(query.base_model, query.model or others[0])]
-    elif len(bases) == len(others) == 1:
-        pairs = [(bases[0], others[0])]
     else:
-        pairs = [(key, key) for key in others if key in bases]
+        pairs = [(base, key) for key, base in counterparts(others, bases) if base is not None]
         pairs.sort(key=lambda each: each[1] != query.model)
-        if query.model is not None and query.model not in bases:
+        if query.model is not None and query.model not in {pair[1] for pair in pairs}:
             raise BadParameter(
                 "base_model", "the base did not ask this model; choose one of its own"
             )

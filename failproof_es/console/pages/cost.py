@@ -76,7 +76,7 @@ def read_cost(asked: Asked[Query]) -> RunCostPage:
         run_number=run.started.run_number,
         name=run.started.name,
         status=run.status,
-        remarks=run.remarks,
+        remarks=asked.remarks_on(run),
         ended=run.ended,
         imported=run.imported is not None,
         total=spending_of(summary),

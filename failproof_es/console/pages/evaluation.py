@@ -129,7 +129,7 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
         run_id=key.run_id,
         run_number=run.started.run_number,
         run_name=run.started.name,
-        remarks=run.remarks,
+        remarks=asked.remarks_on(run),
         model=key.model_key,
         repetition=key.repetition,
         case=_case(recorded, key),

@@ -154,7 +154,7 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
         run_name=run.started.name,
         run_status=run.status,
         imported=run.imported is not None,
-        remarks=run.remarks,
+        remarks=asked.remarks_on(run),
         planned=planned,
         repetitions=any(each.repetition > 1 for each in found.rows),
         up_to=up_to,

@@ -132,7 +132,7 @@ def _json(value: object) -> str | None:
     return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "…"
 
 
-def run_compared(run: Run) -> ComparedRun:
+def run_compared(run: Run, remarks: tuple[str, ...]) -> ComparedRun:
     """What the page says of a run."""
     started = run.started
     return ComparedRun(
@@ -144,5 +144,5 @@ def run_compared(run: Run) -> ComparedRun:
         code_version=started.code_version,
         dialect=started.dialect,
         models=tuple(each.key for each in started.models),
-        remarks=run.remarks,
+        remarks=remarks,
     )

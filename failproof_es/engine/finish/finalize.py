@@ -17,6 +17,7 @@ from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
 from failproof_es.gates import Change, describe_unscored, judge_gates, limits_at_the_end
+from failproof_es.ledger.seal import Seal
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.journal import JournalError
@@ -93,6 +94,11 @@ async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | N
         sealed = await reader.read(seal_of, run_id)
     else:
         sealed = await reader.read(reading.streams.seal)
+    await record_seal(stream, sealed)
+
+
+async def record_seal(stream: RunStream, sealed: Seal) -> None:
+    """Say that the run is over and this is all of it."""
     await stream.record(
         RunSealed, streams=sealed.streams, events=sealed.events, root=sealed.root.hex()
     )

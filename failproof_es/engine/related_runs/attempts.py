@@ -9,8 +9,9 @@ from typing import Literal, TypeVar
 from uuid import UUID
 
 from failproof_es.core.experiment import experiments
-from failproof_es.core.run import Run, RunStatus
+from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.runs_in_brief import read_runs_in_brief
+from failproof_es.events import RunStatus
 from failproof_es.store.reading.experiments import (
     counts_of,
     is_indexed,

@@ -15,6 +15,7 @@ from failproof_es.core.pairing import (
     OtherVersion,
     Question,
     Unpaired,
+    counterparts,
     graded_alike,
     other_versions,
     pair_evaluations,
@@ -112,11 +113,9 @@ def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> 
     """The same, for two runs whose accuracies are known. Reads both plans."""
     models = [model.key for model in now.run.started.models]
     others = [model.key for model in before.run.started.models]
-    alone = len(models) == len(others) == 1
     cases = CasesOfRuns(connection)
     asked, asked_before = cases.asked(now.run), cases.asked(before.run)
-    for model in models:
-        counterpart = others[0] if alone else model if model in others else None
+    for model, counterpart in counterparts(models, others):
         yield _scores(
             (model, asked, now.by_model.get(model, {})),
             (

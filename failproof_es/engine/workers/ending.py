@@ -23,7 +23,7 @@ from failproof_es.core.spend import ceiling_of
 from failproof_es.core.tally import Tally
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
-from failproof_es.engine.finish.finalize import finalize, scan, seal
+from failproof_es.engine.finish.finalize import finalize, record_seal, scan, seal
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import seal_of
 from failproof_es.engine.finish.shared_checks import SharedChecks
@@ -38,7 +38,7 @@ from failproof_es.engine.imports.refusing import require_asked_here
 from failproof_es.engine.limits.spend_limiter import require_room
 from failproof_es.engine.workers.shard_queue import close_run, enqueue, recorded_cut, reopen_run
 from failproof_es.engine.workers.shared_budget import CeilingAgain
-from failproof_es.events import Counts, RunGivenUp, RunPaused, RunResumed, RunSealed
+from failproof_es.events import Counts, RunGivenUp, RunPaused, RunResumed
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
@@ -127,10 +127,7 @@ class Coordinator:
                     await stream.record(RunPaused, reason="nobody drives it", counts=counts)
                 by = {"who": current_user(), "where": current_host()}
                 await stream.record(RunGivenUp, reason=reason, counts=counts, **by)
-            sealed = await reader.read(seal_of, run_id)
-            await stream.record(
-                RunSealed, streams=sealed.streams, events=sealed.events, root=sealed.root.hex()
-            )
+            await record_seal(stream, await reader.read(seal_of, run_id))
             await reader.read(close_run, run_id)
             return stream.run
 

@@ -187,9 +187,17 @@ class ComparedRuns:
     """Two runs and what both were asked. Reads projections only, and a few cases."""
 
     def __init__(
-        self, connection: Connection, base: UUID, other: UUID, *, most: int | None = None
+        self,
+        connection: Connection,
+        base: UUID,
+        other: UUID,
+        *,
+        most: int | None = None,
+        most_read: int | None = MOST_READ,
     ) -> None:
-        """With `most`, so many of the cases that both planned are compared."""
+        """With `most`, so many of the cases that both planned are compared. Those that one planned
+        alone are looked into where each has `most_read` at most; `None`: however many there are.
+        """
         self._most = most
         self._connection = connection
         self._runs = {"base": base, "other": other}
@@ -203,7 +211,8 @@ class ComparedRuns:
         self._twos: list[UUID] = []
         self._alone: tuple[Unpaired, ...] = ()
         """Cases without a partner, by reason."""
-        self.looked_into = max(self.only_base, self.only_other) <= MOST_READ
+        alone = max(self.only_base, self.only_other)
+        self.looked_into = most_read is None or alone <= most_read
         if self.looked_into:
             if self.only_base or self.only_other:
                 self._pair_others()

@@ -135,8 +135,7 @@ def _failures_again(asked: Sequence[RunDocument]) -> Iterator[Said]:
         if branch is not None and branch.again == "failed":
             yield (
                 "doubt",
-                f"Run {each.run_number} asked again only what failed in run {branch.run_number} "
-                f"({plural(len(branch.asked_again), 'evaluation')}): its pass rate is too high.",
+                f"Run {each.run_number} {branch.says}.",
             )
         elif branch is not None and branch.chosen_by_result is not None:
             yield "doubt", f"Run {each.run_number} measures no rate: {branch.chosen_by_result}."

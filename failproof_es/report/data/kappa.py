@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-CONFIDENCE = 0.95
+from failproof_es.support.statistics.interval import CONFIDENCE
+
 FEWEST_CLUSTERS = 10
 """With fewer, no interval is given: its coverage would be far below the nominal one."""
 ADDED = 0.5

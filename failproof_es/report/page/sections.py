@@ -62,9 +62,9 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Pag
 
 
 def _named(asked: Provenance) -> str:
-    """A run's number, with which tool recorded it, or of how much it asked which part."""
-    told = asked.run.imported.says if asked.run.imported is not None else asked.run.part
-    return f"run {asked.run.run_number}" + ("" if told is None else f" ({told})")
+    """A run's number, with what its counts do not tell."""
+    told = "; ".join(asked.run.remarks)
+    return f"run {asked.run.run_number}" + (f" ({told})" if told else "")
 
 
 def _gates(report: Report) -> Iterator[Block]:

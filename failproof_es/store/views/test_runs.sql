@@ -85,7 +85,7 @@ COMMENT ON COLUMN promptguard.test_runs.run_number IS 'Its number.';
 COMMENT ON COLUMN promptguard.test_runs.name IS 'Its name.';
 COMMENT ON COLUMN promptguard.test_runs.dialect IS 'The dialect of its cases.';
 COMMENT ON COLUMN promptguard.test_runs.status IS
-    'running, paused, completed or failed. A killed one stays running.';
+    'running, paused, completed, failed or given_up. A killed one stays running.';
 COMMENT ON COLUMN promptguard.test_runs.created_at IS 'When it began.';
 COMMENT ON COLUMN promptguard.test_runs.ended_at IS 'When it was completed, failed or was given up.';
 COMMENT ON COLUMN promptguard.test_runs.document IS 'All that is known of how it was executed.';

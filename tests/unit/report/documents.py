@@ -102,6 +102,7 @@ def document(name: str = "r", **more: Any) -> RunDocument:
 def branched(name: str) -> BranchedFrom:
     """A branch that asks one evaluation again."""
     return BranchedFrom(
+        says="asks again what failed in run 7, so its pass rate is too high",
         run_id=UUID(int=9),
         run_number=7,
         position=1_234,

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.core.case import Case
+from failproof_es.core.case import FAMILY, Case
 from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.core.people import describe_people
 from failproof_es.core.tally import RateBounds
@@ -28,9 +28,6 @@ from failproof_es.dialects.shipped.redteam.result import (
 )
 from failproof_es.events import RunStarted
 from failproof_es.support.plurals import plural
-
-PARAPHRASE = "paraphrase:"
-"""A tag that begins so names a group of cases that ask the same in other words."""
 
 _ASKED = ("passed", "failed")
 
@@ -84,7 +81,7 @@ class Summary:
             self.unscored[evaluation.abandoned.kind] += 1
         elif outcome == "unfinished":
             self.unscored["not finished"] += 1
-        groups = [tag for tag in case.tags if tag.startswith(PARAPHRASE)]
+        groups = [tag for tag in case.tags if tag.startswith(FAMILY)]
         for tally in (
             self.total,
             self.by["category"][case.category or ""],
@@ -93,7 +90,7 @@ class Summary:
         ):
             tally.add(outcome)
         for group in groups:
-            self.paraphrases[group.removeprefix(PARAPHRASE)].append((case.case_id, outcome))
+            self.paraphrases[group.removeprefix(FAMILY)].append((case.case_id, outcome))
         self.cases[case.suite_id, case.case_id].append(outcome)
         if outcome == "failed":
             self.failures.append(_failure(case, evaluation))

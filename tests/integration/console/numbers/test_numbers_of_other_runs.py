@@ -47,8 +47,8 @@ FINISHED = (
 )
 REMARKS = {
     WHOLE: [],
-    REUSING: ["answers reused from another run"],
-    AGAIN: ["asks again what failed in another run, so its pass rate is too high"],
+    REUSING: [f"answers reused from run {WHOLE}"],
+    AGAIN: [f"asks again what failed in run {WHOLE}, so its pass rate is too high"],
     SAMPLE: [f"5 of {CASES} cases: sample of 5, seed 7"],
     MATRIX: [],
     IMPORTED: ["imported from promptfoo 0.121.20, not asked by us"],
@@ -198,23 +198,18 @@ def remarks_in(row: dict[str, Any]) -> list[str]:
     return [row[name] for name in ("imported", "selection", "branch") if row[name]]
 
 
-def named(remarks: list[str]) -> list[str]:
-    """The same where the other run is told by its number."""
-    return [each.replace("another run", f"run {WHOLE}") for each in remarks]
-
-
 def test_the_list_of_runs_says_so_too(
     others: httpx.Client, ask_others: Ask, other_log: str, tmp_path: Path
 ) -> None:
     rows = {row["run"]["run_number"]: row for row in read(others, "/runs")["rows"]}
     for number in RUNS:
         run, of = rows[number]["run"], counted(ask_others, number)
-        assert remarks_in(run) == named(REMARKS[number])
+        assert remarks_in(run) == REMARKS[number]
         assert run["finished"] == of[None]["finished"]
         for each in rows[number]["models"]:
             assert each["passed"]["passed"] == of[each["model"]]["passed"]
     for run in orjson.loads(invoke(other_log, "runs", "--json", cwd=tmp_path).stdout):
-        assert remarks_in(run) == named(REMARKS[run["run_number"]])
+        assert remarks_in(run) == REMARKS[run["run_number"]]
     page = others.get("/runs").text
     for each in read(others, f"/runs/{MATRIX}")["models"]:
         assert f"<bdi>{each['model']}</bdi>" in page  # whole: variants differ at their end
