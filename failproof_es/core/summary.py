@@ -1,4 +1,4 @@
-"""The summary of a run: every count, sum and rate of it that is shown anywhere. Pure.
+"""The summary of a run: its groups (`core.tally` has their rates), costs and latencies. Pure.
 
 `RunSummary` is defined here once. The projections keep its counts, the log is folded into them,
 and whatever prints, compares or judges a run reads it.

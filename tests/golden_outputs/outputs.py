@@ -88,6 +88,7 @@ def pages(base: str, connection: psycopg.Connection[Any]) -> Iterator[tuple[str,
 
 
 _UNSTEADY: Mapping[str, str] = {
+    r'"run_results": ?\d+': '"run_results": VERSION',
     r'"made_at": ?"[^"]+"': '"made_at": "TIME"',
     r"as the log stood on [\d :-]+ UTC": "as the log stood on TIME",
     r"http://127\.0\.0\.1:\d+": "http://127.0.0.1:PORT",
