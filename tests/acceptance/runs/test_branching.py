@@ -183,7 +183,8 @@ def test_show_says_where_it_was_branched_and_counts_no_request_twice(
     nothing_else: dict[str, Any] = {"again": None, "settings": {}, "reuse": False}
     recorded = {"run_id": first["run_id"], "position": position, **nothing_else}
     assert second["branched_from"] == {
-        **recorded, "run_number": 1, "asked_again": [], "chosen_by_result": None
+        **recorded, "says": "branched from run 1", "run_number": 1, "asked_again": [],
+        "chosen_by_result": None,
     }  # fmt: skip
     assert first["branched_from"] is None
     counts, before = second["counts"], first["counts"]

@@ -143,7 +143,8 @@ def test_the_branch_says_of_what_it_is_a_branch_why_and_which_evaluations_it_ask
     asked_again = branch.pop("asked_again")
     assert branch == {
         "run_id": shown(store, folder, 1)["run_id"], "run_number": 1, "position": last,
-        "again": "abandoned", "settings": {}, "reuse": False, "chosen_by_result": None,
+        "says": "asks again what had no score in run 1", "again": "abandoned", "settings": {},
+        "reuse": False, "chosen_by_result": None,
     }  # fmt: skip
     assert [each["case"] for each in asked_again] == ["case-00000", "case-00001", "case-00002"]
     assert asked_again[0]["ended_as"] == "server_error"
