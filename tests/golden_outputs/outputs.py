@@ -84,7 +84,7 @@ def pages(base: str, connection: psycopg.Connection[Any]) -> Iterator[tuple[str,
             page, _, query = path.partition("?")
             reply = client.get(f"/{page}.json" + (f"?{query}" if query else ""))
             name = re.sub(r"[^\w/.-]+", "-", path)
-            yield f"console/{name}.json", f"{reply.status_code}\n{reply.text}\n"
+            yield f"console/{name}.json", steady(f"{reply.status_code}\n{reply.text}\n")
 
 
 _UNSTEADY: Mapping[str, str] = {
@@ -95,9 +95,9 @@ _UNSTEADY: Mapping[str, str] = {
 }
 
 
-def steady(said: str, folder: Path) -> str:
+def steady(said: str, folder: Path | None = None) -> str:
     """The text without what differs from one reading to the next: folders, the time, a port."""
-    said = said.replace(str(folder), "FOLDER")
+    said = said if folder is None else said.replace(str(folder), "FOLDER")
     for pattern, instead in _UNSTEADY.items():
         said = re.sub(pattern, instead, said)
     return said
