@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 import pytest
 
+from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.configuration.schema import Model
-from failproof_es.models import ModelError, create_provider
+from failproof_es.models import ModelError, clients, create_provider
 from failproof_es.models.clients import (
     AnthropicClient,
     GeminiClient,
@@ -23,6 +24,8 @@ from failproof_es.models.clients import (
     OpenAIResponsesClient,
     OpenRouterClient,
 )
+from failproof_es.models.http_type import HttpProviderType
+from failproof_es.models.provider_type import provider_type
 from failproof_es.models.providers.python.model_client import ModelClient
 from failproof_es.testing.other_side import FakeServer, WireFormat
 from tests.integration.models.contract.wires import GeminiWire, OpenAIWire, ResponsesWire
@@ -198,6 +201,22 @@ def test_a_client_of_a_vendor_needs_a_key_and_a_name(
 
     assert asyncio.run(called()) == "Grüße"
     assert kind(KEY, "a-model")  # where its vendor is, is known
+
+
+def test_every_provider_that_needs_no_more_than_a_key_and_a_name_has_a_client() -> None:
+    offered = {
+        str(vars(each)["provider"])
+        for each in vars(clients).values()
+        if isinstance(each, type) and "provider" in vars(each)
+    }
+    enough = set()
+    for name in PROVIDERS.names():
+        found = provider_type(name)
+        own_url = isinstance(found, HttpProviderType) and found.default_base_url is not None
+        if own_url and found.needs <= {"api_key_env"}:
+            enough.add(name)
+    assert {"gemini", "mistral", "openrouter", "openai-responses", "anthropic"} <= enough
+    assert enough - {"ollama"} <= offered  # OllamaClient asks by OpenAI's protocol
 
 
 @pytest.mark.parametrize(
