@@ -58,8 +58,8 @@ class Run:
     manifest: RunStarted | None = None
     plan_place: int | None = None
     """That of the last event, while its plan is being recorded."""
-    came_once: frozenset[str] = frozenset()
-    """The topics that came, of those that come once."""
+    came_once: tuple[str, ...] = ()
+    """The topics that came, of those that come once, in order."""
     chunks: int = 0
     planned_cases: int = 0
     """Those of the chunks so far."""
@@ -150,7 +150,7 @@ def evolve_run(run: Run, event: Event) -> Run:
         run,
         version=event.originator_version,
         plan_place=event.plan_place,
-        came_once=run.came_once | {topic} if event.comes_once else run.came_once,
+        came_once=(*run.came_once, topic) if event.comes_once else run.came_once,
         status=event.run_status or run.status,
         ended_at=event.timestamp if event.run_status in ENDED else run.ended_at,
     )
