@@ -79,7 +79,7 @@ def test_workers_whose_limits_change_leave_no_error_in_the_server_s_log(
         asyncio.run(main())
     assert count(store, "Scored") == 60
     assert count(store, "LimitChanged") > 10
-    # On a machine that stands still a worker may lose its lease: that is told, and no limit's doing.
+    # On a machine that stands still a worker may lose its lease: no limit made that.
     assert [each for each in errors if "lease of run" not in each] == []
 
 
