@@ -29,7 +29,7 @@ from failproof_es.catalogue.run_numbers import (
 )
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.people import REVIEW_STATUSES
-from failproof_es.core.run import Run
+from failproof_es.core.run import Run, describe_branch
 from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
@@ -39,7 +39,7 @@ from failproof_es.events import RUN_STATUS, LimitChanged, RunImported, RunStarte
 from failproof_es.events.line import line_of
 from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.remarks import branch_of, remarks_on
+from failproof_es.reading.remarks import remarks_on
 from failproof_es.reading.standing import Standing
 from failproof_es.reading.summary_rows import unscored_row
 from failproof_es.reading.workers import workers_of
@@ -143,10 +143,11 @@ def _branched_from(recorded: RecordedRun, *, unread: bool) -> BranchedFrom | Non
     if branch is None:
         return None
     carries = recorded.summary.asking().carried_over > 0
+    number = recorded.feeder.run(branch.run_id).started.run_number
     return BranchedFrom(
-        says=branch_of(recorded) or "",
+        says=describe_branch(branch, number),
         run_id=branch.run_id,
-        run_number=recorded.feeder.run(branch.run_id).started.run_number,
+        run_number=number,
         position=branch.position,
         settings=branch.settings,
         reuse=branch.reuse,

@@ -329,13 +329,11 @@ def how_branched(reuse: bool) -> str:
     return "answers reused from" if reuse else "branched from"
 
 
-def describe_branch(branch: Branch | None, number: int | None = None) -> str | None:
-    """What a run carries over from which one, in words; `None` of a run that asks everything.
+def describe_branch(branch: Branch, number: int | None = None) -> str:
+    """What a run carries over from which one, in words.
 
     `number` is that of the other run, where it is known.
     """
-    if branch is None:
-        return None
     source = "another run" if number is None else f"run {number}"
     match branch.again:
         case None:

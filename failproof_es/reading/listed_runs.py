@@ -138,9 +138,8 @@ def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun])
         return {}
     numbers = run_numbers(connection, [each.run_id for each in branches.values()])
     return {
-        run_id: said
+        run_id: describe_branch(branch, numbers.get(branch.run_id))
         for run_id, branch in branches.items()
-        if (said := describe_branch(branch, numbers.get(branch.run_id))) is not None
     }
 
 

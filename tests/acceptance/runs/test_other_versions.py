@@ -1,4 +1,4 @@
-"""Scores by two versions of a scorer are compared nowhere, and every place says so."""
+"""What two runs were asked alike is compared, but nothing that other versions graded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from failproof_es.dialects.shipped.failproof import scorer
-from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
+from failproof_es.reading.overviews.compared_runs import MOST_READ, ComparedRuns, Side
 from failproof_es.report.data.builder import build_report
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store
@@ -104,3 +104,33 @@ def _on_a_page(connection: Any, base: UUID, other: UUID) -> tuple[int, list[tupl
     with connection.transaction():
         assert len(list(compared.pairs(*sides[0], "all"))) == counts.pairs
     return counts.pairs, [(each.why, each.first) for each in counts.unpaired]
+
+
+class Forgets(Repeats):
+    """Says nothing of what it is asked."""
+
+    def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
+        return "no idea"
+
+
+def test_what_changed_is_listed_however_many_cases_one_run_planned_alone(
+    store: Store, tmp_path: Path
+) -> None:
+    """Cases with other notes are the same questions; a page of the console looks into few."""
+    cases = MOST_READ + 1
+    for note, name in (("one", "Repeats"), ("two", "Forgets")):
+        said = [
+            {"case_id": f"{n}", "suite_id": "s", "prompt": f"Say {n}", "tags": [note],
+             "expected_response": f"Say {n}"}
+            for n in range(cases)
+        ]  # fmt: skip
+        (tmp_path / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, said)))
+        document = {
+            "test_run": {"name": note},
+            "models": [{"provider": "python", "class": f"{__name__}:{name}", "model": "m"}],
+            "prompts": {"path": "suite.jsonl", "dialect": "failproof"},
+        }
+        (tmp_path / "run.yaml").write_bytes(orjson.dumps(document))
+        assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    document = orjson.loads(invoke(store.url, "diff", 1, 2, "--json", cwd=tmp_path).stdout)
+    assert document["results"][0]["pairs"] == cases == len(document["changed"])
