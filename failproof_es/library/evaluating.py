@@ -28,7 +28,8 @@ from failproof_es.cli.app.run_end import write_files
 from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.core.case import Case
-from failproof_es.engine import Outcome, resume, start
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.engine.lifecycle import resume, start
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.events import Event, RunStarted
 from failproof_es.models.trust.remembered import permissions_here

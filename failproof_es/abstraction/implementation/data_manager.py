@@ -27,8 +27,8 @@ from failproof_es.abstraction.implementation.recorded_benchmark import (
 from failproof_es.abstraction.types import BenchmarkConfig, BenchmarkTask, Result
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.engine import create
 from failproof_es.engine.drive.judging import judging_of
+from failproof_es.engine.lifecycle import create
 from failproof_es.engine.reviews.given_answer import GivenAnswer, record_given_answer
 from failproof_es.engine.reviews.program_verdict import record_external_verdict
 from failproof_es.models import provider_type

@@ -11,8 +11,9 @@ from uuid import UUID
 from failproof_es.abstraction.implementation.dispatcher import logger
 from failproof_es.abstraction.implementation.engine_loop import EngineLoop
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine import Outcome, resume
 from failproof_es.engine.drive.passes import ANSWERS, JUDGEMENTS, Phase, Submissions
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.engine.lifecycle import resume
 from failproof_es.events import Event, RequestSent
 from failproof_es.events.base import ENDED
 from failproof_es.store.store import Store

@@ -18,7 +18,7 @@ from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.run import describe_selection
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine import Outcome
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import VOIDS_ANSWER
 from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput

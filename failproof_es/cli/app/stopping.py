@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import say
-from failproof_es.engine import Outcome
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Event
 
 REMINDED_S = 15.0

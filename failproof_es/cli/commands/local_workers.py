@@ -18,8 +18,8 @@ from failproof_es.cli.app.program import session
 from failproof_es.cli.commands.several_workers import Begin
 from failproof_es.cli.progress.state import OBSERVED
 from failproof_es.core.sharding.decisions import LIVED_S, replacement_wait_s
-from failproof_es.engine import Outcome
 from failproof_es.engine.drive.retrying_reader import RetryingReader
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import current_host, process_label
 from failproof_es.engine.workers.ending import Coordinator

@@ -22,9 +22,9 @@ from failproof_es.cli.rendering.output import (
     say,
 )
 from failproof_es.cli.rendering.sanitise import one_line, shortened
-from failproof_es.engine import Difference, ReplayReport
-from failproof_es.engine import replay as replay_run
 from failproof_es.engine.history import read_run
+from failproof_es.engine.replays.replay import Difference, ReplayReport
+from failproof_es.engine.replays.replay import replay as replay_run
 from failproof_es.engine.required_plugins import other_versions
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import resolve_run

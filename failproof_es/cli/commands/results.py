@@ -22,7 +22,7 @@ from failproof_es.cli.rendering.output import (
     Format,
     format_option,
     print_json,
-    print_json_list,
+    print_rows,
     print_table,
     say,
 )
@@ -119,11 +119,8 @@ def results(
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
             print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
-        elif output_format is Format.JSON:
-            print_json_list(result_rows(recorded, shape, **page._asdict()))
         else:
-            for row in result_rows(recorded, shape, **page._asdict()):
-                print_json(row)
+            print_rows(result_rows(recorded, shape, **page._asdict()), (), output_format)
         if (imported := recorded.run.imported_from) is not None:
             say(f"run {recorded.started.run_number} is {one_line(imported)}")
         for name, gate in recorded.gates.items():

@@ -31,6 +31,7 @@ from failproof_es.cli.reviewing.exported_sheet import (
 from failproof_es.cli.reviewing.screen import Stopped, ask, show
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
 from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.dialects.kit.judging import checklist
 from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
 from failproof_es.engine.operations import record_operations
@@ -42,7 +43,6 @@ from failproof_es.engine.reviews.people import (
     ReviewedEvaluation,
     Reviewing,
     finished_evaluations,
-    items_of,
     record_reviews,
 )
 from failproof_es.engine.reviews.sheets import record_export, saw_engine
@@ -143,7 +143,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
                     evaluation = _one(connection, key)
                     place = f"{number} of {len(keys)}"
                     show(evaluation, dialect, place, unblind=unblind)
-                    if opinion := ask(items_of(evaluation.recorded.case)):
+                    if opinion := ask(checklist(evaluation.recorded.case.expectation)):
                         if not done:
                             kept.enter_context(_keeping_up(store))
                         record_reviews(store, reviewing, {key.evaluation_id: opinion})
@@ -233,7 +233,7 @@ def import_(
         recorded = read_run(connection, run)
         found = read_sheet(file, content, problems)
         known = {
-            each.evaluation_id: [item.key for item in items_of(each.recorded.case)]
+            each.evaluation_id: [item.key for item in checklist(each.recorded.case.expectation)]
             for each in finished_evaluations(connection, recorded.evaluations())
             if each.evaluation_id in found.rows
         }

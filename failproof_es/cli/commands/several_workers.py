@@ -14,7 +14,7 @@ import click
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.configuration.loading import LoadedConfiguration
-from failproof_es.engine import Outcome
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop

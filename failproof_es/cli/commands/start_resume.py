@@ -64,11 +64,11 @@ from failproof_es.cli.starting.telemetry_beside import (
 )
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.summary import RunSummary
-from failproof_es.engine import Outcome
-from failproof_es.engine import branch as branch_run
-from failproof_es.engine import resume as resume_run
-from failproof_es.engine import start as start_run
+from failproof_es.engine.branching import branch as branch_run
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
+from failproof_es.engine.lifecycle import resume as resume_run
+from failproof_es.engine.lifecycle import start as start_run
 from failproof_es.events import Again, Event, PricesRecorded, RunStarted
 from failproof_es.models.trust.permissions import demands_of, granted_for
 from failproof_es.problems import InvalidInput

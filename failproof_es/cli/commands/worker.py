@@ -28,7 +28,7 @@ from failproof_es.cli.rendering.signing_trouble import report_missing_key, repor
 from failproof_es.configuration.providers import rules_of
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import Choice
-from failproof_es.engine import Outcome
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.ending import describe_end

@@ -28,10 +28,10 @@ from failproof_es.cli.reviewing.answers import (
     valid,
 )
 from failproof_es.cli.reviewing.screen import engine_said, turn_text
-from failproof_es.dialects.kit.judging import Item
+from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import conversation
-from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput, items_of
+from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import Reviewed, ReviewedItem
 from failproof_es.events.side_streams import FORBIDDEN
 from failproof_es.problems import Problems
@@ -104,7 +104,7 @@ def _rows(
         }
     yield about | overall
     said = {each.item: each.verdict for each in review.items} if review is not None else {}
-    for item in items_of(case):
+    for item in checklist(case.expectation):
         yield about | _item_row(item, evaluation, said.get(item.key, ""))
 
 

@@ -11,7 +11,7 @@ from failproof_es.cli.app.program import Command, session
 from failproof_es.cli.app.run_end import summary
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.core.run import Run
-from failproof_es.engine import Outcome
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
 from failproof_es.gates import gate_line
 from failproof_es.reading.catching_up import catch_up_problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -11,6 +11,7 @@ from failproof_es.catalogue.pass_rate import PassRate, pass_rate
 from failproof_es.console.page import Asked, Page, PageModel, Rows
 from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.engine.workers.presence import list_holders
+from failproof_es.events.base import RunStatus
 from failproof_es.reading.feeder import RunFilter
 from failproof_es.reading.listed_runs import ListedRun, TrendPoint, list_runs, trends_of
 from failproof_es.reading.rows import RowFeeder
@@ -22,7 +23,7 @@ class RunsQuery(PagedQuery):
 
     after: Annotated[str | None, Field(pattern=r"^[0-9]{0,18}$", description=CURSOR_SAYS)] = None
     status: Annotated[
-        Literal["", "running", "paused", "completed", "failed", "given_up"] | None,
+        Literal["", RunStatus] | None,
         Field(description="Only runs of this status."),
     ] = None
     model: Annotated[
@@ -109,7 +110,7 @@ def read_runs(asked: Asked[RunsQuery]) -> RunsPage:
         if numbers is None
         else tuple(
             StatusCount(status=status, runs=numbers.by_status.get(status, 0))
-            for status in ("running", "paused", "completed", "failed", "given_up")
+            for status in get_args(RunStatus)
         ),
         models=()
         if numbers is None

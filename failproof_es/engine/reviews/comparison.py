@@ -16,8 +16,8 @@ from itertools import chain, combinations
 from typing import Literal, NamedTuple
 
 from failproof_es.core.evaluation import Evaluation, Judgement
-from failproof_es.dialects.kit.judging import Item, decide
-from failproof_es.engine.reviews.people import ReviewedEvaluation, items_of
+from failproof_es.dialects.kit.judging import Item, checklist, decide
+from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.events import ItemVerdict, Reviewed
 
 JUDGES = "judges"
@@ -75,7 +75,7 @@ class Comparison:
     def add(self, evaluation: ReviewedEvaluation) -> None:
         """Add the verdicts on one evaluation."""
         case, state = evaluation.recorded.case, evaluation.state
-        items = items_of(case)
+        items = checklist(case.expectation)
         for between, one, other, kind in chain(
             _judges(items, state), _engine_and_people(items, evaluation), _people(items, evaluation)
         ):

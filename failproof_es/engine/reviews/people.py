@@ -14,10 +14,9 @@ from itertools import islice
 from typing import Literal
 from uuid import UUID
 
-from failproof_es.core.case import Case, review_id
+from failproof_es.core.case import review_id
 from failproof_es.core.evaluation import Evaluation, ImpossibleHistory
 from failproof_es.core.people import REVIEW_STATUSES, ReviewStatus, review_status
-from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.engine.history import WINDOW, Connection, RecordedEvaluation
 from failproof_es.engine.identity import current_host, current_user
 from failproof_es.events import Reviewed, ReviewedItem, ReviewVerdict, Severity
@@ -112,11 +111,6 @@ class ReviewedEvaluation:
     def latest(self) -> dict[str, Reviewed]:
         """The review that counts, by reviewer, in the order of their first reviews."""
         return {review.reviewer: review for review in self.reviews}
-
-
-def items_of(case: Case) -> tuple[Item, ...]:
-    """The checklist of a case; empty where its dialect has none."""
-    return checklist(case.expectation)
 
 
 def finished_evaluations(

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from failproof_es.configuration.loading import LoadedConfiguration
-from failproof_es.engine import Outcome
+from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.library.evaluating import Begun, Given, evaluate, load
 from failproof_es.library.opened_run import OpenedRun
 from failproof_es.testing.pytest_plugin.shared_runs import SharedRuns, shared_runs

@@ -21,7 +21,7 @@ import pytest
 from failproof_es.abstraction.enums import TaskStatus
 from failproof_es.abstraction.opened import open_benchmark
 from failproof_es.cli.rendering.result_rows import result_rows
-from failproof_es.engine import replay
+from failproof_es.engine.replays.replay import replay
 from failproof_es.models.providers.local.weights import SMOLLM2, location
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import RecordedEvent, find, resolve_run

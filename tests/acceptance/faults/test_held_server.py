@@ -11,7 +11,8 @@ from uuid import UUID
 from aiohttp import web
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.engine import Outcome, resume, start
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.engine.lifecycle import resume, start
 from failproof_es.events import Event, RequestSent, RunResumed, Scored
 from failproof_es.store.store import Store
 from tests.acceptance.commands import write_suite

@@ -16,7 +16,8 @@ import pytest
 from aiohttp import web
 
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.engine import Outcome, resume, start
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.engine.lifecycle import resume, start
 from failproof_es.engine.replays.replay import replay
 from failproof_es.events import Event, RequestSent
 from failproof_es.store.reading.reader import find

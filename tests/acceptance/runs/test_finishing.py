@@ -19,12 +19,12 @@ import pytest
 
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine import history as recorded
-from failproof_es.engine import start
 from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish import finalize as ending
 from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.sealing import seal_of
+from failproof_es.engine.lifecycle import start
 from failproof_es.events import CasesPlanned, Event, RunValidated, Scored
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.reading import leaf_rows, reader, stream_leaves

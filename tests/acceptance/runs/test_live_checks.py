@@ -15,7 +15,7 @@ import pytest
 
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.run import Run
-from failproof_es.engine import driver, resume, start
+from failproof_es.engine import driver
 from failproof_es.engine.finish import final_pass, live_checks
 from failproof_es.engine.finish import finalize as ending
 from failproof_es.engine.finish.checked_streams import CheckedStreams
@@ -23,6 +23,7 @@ from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.finish.validation import Validation, check_other_streams
 from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.engine.lifecycle import resume, start
 from failproof_es.events import (
     CasesPlanned,
     EvaluationEvent,

@@ -14,7 +14,7 @@ import pytest
 
 from failproof_es.cli.rendering.partial_results import PartialResultsWriter
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.engine import start
+from failproof_es.engine.lifecycle import start
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     begin,

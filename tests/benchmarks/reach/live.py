@@ -27,7 +27,7 @@ _RUN = """
 import asyncio, contextlib, json, resource, sys
 from pathlib import Path
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.engine import start
+from failproof_es.engine.lifecycle import start
 from failproof_es.store.store import Store
 from projections.follower import Follower
 url, follow = sys.argv[1], sys.argv[2] == "following"

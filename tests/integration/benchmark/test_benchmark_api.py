@@ -18,7 +18,7 @@ from failproof_es.abstraction.implementation.benchmark import Benchmark
 from failproof_es.abstraction.implementation.subscriptions import UnknownSubmission, UnknownToken
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.opened import BenchmarkParts, open_benchmark
-from failproof_es.engine import replay
+from failproof_es.engine.replays.replay import replay
 from failproof_es.problems import InvalidInput
 from failproof_es.store.ledger import newest_checkpoint
 from failproof_es.store.reading.reader import find, resolve_run

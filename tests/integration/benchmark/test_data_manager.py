@@ -12,7 +12,8 @@ import pytest
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.opened import BenchmarkParts, open_benchmark
 from failproof_es.abstraction.types import Result
-from failproof_es.engine import replay, resume
+from failproof_es.engine.lifecycle import resume
+from failproof_es.engine.replays.replay import replay
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import find, max_position, resolve_run
 from failproof_es.store.store import Store

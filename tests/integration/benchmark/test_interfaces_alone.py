@@ -28,8 +28,8 @@ from failproof_es.abstraction.prompt_api import PromptApi
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.testing import InlineDispatcher, StubTaskManager
 from failproof_es.abstraction.types import BenchmarkTask, Result
-from failproof_es.engine import replay
 from failproof_es.engine.history import read_run
+from failproof_es.engine.replays.replay import replay
 from failproof_es.events import AnswerImported
 from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import find, resolve_run

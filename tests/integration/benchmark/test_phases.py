@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from failproof_es.configuration.loading import LoadedConfiguration
-from failproof_es.engine import Outcome, replay, resume, start
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.engine.lifecycle import resume, start
+from failproof_es.engine.replays.replay import replay
 from failproof_es.events import Event, Judged
 from failproof_es.store.store import Store
 from tests.integration.benchmark.conftest import Configured, Server

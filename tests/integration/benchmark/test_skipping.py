@@ -13,7 +13,9 @@ import pytest
 from failproof_es.abstraction.enums import TaskStatus
 from failproof_es.abstraction.opened import open_benchmark
 from failproof_es.configuration.loading import LoadedConfiguration
-from failproof_es.engine import Outcome, replay, start
+from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.engine.lifecycle import start
+from failproof_es.engine.replays.replay import replay
 from failproof_es.events import CaseSkipped, CasesPlanned
 from failproof_es.problems import InvalidInput
 from failproof_es.report.data.builder import build_report

@@ -22,9 +22,10 @@ from failproof_es.cli.reviewing.answers import (
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet
 from failproof_es.cli.reviewing.sheet import sheet as written_sheet
 from failproof_es.core.evaluation import Evaluation, Score
+from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.engine.history import RecordedEvaluation
-from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput, items_of
+from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import ItemVerdict, ReviewedItem
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
@@ -76,7 +77,7 @@ def test_what_was_said_comes_back_from_a_spreadsheet_to_the_letter(
     content = b"".join(written_sheet([evaluation], RedTeam(), "jane", unblind=unblind))
     problems = Problems()
     read_back = read_sheet(FILE, content, problems)
-    known = {KEY.evaluation_id: [item.key for item in items_of(CASE)]}
+    known = {KEY.evaluation_id: [item.key for item in checklist(CASE.expectation)]}
     assert opinions(FILE, read_back, known, problems) == {KEY.evaluation_id: opinion}
     assert not problems.errors and read_back.shows_engine is unblind
 
