@@ -53,8 +53,8 @@ def pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) ->
     It has no interval without the extra `report`, which computes it, and where none is wanted: to
     load that takes a third of a second.
     """
-    bounds = RateBounds(Fraction(sums.passed), sums.size, unscored).bounds
-    beside = describe_bounds(bounds)
+    counted = RateBounds(Fraction(sums.passed), sums.size, unscored)
+    beside = describe_bounds(counted.bounds)
     low = high = method = None
     if interval and _computes_intervals():
         from failproof_es.support.statistics import rate_of_sums
@@ -70,10 +70,10 @@ def pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) ->
         passed=sums.passed,
         total=sums.size,
         clusters=sums.clusters,
-        rate=sums.passed / sums.size if sums.size else None,
+        rate=counted.rate,
         low=low,
         high=high,
         method=method,
-        bounds=bounds,
+        bounds=counted.bounds,
         says=says,
     )

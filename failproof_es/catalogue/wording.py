@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from failproof_es.core.tally import ratio
 from failproof_es.events import ModelSnapshot
 from failproof_es.support.percentages import percent as percent
 from failproof_es.support.plurals import plural
@@ -54,7 +55,8 @@ def between(interval: Interval) -> str:
 
 def describe_counts(passed: int, total: int) -> str:
     """A rate by its counts, without an interval."""
-    return f"{passed:,} of {total:,} ({percent(passed / total)})" if total else _NOTHING
+    value = ratio(passed, total)
+    return _NOTHING if value is None else f"{passed:,} of {total:,} ({percent(value)})"
 
 
 def describe_rate(rate: Rate) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Literal
 
 Meaning = Literal["complete", "tool_call", "cut_off", "withheld", "broken", "unknown"]
@@ -79,6 +80,8 @@ _MEANINGS: dict[str, Meaning] = {
 }
 _SEPARATORS = re.compile(r"[\s\-]+|(?<=[a-z])(?=[A-Z])")
 _ENUMERATION = re.compile(r"\A(?:(?:finish|stop)_?reason[._:]+|reason_)")
+_LONGEST_WORD = 64
+"""Of those that are remembered, in characters: a server may send any text."""
 _NOTHING = frozenset({"", "null", "none"})
 _UNSPECIFIED = "unspecified"
 """The default of an enumeration. Google's servers write it while an answer goes on."""
@@ -135,5 +138,15 @@ def common_word(word: str) -> str:
 
 
 def _plain(word: str | None) -> str:
-    plain = _SEPARATORS.sub("_", (word or "").strip()).lower()
+    if word is None or len(word) > _LONGEST_WORD:
+        return _made_plain(word or "")
+    return _of_short_word(word)
+
+
+def _made_plain(word: str) -> str:
+    plain = _SEPARATORS.sub("_", word.strip()).lower()
     return _ENUMERATION.sub("", plain)
+
+
+_of_short_word = lru_cache(maxsize=256)(_made_plain)
+"""An answer's word is read a dozen times, and a run's answers have few of them."""

@@ -12,6 +12,11 @@ from failproof_es.core.unscored import UnscoredKey
 from failproof_es.events import Counts
 
 
+def ratio(part: int | Fraction, whole: int) -> float | None:
+    """Every rate of this program: exact until it is a float; `None` of nothing."""
+    return float(Fraction(part) / whole) if whole else None
+
+
 class Judged(Protocol):
     """Counts of evaluations by their verdict."""
 
@@ -44,7 +49,7 @@ class RateBounds:
     @property
     def rate(self) -> float | None:
         """Over the scored alone; `None` of nothing."""
-        return float(self.passed / self.scored) if self.scored else None
+        return ratio(self.passed, self.scored)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -130,7 +135,7 @@ class Group:
     @property
     def success_rate(self) -> float | None:
         """Accuracy summed over finished: what has none counts as 0. `None` of nothing."""
-        return float(self.accuracy_sum / self.finished) if self.finished else None
+        return ratio(self.accuracy_sum, self.finished)
 
     @property
     def pass_rate(self) -> float | None:

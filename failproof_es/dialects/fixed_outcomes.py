@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import cast
 
 from failproof_es.core.case import Case
 from failproof_es.dialects.protocol import Dialect, FixedOutcome, HasFixedOutcomes
@@ -16,7 +18,13 @@ from failproof_es.support.plurals import plural
 
 def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
     """The case's fixed outcome; `None` where the answer decides."""
-    return dialect.fixed_outcome(case) if isinstance(dialect, HasFixedOutcomes) else None
+    return cast(HasFixedOutcomes, dialect).fixed_outcome(case) if _has_any(type(dialect)) else None
+
+
+@cache
+def _has_any(kind: type[Dialect]) -> bool:
+    """To ask this for each case would take longer than its fixed outcome."""
+    return issubclass(kind, HasFixedOutcomes)
 
 
 FIXED_OUTCOME = "fixed_outcome"

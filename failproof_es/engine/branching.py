@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -38,7 +40,7 @@ from failproof_es.engine.identity import (
     process_label,
 )
 from failproof_es.engine.imports.refusing import require_asked_here
-from failproof_es.engine.lifecycle import prices_of
+from failproof_es.engine.lifecycle import AlsoBegin, prices_of
 from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.engine.planning.prompt_collections import read_cases
 from failproof_es.engine.preflight.checks import all_of, require_gates
@@ -105,6 +107,74 @@ async def branch(
     to ask again, when a setting changes what is asked, or when a check of the new run fails.
     A failed check is recorded, as for a run that is started. Otherwise raises as `start` does.
     """
+    checked = _checked_branch(run_id, position, store, again, settings, say, permissions)
+    async with checked as new:
+        with Lease(store.url, new.run_id, process_label()) as lease:
+            await asyncio.to_thread(lease.acquire)
+            await open_models(store, new.run_id, new.targets)
+            observe(await new.record(store, say))
+            driver = Driver(
+                store, lease, new.configuration, new.targets,
+                observe=observe, on_text=on_text, on_carried_over=on_carried_over, stop=stop,
+            )  # fmt: skip
+            return await driver.drive(resumed=False)
+
+
+async def create_branch(
+    run_id: UUID,
+    position: int | None,
+    store: Store,
+    *,
+    again: Again | None = None,
+    settings: Sequence[str] = (),
+    say: Say,
+    also: AlsoBegin | None = None,
+    permissions: Permissions | None = None,
+) -> RunStarted:
+    """Record the run that `branch` drives, for workers to drive. Nothing is sent.
+
+    `also` does more in the transaction that records it. Raises `InvalidInput` as `branch` does.
+    """
+    checked = _checked_branch(run_id, position, store, again, settings, say, permissions)
+    async with checked as new:
+        return await new.record(store, say, also)
+
+
+@dataclass(frozen=True, slots=True)
+class _NewBranch:
+    """A run that can be begun: all is checked, and nothing of it is recorded."""
+
+    run_id: UUID
+    source: Run
+    branched: Branch
+    resolved: ResolvedConfiguration
+    configuration: Configuration
+    targets: Targets
+    asked: PlannedCases
+    left: str
+    """What is said of the evaluations that are asked again; empty where none is."""
+
+    async def record(self, store: Store, say: Say, also: AlsoBegin | None = None) -> RunStarted:
+        """Begin the run."""
+        started = await asyncio.to_thread(_begin, store, self, also)
+        say(
+            f"run {started.run_number} branched from run {self.source.started.run_number} "
+            f"at position {self.branched.position}{self.left}"
+        )
+        return started
+
+
+@asynccontextmanager
+async def _checked_branch(
+    run_id: UUID,
+    position: int | None,
+    store: Store,
+    again: Again | None,
+    settings: Sequence[str],
+    say: Say,
+    permissions: Permissions | None,
+) -> AsyncIterator[_NewBranch]:
+    """All that `branch` checks. Its targets are closed afterwards."""
     with store.connect() as connection:
         require_attached(connection, run_id)
         source = read_run(connection, run_id)
@@ -129,21 +199,7 @@ async def branch(
         asked, left = (
             await recorded_preflight(store, new_id, resolved, targets, checked, say)
         ).found
-        with Lease(store.url, new_id, process_label()) as lease:
-            await asyncio.to_thread(lease.acquire)
-            await open_models(store, new_id, targets)
-            begin = partial(_begin, store, new_id, source, branched, resolved, configuration)
-            started = await asyncio.to_thread(begin, asked)
-            observe(started)
-            say(
-                f"run {started.run_number} branched from run {source.started.run_number} "
-                f"at position {position}{left}"
-            )
-            driver = Driver(
-                store, lease, configuration, targets,
-                observe=observe, on_text=on_text, on_carried_over=on_carried_over, stop=stop,
-            )  # fmt: skip
-            return await driver.drive(resumed=False)
+        yield _NewBranch(new_id, source, branched, resolved, configuration, targets, asked, left)
     finally:
         await targets.close()
 
@@ -253,20 +309,13 @@ def _estimate(
     return plan, again, kept
 
 
-def _begin(
-    store: Store,
-    run_id: UUID,
-    source: Run,
-    branched: Branch,
-    resolved: ResolvedConfiguration,
-    configuration: Configuration,
-    asked: PlannedCases,
-) -> RunStarted:
+def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
     """Record the new run with the other run's whole plan, in one transaction.
 
     It asks the same again, so it is an attempt of the same experiment.
     """
-    of = source.started
+    of, run_id, configuration = new.source.started, new.run_id, new.configuration
+    written = new.resolved.configuration
     own: dict[str, Any] = {
         "originator_id": run_id,
         "run_id": run_id,
@@ -274,20 +323,20 @@ def _begin(
     }
     models = _reached(of.models, configuration.models)
     judges = _reached(of.judges, configuration.asked_judges)
-    prices = prices_of(resolved.configuration, (*models, *judges))
+    prices = prices_of(written, (*models, *judges))
     draft = of.model_copy(
         update={
             **own,
-            "experiment": asked.experiment(resolved.configuration, models, judges),
-            "configuration": resolved.configuration,
-            "configuration_digest": resolved.configuration_digest,
+            "experiment": new.asked.experiment(written, models, judges),
+            "configuration": written,
+            "configuration_digest": new.resolved.configuration_digest,
             "models": models,
             "judges": judges,
             "code_version": code_version(),
             "packages": package_versions(configuration, of.dialect),
             "who": current_user(),
             "where": current_host(),
-            "branched_from": branched,
+            "branched_from": new.branched,
         }
     )
     planned = to_events(
@@ -298,8 +347,10 @@ def _begin(
         # Nobody else appends until this commits: a run that is archived later finds this one.
         require_attached(connection, of.originator_id)
         require_baseline(connection, configuration.gates, run_id)
+        if also is not None:
+            also(connection, run_id, of.planned_cases, configuration)
 
-    return store.begin_run(draft, planned, asked.questions_asked, still_there)
+    return store.begin_run(draft, planned, new.asked.questions_asked, still_there)
 
 
 def _reached(

@@ -80,9 +80,10 @@ from failproof_es.store.writing.lease import HeldLease, Lease
 class AlsoBegin(Protocol):
     """Done with a new run, in the transaction that records it, on its connection."""
 
-    def __call__(self, connection: Connection, run_id: UUID, pieces: int) -> None:
-        """`pieces` are those of all its cases (`core/sharding/shards.py`). Raises as the database
-        does; then there is no run."""
+    def __call__(
+        self, connection: Connection, run_id: UUID, cases: int, configuration: Configuration
+    ) -> None:
+        """`cases` are those of its plan. Raises as the database does; then there is no run."""
 
 
 async def start(
@@ -365,7 +366,7 @@ def _begin(
         if plan.reuse is not None:
             require_attached(connection, plan.reuse.run_id)
         if also is not None:
-            also(connection, run_id, cases * configuration.execution.repetitions)
+            also(connection, run_id, cases, configuration)
 
     return store.begin_run(draft, planned, plan.asked.questions_asked, in_the_same_transaction)
 

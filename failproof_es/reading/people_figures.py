@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from failproof_es.core.case import FAMILY, Case
 from failproof_es.core.people import OUTCOMES, ReviewStatus
+from failproof_es.core.tally import ratio
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.support.extras import is_installed
 
@@ -89,7 +90,7 @@ class _Group:
             unclear=self.counts["unclear"],
             disputed=self.counts["disputed"],
             awaiting_review=self.counts["awaiting_review"],
-            rate=passed / decided if decided else None,
+            rate=ratio(passed, decided),
             interval=interval,
             method=method,
             clusters=len(set(self.clusters)),

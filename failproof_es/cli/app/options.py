@@ -63,9 +63,7 @@ detach_option = click.option(
 )
 
 
-def require_one_way(
-    workers: int, *, detach: bool, branching: bool = False, junit: bool = False
-) -> None:
+def require_one_way(workers: int, *, detach: bool, junit: bool = False) -> None:
     """Raise `UsageError` unless it is clear who drives the run, and who writes its files."""
     if detach and junit:
         raise click.UsageError(
@@ -75,11 +73,6 @@ def require_one_way(
     if detach and workers > 1:
         raise click.UsageError(
             "--detach leaves the run to workers, --workers drives it here: give one of them"
-        )
-    if branching and (detach or workers > 1):
-        raise click.UsageError(
-            "a branch is begun by one process: leave --workers and --detach out, stop it, and "
-            "resume the new run with them"
         )
 
 

@@ -16,11 +16,13 @@ from uuid import UUID
 
 from failproof_es.cli.app.program import session
 from failproof_es.cli.commands.several_workers import Begin
+from failproof_es.cli.progress.recorded_progress import carried_over_by
 from failproof_es.cli.progress.state import OBSERVED
 from failproof_es.core.sharding.decisions import LIVED_S, replacement_wait_s
+from failproof_es.engine.drive.pending import OnCarriedOver
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive_outcome import Outcome
-from failproof_es.engine.history import read_run
+from failproof_es.engine.history import RecordedEvaluation, read_run
 from failproof_es.engine.identity import current_host, process_label
 from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.presence import dead_shards, list_workers
@@ -68,13 +70,16 @@ class LocalWorkers:
         observe: Callable[[Event], None],
         stop: asyncio.Event,
         say: Callable[[str], None],
+        on_carried_over: OnCarriedOver | None = None,
     ) -> Outcome:
         """Begin the run and drive it to its end, or until `stop`. As `engine.start` otherwise."""
         usable_queue(self.store)
         run_id = await self.begin(say)
         after = await asyncio.to_thread(self.catch_up)
         over = asyncio.Event()
-        telling = asyncio.create_task(self._tell(run_id, after, observe, over), name="told")
+        telling = asyncio.create_task(
+            self._tell(run_id, after, observe, on_carried_over, over), name="told"
+        )
         try:
             with _folder_for_checks() as folder:
                 given_up = await self._run_processes(run_id, folder, stop, say)
@@ -209,6 +214,7 @@ class LocalWorkers:
         run_id: UUID,
         position: int,
         observe: Callable[[Event], None],
+        on_carried_over: OnCarriedOver | None,
         over: asyncio.Event,
     ) -> None:
         """Tell what the workers record behind `position`, until this process is done with it."""
@@ -217,8 +223,12 @@ class LocalWorkers:
         while True:
             last = over.is_set()
             rows, position = await reader.read(_news, run_id, position, observed)
-            for row in rows:
-                observe(row.event())
+            events = [row.event() for row in rows]
+            for event in events:
+                observe(event)
+            if on_carried_over is not None:
+                for recorded in await reader.read(_carried_over, events):
+                    on_carried_over(recorded)
             if len(rows) == _AT_ONCE:
                 continue
             if last:
@@ -258,6 +268,10 @@ def _news(
         find(connection, run_id=run_id, topics=topics, after=after, up_to=newest, limit=_AT_ONCE)
     )
     return rows, rows[-1].position if len(rows) == _AT_ONCE else max(after, newest)
+
+
+def _carried_over(connection: Connection, events: Sequence[Event]) -> list[RecordedEvaluation]:
+    return list(carried_over_by(connection, events))
 
 
 def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]) -> bool:

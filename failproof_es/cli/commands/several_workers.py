@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from decimal import Decimal
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -27,13 +26,30 @@ def begin_new(store: Store, loaded: LoadedConfiguration, permissions: Permission
     """Plan a new run, with a job for each of its shards."""
 
     async def begin(say: Callable[[str], None]) -> UUID:
-        from failproof_es.core.spend import written_usd
         from failproof_es.engine.lifecycle import create
-        from failproof_es.engine.workers.shard_queue import begin_run
+        from failproof_es.engine.workers.shard_queue import begin_for_workers
 
-        written = loaded.configuration.execution.max_spend_usd
-        also = partial(begin_run, ceiling=None if written is None else written_usd(written))
-        started = await create(loaded, store, say=say, also=also, permissions=permissions)
+        started = await create(
+            loaded, store, say=say, also=begin_for_workers, permissions=permissions
+        )
+        return started.originator_id
+
+    return begin
+
+
+def begin_branch(
+    store: Store, run_id: UUID, position: int | None, permissions: Permissions, **chosen: Any
+) -> Begin:
+    """Plan a new run from the state of another one, with a job for each of its shards."""
+
+    async def begin(say: Callable[[str], None]) -> UUID:
+        from failproof_es.engine.branching import create_branch
+        from failproof_es.engine.workers.shard_queue import begin_for_workers
+
+        started = await create_branch(
+            run_id, position, store, say=say, also=begin_for_workers, permissions=permissions,
+            **chosen,
+        )  # fmt: skip
         return started.originator_id
 
     return begin

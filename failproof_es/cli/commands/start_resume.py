@@ -40,6 +40,7 @@ from failproof_es.cli.app.run_end import print_outcome, say_what_next, summary, 
 from failproof_es.cli.app.stopping import Drive, until_stopped
 from failproof_es.cli.commands.several_workers import (
     begin_again,
+    begin_branch,
     begin_new,
     drive_locally,
     leave_to_workers,
@@ -160,12 +161,12 @@ def start(
         state = ProgressState()
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            if not quiet:
+                how["on_carried_over"] = state.carry_over
             if workers > 1:
                 begin = begin_new(store, loaded, permissions)
                 granted = granted_for(loaded.configuration)
                 return drive_locally(store, begin, workers, granted, quiet=quiet, **how)
-            if not quiet:
-                how["on_carried_over"] = state.carry_over
             how |= {"step": partial(slow_step, quiet=quiet), "permissions": permissions}
             return start_run(loaded, store, **how)
 
@@ -261,7 +262,7 @@ def resume(
         raise click.UsageError(f"--retry-abandoned is --again abandoned, not --again {again}")
     again = "abandoned" if retry_abandoned else again
     branching = position is not None or again is not None
-    require_one_way(workers, detach=detach, branching=branching, junit=junit is not None)
+    require_one_way(workers, detach=detach, junit=junit is not None)
     require_console(console, console_port, detach=detach)
     require_telemetry(otlp, otel_content, detach=detach)
     if settings and not branching:
@@ -282,7 +283,7 @@ def resume(
         state = ProgressState()
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
-            if detach:
+            if detach and not branching:
                 leave_to_workers(store, begin_again(store, run_id, max_spend), output_format)
                 return
             recorded = read_run(connection, run_id)
@@ -296,6 +297,12 @@ def resume(
         permissions, granted = permitted_again(
             recorded, settings, allow, allow_class, branching=branching
         )
+        if detach:
+            begin = begin_branch(
+                store, run_id, position, permissions, again=again, settings=settings
+            )
+            leave_to_workers(store, begin, output_format)
+            return
 
         def catch_up() -> int:
             """Count what is recorded, once the run is ours: before that, others add to it."""
@@ -308,14 +315,19 @@ def resume(
             return position
 
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
+            if not quiet:
+                how["on_carried_over"] = state.carry_over
+            if workers > 1 and branching:
+                begin = begin_branch(
+                    store, run_id, position, permissions, again=again, settings=settings
+                )
+                return drive_locally(store, begin, workers, granted, quiet=quiet, **how)
             if workers > 1:
                 begin = begin_again(store, run_id, max_spend)
                 return drive_locally(
                     store, begin, workers, granted, quiet=quiet, catch_up=catch_up, **how
                 )
             how["permissions"] = permissions
-            if not quiet:
-                how["on_carried_over"] = state.carry_over
             if not quiet and not branching:
                 how["on_begun"] = state.remember
             if branching:

@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from failproof_es.cli.progress.state import ModelProgress, ProgressState, RateLimit, share
+from failproof_es.cli.progress.state import ModelProgress, ProgressState, RateLimit
 from failproof_es.cli.rendering.sanitise import json_text
 from failproof_es.core.costs import Spent
-from failproof_es.core.tally import Group
+from failproof_es.core.tally import Group, ratio
 
 ERROR_GROUPS = 20
 """The number of error groups in a line, most frequent first: lines should stay short."""
@@ -42,7 +42,7 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
             "finished": state.finished,
             **_counts(group, state.lost),
             **({"passed": None, "failed": None} if len(rows) > 1 else {}),
-            "error_rate": share(group.missing, group.finished),
+            "error_rate": ratio(group.missing, group.finished),
             "failed_requests": state.asking.errors,
             "tokens": _tokens(state.spent),
             "cost_usd": _sum_or_none([row["cost_usd"] for row in rows]),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from failproof_es.cli.progress.state import OBSERVED, ProgressState
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.history import WINDOW, iterate_evaluations
-from failproof_es.events import CarriedOver, ErrorRecorded
+from failproof_es.engine.history import WINDOW, RecordedEvaluation, iterate_evaluations
+from failproof_es.events import CarriedOver, ErrorRecorded, Event
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import Connection, find, iterate_stream
 
@@ -33,8 +34,19 @@ def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> 
     for row in find(connection, run_id=run_id, topics=OBSERVED):
         state.observe(event := row.event())
         if isinstance(event, CarriedOver):
-            key = EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
-            carried_over.append(key)
-    for begin in range(0, len(carried_over), WINDOW):
-        for recorded in iterate_evaluations(connection, carried_over[begin : begin + WINDOW]):
-            state.carry_over(recorded)
+            carried_over.append(event)
+    for recorded in carried_over_by(connection, carried_over):
+        state.carry_over(recorded)
+
+
+def carried_over_by(
+    connection: Connection, events: Iterable[Event]
+) -> Iterator[RecordedEvaluation]:
+    """The evaluations that some of these events carry over, as they are recorded."""
+    keys = [
+        EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
+        for event in events
+        if isinstance(event, CarriedOver) and event.run_id is not None
+    ]
+    for begin in range(0, len(keys), WINDOW):
+        yield from iterate_evaluations(connection, keys[begin : begin + WINDOW])

@@ -22,7 +22,7 @@ from failproof_es.core.evaluation import Evaluation, JudgeVerdict
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.spend import written_usd
 from failproof_es.core.summary import RequestStats, RunSummary, group_of
-from failproof_es.core.tally import Group
+from failproof_es.core.tally import Group, ratio
 from failproof_es.core.unscored import unscored_group
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
@@ -102,7 +102,7 @@ class ModelProgress:
     @property
     def error_rate(self) -> float | None:
         """The share of finished evaluations that were abandoned and do not await review."""
-        return share(self.group.missing, self.group.finished)
+        return ratio(self.group.missing, self.group.finished)
 
 
 @dataclass(slots=True)
@@ -418,8 +418,3 @@ class ProgressState:
         )
         model.group.include(group_of(outcome))
         model.lost += outcome.lost
-
-
-def share(part: int, whole: int) -> float | None:
-    """A share from 0 to 1; `None` if the whole is 0."""
-    return part / whole if whole else None

@@ -12,6 +12,7 @@ from failproof_es.console.pages.suites import counts_shown
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.clusters import ClusterSums
+from failproof_es.core.tally import ratio
 from failproof_es.engine.history import stored_case
 from failproof_es.reading.listed_runs import TrendPoint
 from failproof_es.reading.overviews.asked_cases import (
@@ -105,7 +106,7 @@ def read_case(asked: Asked[PagedQuery]) -> CasePage:
                 ),
                 trend=tuple(
                     TrendPoint(point.run_number, place, point.passed, point.failed,
-                               _rate(point.passed, point.failed))
+                               ratio(point.passed, point.passed + point.failed))
                     for place, point in enumerate(trends.get(each.model, ()), 1)
                 ),
             )
@@ -149,10 +150,6 @@ def _prompt(asked: Asked[PagedQuery]) -> UUID:
             "A case is named by its id or by its digest, and this is neither.",
             "Find it in the list of its suite: /suites, or /cases?text=",
         ) from None
-
-
-def _rate(passed: int, failed: int) -> float | None:
-    return passed / (passed + failed) if passed + failed else None
 
 
 def _number(text: str) -> int:

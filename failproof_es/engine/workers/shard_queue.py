@@ -21,10 +21,12 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.configuration.schema import Configuration
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import OpenRun, Standing
 from failproof_es.core.sharding.shards import Cut, ShardId, cut_of, shard_count, shard_size
+from failproof_es.core.spend import written_usd
 from failproof_es.events import ENDED, RUN_STATUS, RunSealed, RunStarted
 from failproof_es.store.outage import UNAVAILABLE
 from failproof_es.store.reading.reader import Connection, read_event
@@ -127,6 +129,16 @@ def begin_run(
     size = shard_size(pieces)
     connection.execute("SELECT failproof.open_shards(%s, %s, %s)", (run_id, pieces, size))
     _enqueue(connection, [ShardId(run_id, k) for k in range(shard_count(pieces, size))])
+
+
+def begin_for_workers(
+    connection: Connection, run_id: UUID, cases: int, configuration: Configuration
+) -> None:
+    """The same for a run of so many cases, as its configuration has it (`AlsoBegin`)."""
+    execution = configuration.execution
+    written = execution.max_spend_usd
+    ceiling = None if written is None else written_usd(written)
+    begin_run(connection, run_id, cases * execution.repetitions, ceiling)
 
 
 def reopen_run(connection: Connection, run: Run) -> None:

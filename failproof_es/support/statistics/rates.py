@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.special import gammaincinv, ndtri
 
 from failproof_es.core.clusters import ClusterSums
+from failproof_es.core.tally import ratio
 from failproof_es.support.statistics.interval import CONFIDENCE, Interval
 
 _RARE = 3
@@ -31,7 +32,7 @@ class Rate:
     @property
     def value(self) -> float | None:
         """The share; `None` where there is nothing to divide by."""
-        return self.passed / self.total if self.total else None
+        return ratio(self.passed, self.total)
 
     @property
     def half_width(self) -> float | None:

@@ -12,7 +12,7 @@ from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive
 from failproof_es.engine.lifecycle import create
 from failproof_es.engine.workers import ending
-from failproof_es.engine.workers.shard_queue import begin_run
+from failproof_es.engine.workers.shard_queue import begin_for_workers
 from failproof_es.engine.workers.worker import Worker, WorkerOptions
 from failproof_es.events import Event, RunSealed
 from failproof_es.store.connecting import connect
@@ -62,7 +62,7 @@ def test_a_worker_s_shards_share_its_connections_its_requests_and_the_reading_at
             write_configuration(tmp_path, url, execution={"parallel_workers": AT_ONCE})
             with within(tmp_path):
                 loaded = load_configuration(Path("run.yaml"))
-                await create(loaded, store, say=lambda said: None, also=begin_run)
+                await create(loaded, store, say=lambda said: None, also=begin_for_workers)
             opened = 0
             worker = Worker(
                 store,

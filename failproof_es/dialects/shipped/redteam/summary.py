@@ -17,7 +17,7 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import FAMILY, Case
 from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.core.people import describe_people
-from failproof_es.core.tally import RateBounds
+from failproof_es.core.tally import RateBounds, ratio
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.shipped.redteam.result import (
@@ -46,7 +46,7 @@ class Tally:
 
     def as_json(self) -> dict[str, Any]:
         """Counts and their ratio."""
-        rate = self.passed / self.scored if self.scored else None
+        rate = ratio(self.passed, self.scored)
         return {"scored": self.scored, "passed": self.passed, "rate": rate}
 
 

@@ -106,8 +106,13 @@ class Grader:
     configuration: Mapping[str, Any] = field(default_factory=dict)
     scorers: Sequence[Scorer] = field(init=False)
     cut_off_fails: bool = field(init=False)
+    _bounded: HasBoundedGrading | None = field(init=False)
+    """The dialect, where it is one: asking it for each answer takes longer than most gradings."""
 
     def __post_init__(self) -> None:
+        dialect: object = self.dialect
+        bounded = dialect if isinstance(dialect, HasBoundedGrading) else None
+        object.__setattr__(self, "_bounded", bounded)
         object.__setattr__(self, "scorers", scorers_of(self.configuration))
         object.__setattr__(self, "cut_off_fails", cut_off.fails(self.configuration))
 
@@ -159,11 +164,11 @@ class Grader:
         self, case: Case, replies: Sequence[Reply], of_judges: Sequence[Reply] = ()
     ) -> bool:
         """Whether grading is bounded by construction: the rule of this module."""
-        if self.scorers or not isinstance(self.dialect, HasBoundedGrading):
+        if self.scorers or self._bounded is None:
             return False
         if _characters(case, (*replies, *of_judges)) > MOST_CHARACTERS:
             return False
-        return self.dialect.grading_is_bounded(case, Transcript(tuple(replies)))
+        return self._bounded.grading_is_bounded(case, Transcript(tuple(replies)))
 
 
 def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps:

@@ -1,0 +1,97 @@
+"""A branch that workers drive carries over what a branch of one process does."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from failproof_es.store.store import Store
+from tests.acceptance.commands import (
+    asked,
+    invoke,
+    mock_server,
+    run,
+    write_configuration,
+    write_suite,
+)
+from tests.acceptance.workers.processes import begin_worker, count, end_of
+
+CASES = 12
+
+
+def begin_first(store: Store, folder: Path, url: str) -> None:
+    """Run 1, which abandons one case: the server refuses it, once."""
+    suite = write_suite(folder, CASES)
+    cases = [orjson.loads(line) for line in suite.read_bytes().splitlines()]
+    cases[3]["prompt"] += " [fault:http400*1]"
+    suite.write_bytes(b"\n".join(map(orjson.dumps, cases)))
+    write_configuration(folder, url)
+    done = run(store.url, "start", "run.yaml", "--quiet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (count(store, "Scored"), count(store, "EvaluationAbandoned")) == (CASES - 1, 1)
+
+
+def require_branch(store: Store, folder: Path, url: str) -> None:
+    """Run 2 has a score for every case, and asked what run 1 had abandoned."""
+    shown = run(store.url, "show", "2", "--json", cwd=folder)
+    facts = orjson.loads(shown.stdout)
+    assert (facts["status"], facts["counts"]["scored"]) == ("completed", CASES)
+    assert facts["branched_from"]["again"] == "abandoned"
+    assert count(store, "CarriedOver") == CASES - 1
+    assert sum(asked(url).values()) == count(store, "RequestSent") == CASES + 1
+    assert count(store, "RunSealed") == 2
+    verified = run(store.url, "verify", "2", cwd=folder)
+    assert verified.returncode in (0, 3), verified.stderr
+
+
+@pytest.mark.slow
+def test_local_workers_drive_a_branch_and_its_progress_counts_what_it_carries_over(
+    store: Store, tmp_path: Path
+) -> None:
+    with mock_server(0) as url:
+        begin_first(store, tmp_path, url)
+        how = ("--retry-abandoned", "--workers", "2", "--json")
+        done = run(store.url, "resume", "1", *how, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert orjson.loads(done.stdout)["counts"]["scored"] == CASES
+        assert count(store, "WorkerJoined") == 2
+        require_branch(store, tmp_path, url)
+    told: list[dict[str, Any]] = [
+        orjson.loads(line) for line in done.stderr.splitlines() if line.startswith("{")
+    ]
+    (model,) = told[-1]["details"]["models"]
+    assert (model["finished"], model["carried_over"]) == (CASES, CASES - 1)
+
+
+@pytest.mark.slow
+def test_a_branch_is_left_to_a_worker(store: Store, tmp_path: Path, workers: ExitStack) -> None:
+    with mock_server(0) as url:
+        begin_first(store, tmp_path, url)
+        how = ("--retry-abandoned", "--detach", "--json")
+        done = run(store.url, "resume", "1", *how, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert orjson.loads(done.stdout)["status"] == "running"
+        assert (count(store, "RunStarted"), count(store, "CarriedOver")) == (2, 0)
+        end_of(begin_worker(workers, store, tmp_path, "--run", "2", "--drain"))
+        require_branch(store, tmp_path, url)
+
+
+def test_what_cannot_be_branched_is_refused_before_anything_is_planned(
+    store: Store, tmp_path: Path
+) -> None:
+    with mock_server(0) as url:
+        write_suite(tmp_path, CASES)
+        write_configuration(tmp_path, url)
+        done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+        assert done.exit_code == 0, done.output
+        for way in (("--detach",), ("--workers", "2")):
+            refused = invoke(
+                store.url, "resume", "1", "--retry-abandoned", "--quiet", *way, cwd=tmp_path
+            )
+            assert refused.exit_code == 2
+            assert "has no abandoned evaluation that could be asked again" in refused.stderr
+    assert count(store, "RunStarted") == 1
