@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import subprocess
 import sys
 import threading
 import time
@@ -25,6 +24,7 @@ from tenacity.wait import wait_exponential
 
 from failproof_es.store.connecting import connect
 from failproof_es.store.reading.reader import CHANNEL, PROJECTED_CHANNEL, max_position
+from failproof_es.support.machine.sidecar import Sidecar
 from projections import PROJECTIONS
 from projections.batch import BATCH_EVENTS
 from projections.installed import names_of_others, usable_of_others
@@ -65,7 +65,7 @@ class Follower:
         """
         self._url = url
         self._begin_after_s = 0.0 if names_of_others() else begin_after_s
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Sidecar | None = None
         self._stopping = threading.Event()
         self._waiting: threading.Thread | None = None
         self.kept_up = True
@@ -85,18 +85,7 @@ class Follower:
                 self._begin()
 
     def _begin(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "projections.follower"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
-        )
-        if self._process.stdin is not None:
-            # Not as an argument: every user can read arguments, and the URL may hold a password.
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.write(self._url.encode() + b"\n")
-                self._process.stdin.flush()
+        self._process = Sidecar("projections.follower", self._url.encode() + b"\n")
 
     def stop(self) -> None:
         """Follow to the end of the log, and stop."""
@@ -107,18 +96,8 @@ class Follower:
         if process is None:
             self.kept_up = _caught_up(self._url, self._stopping)
             return
-        if process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
-        try:
-            self.kept_up = process.wait(_DRAIN_S) == 0
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            self.kept_up = False
-            return
-        if not self.kept_up:
-            self.kept_up = _caught_up(self._url, self._stopping)
+        code = process.leave(_DRAIN_S)
+        self.kept_up = code == 0 or (code is not None and _caught_up(self._url, self._stopping))
 
     def __enter__(self) -> Self:
         self.start()

@@ -7,8 +7,6 @@ that fails here is seen. Whatever fails, the rebuild goes on in one process, fro
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 
 from failproof_es.store.reading.reader import max_position
 from failproof_es.support.cores import usable_cores
+from failproof_es.support.machine.sidecar import Sidecar
 from projections.archives import forget_archived
 from projections.batch import Share
 from projections.protocol import Projection, sql_file
@@ -149,61 +148,42 @@ class _Worker:
     def __init__(
         self, connection: Connection, projections: Sequence[Projection], building: int
     ) -> None:
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "projections.share_worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for this process; it ends with its input
-            )
-        except OSError as error:
-            raise WorkerFailed from error
         info = connection.info
         parameters: dict[str, Any] = {**info.get_parameters(), "password": info.password or None}
-        # Not as an argument: everybody can read those, and there may be a password in it.
-        self._say(
-            {
-                "database": make_conninfo(**parameters),
-                "projections": [each.name for each in projections],
-                "building": building,
-            }
-        )
+        told = {
+            "database": make_conninfo(**parameters),
+            "projections": [each.name for each in projections],
+            "building": building,
+        }
+        try:
+            self._process = Sidecar("projections.share_worker", _line(told), answers=True)
+        except OSError as error:
+            raise WorkerFailed from error
 
     def begin(self, share: Share) -> None:
         """Let it take in this share."""
-        self._say(share)
+        try:
+            self._process.tell(_line(share))
+        except OSError as error:
+            raise WorkerFailed from error
 
     def events(self) -> int:
         """Wait until it has; return how many events the share held."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line = self._process.output.readline()
         if not line:
             raise WorkerFailed
         return int(line)
 
     def require_alive(self) -> None:
         """Raise `WorkerFailed` where it has ended."""
-        if self._process.poll() is not None:
+        if self._process.has_ended:
             raise WorkerFailed
 
     def end(self) -> None:
         """It ends as soon as its input does; what it has not committed is undone."""
-        process = self._process
-        assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        try:
-            process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+        self._process.leave(_END_S)
+        self._process.output.close()
 
-    def _say(self, said: Any) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(orjson.dumps(said) + b"\n")
-            self._process.stdin.flush()
-        except OSError as error:
-            raise WorkerFailed from error
+
+def _line(said: Any) -> bytes:
+    return orjson.dumps(said) + b"\n"

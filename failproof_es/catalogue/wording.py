@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from failproof_es.core.tally import ratio
 from failproof_es.events import ModelSnapshot
 from failproof_es.support.percentages import percent as percent
+from failproof_es.support.percentages import ratio
 from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:  # scipy takes a third of a second, and a terminal wants percentages, too

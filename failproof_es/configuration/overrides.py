@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from dataclasses import field as member
 from pathlib import Path
 from typing import Any
 
+from failproof_es.configuration.schema import Place
 from failproof_es.configuration.yaml_tree import (
     DEEPEST,
     Location,
@@ -124,17 +123,6 @@ PATHS: tuple[Location, ...] = (
 )
 """Every key that holds a path, or a list of paths. `model` does where it names a GGUF file."""
 WEIGHTS = ".gguf"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The folders that an entry of `models` belongs to."""
-
-    folder: str | None = None
-    """Where its relative paths start; `None` is the current folder."""
-    class_folder: Path | None = member(default=None, compare=False)
-    """Where the module of its class is looked for first. A record does not decide it: whose
-    record it is may not be known. `None` is the current folder."""
 
 
 def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> None:

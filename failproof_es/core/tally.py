@@ -10,11 +10,7 @@ from typing import Protocol
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.core.unscored import UnscoredKey
 from failproof_es.events import Counts
-
-
-def ratio(part: int | Fraction, whole: int) -> float | None:
-    """Every rate of this program: exact until it is a float; `None` of nothing."""
-    return float(Fraction(part) / whole) if whole else None
+from failproof_es.support.percentages import ratio
 
 
 class Judged(Protocol):

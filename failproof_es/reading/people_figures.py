@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from failproof_es.core.case import FAMILY, Case
 from failproof_es.core.people import OUTCOMES, ReviewStatus
-from failproof_es.core.tally import ratio
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.support.extras import is_installed
+from failproof_es.support.percentages import ratio
 
 PeopleDimension = Literal["overall", "severity", "category", "tag"]
 DIMENSIONS: tuple[PeopleDimension, ...] = ("overall", "severity", "category", "tag")

@@ -1,6 +1,13 @@
-"""Formats a share as a percentage."""
+"""A share, and as a percentage."""
 
 from __future__ import annotations
+
+from fractions import Fraction
+
+
+def ratio(part: int | Fraction, whole: int) -> float | None:
+    """Every rate of this program: exact until it is a float; `None` of nothing."""
+    return float(part / whole) if whole else None
 
 
 def percent(share: float) -> str:

@@ -9,8 +9,6 @@ the rows from there on are walked one after the other, which names what was foun
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -29,6 +27,7 @@ from failproof_es.store import ledger
 from failproof_es.store.connecting import connect
 from failproof_es.store.ledger import Connection, LeafRow
 from failproof_es.support.cores import usable_cores
+from failproof_es.support.machine.sidecar import Sidecar
 
 FEWEST_TILES = 300
 """Of fewer tiles the processes would take longer to start than they help."""
@@ -139,31 +138,16 @@ class Checkers:
     def __init__(self, url: str, processes: int) -> None:
         self._url = url
         self._count = processes
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: list[Sidecar] = []
 
     def __enter__(self) -> Self:
         for _ in range(self._count):
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", CHECKER],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the command; these end with their input
-            )
-            self._running.append(process)
-            # Not as an argument: everybody can read those, and the URL may hold a password.
-            _send(process, self._url)
+            self._running.append(Sidecar(CHECKER, pickle.dumps(self._url), answers=True))
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in self._running:
             process.kill()
-        for process in self._running:
-            with ExitStack() as closings:
-                for pipe in (process.stdin, process.stdout):
-                    if pipe is not None:
-                        closings.callback(_close, pipe)
-            process.wait()
 
     def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
         """What each part says, in their order.
@@ -191,35 +175,27 @@ def processes() -> int:
     return min(usable_cores(), _MOST_PROCESSES)
 
 
-def _send(process: subprocess.Popen[bytes], what: object) -> None:
-    assert process.stdin is not None
+def _send(process: Sidecar, what: object) -> None:
     try:
-        pickle.dump(what, process.stdin)
-        process.stdin.flush()
+        process.tell(pickle.dumps(what))
     except OSError:
         raise _ended(process) from None
 
 
-def _receive(process: subprocess.Popen[bytes]) -> Any:
-    assert process.stdout is not None
+def _receive(process: Sidecar) -> Any:
     try:
-        return _read(process.stdout)
+        return _read(process.output)
     except (EOFError, OSError, pickle.UnpicklingError):
         raise _ended(process) from None
 
 
-def _ended(process: subprocess.Popen[bytes]) -> InvalidInput:
+def _ended(process: Sidecar) -> InvalidInput:
     code = process.wait()
     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
     return InvalidInput.because(
         f"a process that verified a part of the log was ended ({how}): nothing is verified",
         remedy="verify again; look for who ended it, or whether memory ran out",
     )
-
-
-def _close(pipe: IO[bytes]) -> None:
-    with suppress(OSError):  # what was not sent is not needed any more
-        pipe.close()
 
 
 def serve(asked: IO[bytes], answers: IO[bytes]) -> None:

@@ -10,15 +10,12 @@ from enum import IntEnum
 
 import psycopg
 
-from failproof_es.assurance.signing.integrator import LedgerBroken
-from failproof_es.assurance.signing.kept_checkpoints import Forked
 from failproof_es.cli.entry import INTERRUPTED
 from failproof_es.cli.rendering.database_url import mask_message
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.engine.drive_outcome import Outcome
-from failproof_es.ledger.note import NoteError
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent, UnreadableState
 from failproof_es.store.outage import LogUnavailable, server_answered
@@ -52,6 +49,11 @@ def exit_code_of(outcome: Outcome) -> ExitCode:
 
 def report(error: BaseException, *, debug: bool, command: str | None = None) -> ExitCode:
     """Say on stderr what went wrong with `command` and what to do next; return the exit code."""
+    # Loaded here, because they bring the signing of logs with them, and most commands never sign.
+    from failproof_es.assurance.signing.kept_checkpoints import Forked
+    from failproof_es.ledger.note import NoteError
+    from failproof_es.store.ledger import LedgerBroken
+
     if debug:
         sys.stderr.write(lines(mask_message("".join(traceback.format_exception(error)))))
     match error:

@@ -11,7 +11,8 @@ import orjson
 from failproof_es.cli.progress.state import ModelProgress, ProgressState, RateLimit
 from failproof_es.cli.rendering.sanitise import json_text
 from failproof_es.core.costs import Spent
-from failproof_es.core.tally import Group, ratio
+from failproof_es.core.tally import Group
+from failproof_es.support.percentages import ratio
 
 ERROR_GROUPS = 20
 """The number of error groups in a line, most frequent first: lines should stay short."""

@@ -22,7 +22,7 @@ from failproof_es.core.evaluation import Evaluation, JudgeVerdict
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.spend import written_usd
 from failproof_es.core.summary import RequestStats, RunSummary, group_of
-from failproof_es.core.tally import Group, ratio
+from failproof_es.core.tally import Group
 from failproof_es.core.unscored import unscored_group
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
@@ -49,6 +49,7 @@ from failproof_es.events import (
     Scored,
     SpendCeilingChanged,
 )
+from failproof_es.support.percentages import ratio
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
 """The phase of a drive: checking and storing cases, asking models, validating the record, sealing

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from types import TracebackType
 from typing import Self
 
 from failproof_es.console.listening import listen
 from failproof_es.console.settings import ConsoleSettings
+from failproof_es.support.machine.sidecar import Sidecar
 
 _ELSEWHERE = "The run does not need it. `failproof-es console` serves the same pages."
 _LEAVE_S = 5.0
@@ -34,7 +32,7 @@ class ConsoleBeside:
         self._say = say
         self._listening: socket.socket | None = listen(settings, port_option)
         self._port: int = self._listening.getsockname()[1]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Sidecar | None = None
         self._watching: threading.Thread | None = None
         self._leaving = False
 
@@ -57,21 +55,10 @@ class ConsoleBeside:
         except (OSError, RuntimeError) as error:  # no process or no thread to be had
             self._say(f"warning: the console cannot be started: {error}. {_ELSEWHERE}")
 
-    def _started(self, descriptor: int) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "failproof_es.console.beside"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[descriptor],
-            start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
-        )
-        assert process.stdin is not None
+    def _started(self, descriptor: int) -> Sidecar:
         told = {"descriptor": descriptor, "settings": asdict(self._settings)}
-        with suppress(BrokenPipeError):
-            # Not as arguments: every user can read those, and here are passwords and a token.
-            process.stdin.write(json.dumps(told).encode() + b"\n")
-            process.stdin.flush()
+        line = json.dumps(told).encode() + b"\n"
+        process = Sidecar("failproof_es.console.beside", line, descriptors=[descriptor])
         self._watching = threading.Thread(
             target=self._watch, args=(process,), name="console", daemon=True
         )
@@ -83,7 +70,7 @@ class ConsoleBeside:
         if self._watching is not None:
             self._watching.join()
 
-    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+    def _watch(self, process: Sidecar) -> None:
         code = process.wait()
         if not self._leaving:
             self._say(f"warning: the console ended by itself (exit code {code}). {_ELSEWHERE}")
@@ -101,12 +88,5 @@ class ConsoleBeside:
         if self._listening is not None:
             self._listening.close()
         process, self._process = self._process, None
-        if process is None or process.stdin is None:
-            return
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-        try:
-            process.wait(_LEAVE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            process.leave(_LEAVE_S)

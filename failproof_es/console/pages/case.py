@@ -12,7 +12,6 @@ from failproof_es.console.pages.suites import counts_shown
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.clusters import ClusterSums
-from failproof_es.core.tally import ratio
 from failproof_es.engine.history import stored_case
 from failproof_es.reading.listed_runs import TrendPoint
 from failproof_es.reading.overviews.asked_cases import (
@@ -26,6 +25,7 @@ from failproof_es.reading.overviews.asked_cases import (
 )
 from failproof_es.store.reading.reader import RecordedEvent, read_streams
 from failproof_es.support.document import Document
+from failproof_es.support.percentages import ratio
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BIGGEST = 2**63 - 1

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
 from failproof_es.exports.otel.endpoint import LEAVE_S
+from failproof_es.support.machine.sidecar import Sidecar
 from failproof_es.support.untrusted_text import one_line
 
 _LONGEST_LINE = 10_000
@@ -31,29 +29,17 @@ class TelemetryBeside:
         self._told = {"database_url": database_url, "endpoint": endpoint, "content": content}
         self._say = say
         self._endpoint = endpoint
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Sidecar | None = None
 
     def follow(self, run_id: UUID) -> None:
         """Start to send what this run commits, from its first event on; once."""
         if self._process is not None:
             return
+        told = json.dumps({**self._told, "run_id": str(run_id)}).encode() + b"\n"
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "failproof_es.exports.otel.follow"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,  # a line at its end
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the run; this ends when its input does
-            )
+            self._process = Sidecar("failproof_es.exports.otel.follow", told, answers=True)
         except OSError as error:
             self._say(f"warning: no telemetry can be sent: {error}. The run does not need it.")
-            return
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            # Not as arguments: every user can read those, and here may be a password.
-            told = {**self._told, "run_id": str(run_id)}
-            self._process.stdin.write(json.dumps(told).encode() + b"\n")
-            self._process.stdin.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -65,17 +51,11 @@ class TelemetryBeside:
         trace: TracebackType | None,
     ) -> None:
         process, self._process = self._process, None
-        if process is None or process.stdin is None:
+        if process is None:
             return
-        with suppress(OSError):
-            process.stdin.close()
-        try:
-            code = process.wait(LEAVE_S + _TO_SAY_WHY_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = process.wait()
-        with process.stdout or nullcontext() as said:
-            line = b"" if said is None else said.read(_LONGEST_LINE)
+        code = process.leave(LEAVE_S + _TO_SAY_WHY_S)
+        with process.output as said:
+            line = said.read(_LONGEST_LINE)
         if code != 0:
             told = _told(line)
             self._say(

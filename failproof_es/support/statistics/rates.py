@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import gammaincinv, ndtri
 
 from failproof_es.core.clusters import ClusterSums
-from failproof_es.core.tally import ratio
+from failproof_es.support.percentages import ratio
 from failproof_es.support.statistics.interval import CONFIDENCE, Interval
 
 _RARE = 3

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from failproof_es.events import RequestSent
 from failproof_es.store.reading.reader import find, resolve_run
@@ -24,6 +25,7 @@ def told(store: Store, folder: Path, *arguments: object) -> Any:
     return json.loads(invoke(store.url, *arguments, "--json", cwd=folder).stdout)
 
 
+@pytest.mark.slow
 def test_every_variant_is_asked_in_its_own_way_and_shown_by_its_key(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:

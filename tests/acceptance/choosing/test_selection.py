@@ -27,6 +27,7 @@ def told(store: Store, folder: Path, *arguments: object) -> Any:
     return json.loads(invoke(store.url, *arguments, "--json", cwd=folder).stdout)
 
 
+@pytest.mark.slow
 def test_a_sample_is_said_everywhere_and_is_an_experiment_of_its_own(
     store: Store, folder: Path
 ) -> None:

@@ -18,19 +18,15 @@ STARTERS = {
     "failproof_es/cli/commands/local_workers.py": "this program itself, as workers of this host",
     "failproof_es/cli/commands/manage/database.py": "psql, for a person",
     "failproof_es/cli/watching/watch.py": "this program itself, to run a sample",
-    "failproof_es/console/beside/process.py": "the console beside a run, this program itself",
-    "failproof_es/exports/otel/beside.py": "what sends telemetry beside a run, this program itself",
     "failproof_es/support/bounded/process.py": "Python, to grade and match within limits",
     "failproof_es/support/machine/json_lines_child.py": "Python, to read what a stranger wrote",
+    "failproof_es/support/machine/sidecar.py": "this program itself, beside another one of it",
     "failproof_es/shell_analysis/parse/programs.py": "shfmt and shellcheck, commands on stdin",
     "failproof_es/models/providers/local/process.py": "the embedded model's server",
     "failproof_es/models/providers/local/weights.py": "pip or uv, for the embedded model",
     "failproof_es/store/embedded/server.py": "PostgreSQL",
-    "failproof_es/assurance/checking/ranges.py": "this program itself, to verify a part of the log",
     "failproof_es/store/embedded/account.py": "PostgreSQL's account",
     "failproof_es/testing/scorer_contract.py": "Python, to ask a scorer again; in tests alone",
-    "projections/follower.py": "the follower, this program itself",
-    "projections/parallel_rebuild.py": "this program itself, to rebuild a share of the log",
 }
 """Every module that can start a program, and which one."""
 MODULES = frozenset({"subprocess", "pty", "multiprocessing"})

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -117,6 +116,7 @@ def test_it_serves_the_run_and_ctrl_c_ends_both(
         assert is_closed(url)
 
 
+@pytest.mark.slow
 def test_without_a_terminal_it_ends_with_the_run(store: Store, tmp_path: Path) -> None:
     write_suite(tmp_path, 3)
     with mock_server(latency_ms=0) as mock:
@@ -224,7 +224,7 @@ def test_a_console_that_cannot_be_started_is_told_and_the_run_goes_on(
     def refuse(*_: Any, **__: Any) -> None:
         raise BlockingIOError("no process to be had")
 
-    monkeypatch.setattr(beside, "subprocess", SimpleNamespace(Popen=refuse, PIPE=0, DEVNULL=0))
+    monkeypatch.setattr(beside, "Sidecar", refuse)
     write_suite(tmp_path, 3)
     with mock_server(latency_ms=0) as mock:
         write_configuration(tmp_path, mock)

@@ -100,6 +100,7 @@ def recorded(store: Store, *topics: str) -> list[dict[str, Any]]:
         return [row.payload() for row in find(connection, topics=topics)]
 
 
+@pytest.mark.slow
 def test_seconds_of_429_use_up_no_attempt_and_every_one_of_them_is_on_record(
     store: Store, tmp_path: Path
 ) -> None:

@@ -134,6 +134,7 @@ def test_each_test_is_of_the_evaluation_that_it_names(
     assert "4 failed, 5 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_every_problem_is_told_before_any_test_runs_and_nothing_is_asked(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -184,6 +184,7 @@ def closings(store: Store) -> list[ReviewClosed]:
     return [event for event in events if isinstance(event, ReviewClosed)]
 
 
+@pytest.mark.slow
 def test_gates_are_judged_by_people_when_the_reviews_are_closed(
     store: Store, server: str, tmp_path: Path
 ) -> None:

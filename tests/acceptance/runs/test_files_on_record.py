@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration
@@ -36,6 +37,7 @@ def files_of(store: Store, folder: Path, run: int) -> list[dict[str, Any]]:
     return [record["details"] for record in records if record["event"] == "FileWritten"]
 
 
+@pytest.mark.slow
 def test_whatever_is_written_about_a_run_is_in_its_audit_trail(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:

@@ -113,6 +113,7 @@ class Forgets(Repeats):
         return "no idea"
 
 
+@pytest.mark.slow
 def test_what_changed_is_listed_however_many_cases_one_run_planned_alone(
     store: Store, tmp_path: Path
 ) -> None:

@@ -112,6 +112,7 @@ FLAKY = [says("yes"), *[says("no", "yes")] * 3]
 """One is right at once, and three are at the second time."""
 
 
+@pytest.mark.slow
 def test_a_missed_gate_cannot_be_bought_by_asking_only_the_failures_again(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_worker_sends_a_variable_only_where_its_own_host_allows_it(
     assert ("GET", "/v1/models", f"Bearer {SECRET}") in server.requests
 
 
+@pytest.mark.slow
 def test_a_worker_runs_a_class_only_where_its_own_host_allows_it(
     store: Store,
     tmp_path: Path,

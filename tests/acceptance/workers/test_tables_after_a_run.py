@@ -72,6 +72,7 @@ def test_who_reads_a_run_that_was_killed_brings_every_table_up(
     assert lagging(store) == {}
 
 
+@pytest.mark.slow
 def test_the_tables_hold_a_run_when_wait_returns(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:

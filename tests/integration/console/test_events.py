@@ -34,6 +34,7 @@ def answer(console_log: str) -> tuple[int, UUID, int, str, bytes]:
     return row
 
 
+@pytest.mark.slow
 def test_an_event_is_shown_exactly_as_it_is_stored(
     client: httpx.Client, answer: tuple[int, UUID, int, str, bytes]
 ) -> None:

@@ -198,6 +198,7 @@ def test_the_link_to_the_next_page_keeps_the_filter(client: httpx.Client) -> Non
     assert "/runs?limit=2&text=nightly" in after
 
 
+@pytest.mark.slow
 def test_every_link_of_a_page_leads_somewhere(client: httpx.Client) -> None:
     pages_of_links: dict[str, str] = {}
     for page in ("/runs", "/runs/1", "/runs/4", "/runs?text=none", "/nothing"):

@@ -17,6 +17,7 @@ from tests.acceptance.reading.test_people_judge import FAIL, PASS, facts, write
 from tests.console import console, settings_for
 
 
+@pytest.mark.slow
 def test_the_queue_is_what_is_left_to_people(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

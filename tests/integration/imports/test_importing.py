@@ -203,6 +203,7 @@ def test_resuming_an_imported_run_is_refused_by_name(store: Store) -> None:
         asyncio.run(resume(done.run.run_id, store, **how))
 
 
+@pytest.mark.slow
 def test_every_command_says_that_the_run_is_imported(store: Store, tmp_path: Path) -> None:
     said = "imported from promptfoo 0.121.20, not asked by us"
 

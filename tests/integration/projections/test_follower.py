@@ -32,7 +32,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         found.append(real(*arguments, **settings))
         return found[-1]
 
-    monkeypatch.setattr("projections.follower.subprocess.Popen", begin)
+    monkeypatch.setattr("failproof_es.support.machine.sidecar.subprocess.Popen", begin)
     return found
 
 
@@ -84,7 +84,7 @@ def test_no_process_to_be_had_is_no_reason_to_fall_behind(
         asked.append(True)
         raise BlockingIOError("no more processes")
 
-    monkeypatch.setattr("projections.follower.subprocess.Popen", refuse)
+    monkeypatch.setattr("failproof_es.support.machine.sidecar.subprocess.Popen", refuse)
     with Follower(store.url, 0.01) as follower:
         record(store, world.events)
         time.sleep(0.05)

@@ -128,6 +128,7 @@ def test_a_column_or_counter_that_is_left_out_is_found(
     assert CLASSES.sums == ("evaluations",)
 
 
+@pytest.mark.slow
 def test_what_is_not_kept_of_a_run_is_found(
     recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,6 +171,7 @@ several = st.lists(st.sampled_from(sorted(OF_SEVERAL)), unique=True, max_size=5)
 single = st.lists(st.sampled_from(["a number as text", "below its bound", "unknown section"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(3), deadline=None)
 @given(several, single)
 def test_many_defects_are_told_together(

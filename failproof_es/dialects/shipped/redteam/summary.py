@@ -17,7 +17,7 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import FAMILY, Case
 from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.core.people import describe_people
-from failproof_es.core.tally import RateBounds, ratio
+from failproof_es.core.tally import RateBounds
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.shipped.redteam.result import (
@@ -27,6 +27,7 @@ from failproof_es.dialects.shipped.redteam.result import (
     quotations,
 )
 from failproof_es.events import RunStarted
+from failproof_es.support.percentages import ratio
 from failproof_es.support.plurals import plural
 
 _ASKED = ("passed", "failed")

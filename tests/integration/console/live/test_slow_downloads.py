@@ -121,6 +121,7 @@ def taking_slowly(url: str, path: str) -> Iterator[socket.socket]:
         yield client
 
 
+@pytest.mark.slow
 def test_pages_come_while_downloads_are_taken_byte_by_byte_and_no_connection_waits(
     console_log: str, long_list: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

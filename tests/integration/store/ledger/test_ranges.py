@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
@@ -26,6 +26,7 @@ from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
+from failproof_es.support.machine.sidecar import Sidecar
 from tests.conftest import create_database, database_url_as, drop_database
 from tests.integration.store.ledger.test_ledger import append, tamper
 
@@ -282,7 +283,7 @@ class Killed(ranges.Checkers):
     def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
         for number, answered in enumerate(super().check(asked)):
             if number == 0:
-                self._running[-1].send_signal(signal.SIGKILL)
+                os.kill(self._running[-1].pid, signal.SIGKILL)
                 self._running[-1].wait()
             yield answered
 
@@ -297,13 +298,10 @@ def test_a_killed_process_verifies_nothing(whole: Log, monkeypatch: pytest.Monke
 
 
 def test_a_process_ends_with_the_one_that_it_works_for(store: Store) -> None:
-    command = [sys.executable, "-P", "-m", ranges.CHECKER]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        ranges._send(process, store.url)
-        assert process.poll() is None
-        assert process.stdin is not None
-        process.stdin.close()
-        assert process.wait(60) == 0
+    process = Sidecar(ranges.CHECKER, pickle.dumps(store.url), answers=True)
+    with process.output:
+        assert not process.has_ended
+        assert process.leave(60) == 0
 
 
 def test_without_more_connections_one_process_verifies(

@@ -208,6 +208,7 @@ def lines_made_odd() -> Iterator[tuple[str, bytes]]:
                 continue
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_both_verifiers_agree_on_whatever_a_line_of_the_file_holds() -> None:
     odd = islice(lines_made_odd(), 0, None, stride())
