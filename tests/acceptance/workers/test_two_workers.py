@@ -185,7 +185,6 @@ def test_a_worker_leaves_a_run_whose_models_it_cannot_reach_to_others(
         (("start", "run.yaml", "--workers", "2", "--detach"), "--detach"),
         (("start", "run.yaml", "--detach", "--junit", "junit.xml"), "--junit"),
         (("start", "run.yaml", "--workers", "100000"), "--workers"),
-        (("resume", "1", "--retry-abandoned", "--workers", "2"), "--workers"),
         (("worker", "--run", "99"), "99"),
         (("worker", "--provider", "nobody"), "nobody"),
         (("worker", "--max-shards", "0"), "--max-shards"),
