@@ -76,6 +76,7 @@ def test_what_is_promised_to_an_evaluation_that_is_left_is_free_for_others() -> 
     assert not any(broken.values()), broken
 
 
+@pytest.mark.slow
 def test_promises_that_are_not_given_back_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SpendSlice, "withdraw", SpendLimiter.withdraw)
     monkeypatch.setattr(spend_slice, "PROMISED_S", inf)

@@ -64,6 +64,7 @@ def test_a_seed_makes_the_same_history_again(histories: Mapping[int, Ended]) -> 
         assert history.trace == histories[seed].trace
 
 
+@pytest.mark.slow
 def test_a_seed_makes_the_same_history_in_another_process() -> None:
     """Whatever hashes its strings have there."""
     history = history_of(14)

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 FILES = [
     path for folder in ("failproof_es", "projections") for path in (ROOT / folder).rglob("*.py")
@@ -21,6 +23,7 @@ def module_runs(path: Path) -> Iterator[list[str]]:
                 yield words[words.index("sys.executable") + 1 :]
 
 
+@pytest.mark.slow
 def test_every_module_that_is_run_is_found_without_the_current_folder() -> None:
     runs = [(path.name, words) for path in FILES for words in module_runs(path)]
     modules = [(name, words) for name, words in runs if "'-m'" in words]

@@ -45,6 +45,7 @@ TO_BE_READ = [
 _AT_ONCE = (IMPOSSIBLE[0], IMPOSSIBLE[3], CHANGED[3], TO_BE_READ[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", slow_except(_AT_ONCE, TO_BE_READ), ids=of)
 @pytest.mark.thinned(fast=4, whole=8)
 def test_every_command_that_reads_such_a_row_ends_with_words(log: Attacked, odd: Odd) -> None:

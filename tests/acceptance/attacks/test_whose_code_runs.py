@@ -101,6 +101,7 @@ def test_a_check_finds_a_class_and_imports_nothing(
     assert done_here(folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*CHECKS, ("validate", "--run-classes"), ("start",)])
 @pytest.mark.parametrize(
     ("name", "why"),

@@ -110,6 +110,7 @@ def test_where_nothing_failed_there_is_nothing_to_ask_again(store: Store, folder
     assert both.exit_code == 2 and len(told(store, folder, "runs")) == 1
 
 
+@pytest.mark.slow
 def test_an_answer_is_reused_only_where_the_request_would_be_the_same_to_the_byte(
     store: Store, folder: Path, mock_url: str
 ) -> None:

@@ -60,6 +60,7 @@ _NEEDS = {
 """What each role cannot do, and what is said then. All else works."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", list(_NEEDS))
 @pytest.mark.thinned(fast=2, whole=4)
 def test_a_role_reads_or_is_told_which_role_reads(

@@ -154,6 +154,7 @@ def names_a_starter(node: ast.AST) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_only_modules_that_are_known_for_it_start_programs() -> None:
     found = {name for name, path in modules() if starts_programs(ast.parse(path.read_text()))}
     assert found == set(STARTERS)

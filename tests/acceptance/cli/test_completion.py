@@ -64,6 +64,7 @@ def test_the_script_completes_in_bash(
     assert (done.stdout.split(), done.returncode) == (completed, 0), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("browser", ["one", "none", "broken"])
 def test_the_report_is_opened_when_the_run_has_ended_and_nothing_is_harmed_without_a_browser(
     store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch, browser: str

@@ -67,6 +67,7 @@ def test_each_choice_makes_a_configuration_and_a_suite_that_are_valid(
         assert problems.found == [] and suite in files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ci", CI)
 def test_a_pipeline_is_one_file_more_and_changes_no_other(ci: str) -> None:
     for provider in PROVIDERS.names():

@@ -155,6 +155,7 @@ BAD_PAGE = b"""<!doctype html><title>no</title><h1>a</h1><h1>b</h1>
 <img src="http://localhost:9/x"><script>throw new Error("oops")</script>"""
 
 
+@pytest.mark.slow
 def test_a_bad_page_is_seen_to_be_bad(opened: Browser) -> None:
     with beacon(BAD_PAGE) as served:
         walker = Walker(opened, f"http://127.0.0.1:{served.port}")

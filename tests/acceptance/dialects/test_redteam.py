@@ -161,6 +161,7 @@ def lost(store: Store) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_results_summary_and_tools_of_a_run(store: Store, server: str, tmp_path: Path) -> None:
     write_run(tmp_path, server)
     done = invoke(

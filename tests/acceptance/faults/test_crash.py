@@ -127,6 +127,7 @@ class Killed(BaseException):
     """What nothing catches, in place of a SIGKILL."""
 
 
+@pytest.mark.slow
 def test_a_run_that_died_after_its_plan_has_its_prices(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

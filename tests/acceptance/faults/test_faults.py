@@ -249,6 +249,7 @@ def test_a_run_without_one_answer_has_failed(store: Store, mock_url: str, tmp_pa
     assert "has ended: failed; nothing was sent" in again.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "kind", "said"),
     [

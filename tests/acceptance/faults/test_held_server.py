@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from aiohttp import web
 
 from failproof_es.configuration.loading import load_configuration
@@ -81,6 +82,7 @@ async def run_of(
     return await start(loaded, store, observe=observe, stop=stop, say=lambda remark: None)
 
 
+@pytest.mark.slow
 def test_the_models_of_other_servers_go_on_to_their_end_even_with_one_worker(
     store: Store, tmp_path: Path
 ) -> None:

@@ -322,6 +322,7 @@ def test_a_limit_that_ends_too_late_pauses_at_once_and_says_why_and_until_when(
     with_server(server, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", slow_except(["busy503"], ["busy429", "busy503", "busy529"]))
 def test_what_says_come_back_later_uses_up_no_attempt_whatever_its_status(
     store: Store, tmp_path: Path, mock_url: str, fault: str

@@ -76,6 +76,7 @@ def test_the_library_makes_the_key_of_an_empty_database_whatever_it_does_first(
     assert invoke(database_url, "verify", "1", cwd=tmp_path).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["no key", "an empty key"])
 def test_a_worker_says_once_that_it_does_not_sign(
     key: str, store: Store, tmp_path: Path, home: Path, url: str

@@ -54,6 +54,7 @@ def facts(store: Store, folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_run_without_a_judge_completes_and_waits_for_people(
     store: Store, server: str, tmp_path: Path
 ) -> None:

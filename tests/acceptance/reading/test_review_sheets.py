@@ -69,6 +69,7 @@ def last_verdicts(store: Store, reviewer: str) -> list[str]:
     return list(found.values())
 
 
+@pytest.mark.slow
 def test_an_older_sheet_reverts_no_later_verdict(store: Store, desk: Desk, tmp_path: Path) -> None:
     review(store, tmp_path, f"{MET}pass\n\n\nWell done.\nquit\n", "--reviewer", "ann")
     rows = desk.export("old.csv", "ann", "--again")

@@ -79,6 +79,7 @@ _WAYS: list[Callable[[Store, Path, str], None]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", _WAYS, ids=lambda end: end.__name__.strip("_"))
 @pytest.mark.thinned(whole=3)
 def test_after_a_run_everything_is_anchored_and_no_projection_is_behind(

@@ -29,6 +29,7 @@ def requests(store: Store) -> int:
         return len(list(find(connection, topics=[RequestSent.__name__])))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_given_up_is_sealed_and_is_never_asked_again(
     store: Store, paused: Path
 ) -> None:

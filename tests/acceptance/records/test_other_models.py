@@ -42,6 +42,7 @@ def test_a_model_that_the_server_does_not_list_is_refused_with_the_nearest_name(
     assert (done.exit_code, "does not list mockk" in done.stderr) == (0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_first_answer_under_another_name_pauses_the_run_and_nothing_is_asked_after_it(
     workers: str, store: Store, tmp_path: Path, mock_url: str

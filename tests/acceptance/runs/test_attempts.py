@@ -198,6 +198,7 @@ OVERLAPPING: dict[str, tuple[Callable[[Path], dict[str, Any]], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("first")
 @pytest.mark.parametrize(("change", "shared"), OVERLAPPING.values(), ids=OVERLAPPING)
 @pytest.mark.thinned(fast=2, whole=4)

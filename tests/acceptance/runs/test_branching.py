@@ -251,6 +251,7 @@ def test_a_branch_that_was_killed_before_it_carried_anything_over_is_resumed(
     assert len(results(store, folder, 2)) == CASES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("windows", [0, 1])
 def test_a_branch_of_a_killed_branch_asks_nothing_again_that_was_answered_before(
     store: Store, folder: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch, windows: int

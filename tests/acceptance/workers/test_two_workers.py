@@ -166,6 +166,7 @@ def test_one_process_that_resumes_a_run_takes_it_from_workers(
         require_exactly_once(store, url, cases=60)
 
 
+@pytest.mark.slow
 def test_a_worker_leaves_a_run_whose_models_it_cannot_reach_to_others(
     store: Store, tmp_path: Path, workers: ExitStack
 ) -> None:

@@ -168,6 +168,7 @@ def test_a_comparison_is_that_of_the_report(
     }
 
 
+@pytest.mark.slow
 def test_the_pairs_that_differ_come_first_and_none_is_missing(asking: httpx.Client) -> None:
     lines = asking.get("/compare.jsonl?base=1&other=2&show=all").text.splitlines()
     pairs = [json.loads(line) for line in lines]

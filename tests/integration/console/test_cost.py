@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import psycopg
+import pytest
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, mock_server, write_configuration, write_suite
@@ -32,6 +33,7 @@ COST = (
 )
 
 
+@pytest.mark.slow
 def test_what_is_not_priced_is_counted_and_never_nothing(
     client: httpx.Client, console_log: str
 ) -> None:

@@ -43,6 +43,7 @@ def numbers(client: httpx.Client, query: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [*COUNTED, *NOT_COUNTED])
 @pytest.mark.parametrize("moment", ["now", "before"])
 @pytest.mark.thinned(whole=15)

@@ -79,6 +79,7 @@ async def first_claim_s(
         await healthy.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "away_s",
     [

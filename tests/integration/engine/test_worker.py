@@ -44,6 +44,7 @@ OUTAGE_S = 1.5
 """Long enough for several tries: the first comes after 0.1 s, each next one after twice as long."""
 
 
+@pytest.mark.slow
 def test_one_that_leaves_takes_no_jobs_from_others(store: Store, tmp_path: Path) -> None:
     async def main(server: MockServer) -> None:
         await asyncio.to_thread(plan, store, tmp_path, server.url)
@@ -379,6 +380,7 @@ def test_workers_that_cannot_have_been_are_not_listed(
     assert len(orjson.loads(listed.output)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_before", [False, True])
 @pytest.mark.thinned(whole=1)
 def test_the_repetitions_of_one_case_are_shared_by_workers(

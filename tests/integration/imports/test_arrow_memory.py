@@ -45,6 +45,7 @@ def compressed_zeros(path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [repeated_values, compressed_zeros])
 def test_what_unpacks_to_more_than_the_memory_is_bad_input(
     tmp_path: Path, make: Callable[[Path], Path]

@@ -90,6 +90,7 @@ def test_the_same_source_is_imported_once_unless_again(store: Store) -> None:
     assert not third.already and third.run.run_number == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 49, 50, 51])
 def test_an_import_that_is_killed_at_any_commit_is_completed_by_the_same_command(
     store: Store, monkeypatch: pytest.MonkeyPatch, count: int

@@ -185,6 +185,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     look_again()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_a_projection_breaks_is_found(name: str, store: Store) -> None:

@@ -251,6 +251,7 @@ def test_what_ends_a_program_has_only_its_own_verdict_to_lose(
 # -- several at once -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_at_once_get_each_their_own(unread: Callable[[], None]) -> None:
     halves = [HOSTILE[::2] + SHELL_ONLY, HOSTILE[1::2] + PORTABLE]
     alone = [check_posix_many(half) for half in halves]

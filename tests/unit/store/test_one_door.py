@@ -75,6 +75,7 @@ def test_a_door_is_recognised(source: str) -> None:
     assert list(doors(source))
 
 
+@pytest.mark.slow
 def test_nothing_but_the_one_place_makes_connections() -> None:
     files = [file for name in PACKAGES for file in (ROOT / name).rglob("*.py")]
     assert len(files) > 300

@@ -60,6 +60,7 @@ def test_a_run_that_has_ended_is_told_once_and_then_the_end(
     assert end["event"] == "end"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("header", [True, False])
 def test_it_goes_on_after_the_position_that_was_seen_last(
     client: httpx.Client, console_url: str, header: bool

@@ -58,6 +58,7 @@ def first(url: str, after: int | None = None, last: str | None = None) -> dict[s
         found.close()  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", ODD, ids=lambda last: ascii(last)[:12])
 def test_an_odd_last_event_id_neither_fails_nor_silences_the_stream(
     client: httpx.Client, console_url: str, last: str
@@ -139,6 +140,7 @@ def test_200_viewers_leave_pages_as_they_were_and_who_finds_no_seat_is_told_when
             assert time.monotonic() < deadline
 
 
+@pytest.mark.slow
 def test_a_stream_ends_with_the_database_and_goes_on_where_it_was(
     store: Store, tmp_path: Path, postgres_server: EmbeddedServer
 ) -> None:

@@ -280,6 +280,7 @@ def test_no_mutant_is_called_equal_to_the_command_that_it_was_made_of() -> None:
     assert made.keys() == {mutator.__name__ for mutator in MUTATORS}
 
 
+@pytest.mark.slow
 def test_every_command_of_the_corpus_can_be_parsed_and_equals_itself_in_other_blanks() -> None:
     for command in COMMANDS:
         assert parse_command(command).tree

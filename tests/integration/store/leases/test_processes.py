@@ -135,6 +135,7 @@ def test_a_worker_that_is_killed_is_replaced_at_once(store: Store) -> None:
         assert lease.epoch == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shard", [-1, 3], ids=["driver", "worker"])
 def test_a_process_that_is_paused_is_replaced_when_its_lease_ends_and_cannot_write(
     shard: int, store: Store
