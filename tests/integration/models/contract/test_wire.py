@@ -17,7 +17,7 @@ import pytest
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.core.costs import cost_usd
-from failproof_es.events import ModelPrices, Rate
+from failproof_es.events import ModelPrices
 from failproof_es.models import Answer, ModelError, Provider, provider_type
 from failproof_es.models.http import HttpProvider
 from failproof_es.models.http_reply import HttpReply, InvalidReply, kept_headers
@@ -28,6 +28,7 @@ from failproof_es.testing.kit import KEY, KEY_VARIABLE, ask, error_text, key_set
 from failproof_es.testing.other_side import Reply
 from tests.integration.models.contract.speaking.all import SPOKEN
 from tests.integration.models.contract.speaking.example import (
+    RATE,
     TOLD_APART,
     TOOL,
     Example,
@@ -37,6 +38,13 @@ from tests.integration.models.contract.speaking.example import (
 )
 
 PROVIDERS = [pytest.param(each, id=each.provider) for each in SPOKEN]
+STREAMING = [each for each in SPOKEN if "stream" in each.examples]
+STREAMS = [pytest.param(each, id=each.provider) for each in STREAMING]
+WHOLE_AND_STREAMED = pytest.mark.parametrize(
+    ("speaks", "name"),
+    [*((each, "answer") for each in SPOKEN), *((each, "stream") for each in STREAMING)],
+    ids=lambda each: each if isinstance(each, str) else each.provider,
+)
 EXAMPLES = [
     pytest.param(each, example, id=f"{each.provider}-{name}")
     for each in SPOKEN
@@ -198,15 +206,14 @@ def test_a_reply_reads_the_same_in_whatever_pieces_it_comes(
         assert stream is None or "".join(texts) == example.text
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("speaks", PROVIDERS)
+@WHOLE_AND_STREAMED
 def test_a_connection_cut_in_the_middle_of_a_body_keeps_what_came(
-    speaks: Speaks, streamed: bool
+    speaks: Speaks, name: str
 ) -> None:
-    example = speaks.examples["stream" if streamed else "answer"]
+    example = speaks.examples[name]
     half = Reply(200, [example.reply.body[: len(example.reply.body) // 2]])
     half = Reply(200, half.pieces, example.reply.content_type)
-    error = error_of(speaks, half, stream=streamed, cut=True)
+    error = error_of(speaks, half, stream=example.stream, cut=True)
     assert (error.kind, error.disposition, error.status) == ("connection", "transient", 200)
 
 
@@ -262,7 +269,7 @@ def test_a_server_may_answer_whole_where_it_was_asked_to_stream(speaks: Speaks) 
     assert isinstance(came, Answer) and came.text == example.text
 
 
-@pytest.mark.parametrize("speaks", PROVIDERS)
+@pytest.mark.parametrize("speaks", STREAMS)
 def test_events_that_hold_no_json_are_no_stream(speaks: Speaks) -> None:
     example = speaks.examples["stream"]
     broken = Reply(200, [b"data: {]\n\n{]\n\n"], example.reply.content_type)
@@ -292,7 +299,7 @@ def test_every_finish_reason_of_the_vendor_is_read(speaks: Speaks, word: str, me
     assert (answer.text, answer.finish_reason) == ("Fir", meaning)
 
 
-@pytest.mark.parametrize("speaks", PROVIDERS)
+@pytest.mark.parametrize("speaks", STREAMS)
 def test_what_keeps_a_stream_alive_and_what_a_later_version_adds_is_no_part_of_it(
     speaks: Speaks,
 ) -> None:
@@ -344,32 +351,9 @@ def test_a_server_says_in_whatever_form_how_long_it_wants_to_be_left_alone(
     assert kept_headers(headers).items() >= headers.items() - {("date", _DATE)}
 
 
-_RATE = Rate(
-    input=Decimal(2), cached_input=Decimal("0.2"), cache_write=Decimal("2.5"),
-    cache_write_1h=Decimal(4), output=Decimal(10),
-)  # fmt: skip
-"""In dollars for a million tokens."""
-_OPENAI = 93 * 2 + 1024 * 0.2 + 46 * 10
-_GEMINI = (2152 - 2027) * 2 + 2027 * 0.2 + (710 + 1200) * 10
-_COSTS = {
-    "openai": _OPENAI,  # cached ones are among the tokens asked, thoughts among those answered
-    "azure": _OPENAI,
-    "openrouter": _OPENAI,
-    "openai-responses": (328 - 256 - 16) * 2 + 256 * 0.2 + 16 * 2.5 + 135 * 10,
-    "mistral": 79 * 2 + 73 * 10,
-    "anthropic": 21 * 2 + 1086 * 0.2 + 88 * 2.5 + 100 * 4 + 393 * 10,  # cached ones stand beside
-    "bedrock": 30 * 2 + 1000 * 0.2 + 200 * 2.5 + 628 * 10,
-    "gemini": _GEMINI,  # cached ones are among the tokens asked, thoughts stand beside the answer
-    "vertex": _GEMINI,
-    "ollama": 26 * 2 + 298 * 10,
-}
-"""What the answer of the examples costs, counted by hand as each vendor says that it counts."""
-
-
-@pytest.mark.parametrize("speaks", PROVIDERS)
-@pytest.mark.parametrize("name", ["answer", "stream"])
+@WHOLE_AND_STREAMED
 def test_an_answer_costs_what_its_vendor_charges(speaks: Speaks, name: str) -> None:
     usage = speaks.examples[name].usage
-    prices = ModelPrices(model_key="m", source="a list", listed_as="m", rates=(_RATE,))
+    prices = ModelPrices(model_key="m", source="a list", listed_as="m", rates=(RATE,))
     cost = cost_usd(prices, usage, datetime.now(UTC))
-    assert cost == Decimal(str(round(_COSTS[speaks.provider], 1))) / 10**6
+    assert cost == Decimal(str(round(speaks.costs, 1))) / 10**6

@@ -1,21 +1,18 @@
-"""Every provider over HTTP, in the order in which they are tested."""
+"""Every provider over HTTP: each module of this package that has `SPEAKS`."""
 
 from __future__ import annotations
 
-from tests.integration.models.contract.speaking import (
-    anthropic,
-    azure,
-    bedrock,
-    gemini,
-    mistral,
-    ollama,
-    openai,
-    openai_responses,
-    openrouter,
-    vertex,
-)
+import pkgutil
+from importlib import import_module
 
-SPOKEN = (
-    *(openai.SPEAKS, openai_responses.SPEAKS, azure.SPEAKS, mistral.SPEAKS, openrouter.SPEAKS),
-    *(anthropic.SPEAKS, bedrock.SPEAKS, gemini.SPEAKS, vertex.SPEAKS, ollama.SPEAKS),
+from tests.integration.models.contract import speaking
+from tests.integration.models.contract.speaking.example import Speaks
+
+_MODULES = (
+    import_module(f"{speaking.__name__}.{each.name}")
+    for each in pkgutil.iter_modules(speaking.__path__)
+    if each.name != "all"
+)
+SPOKEN: tuple[Speaks, ...] = tuple(
+    module.SPEAKS for module in _MODULES if hasattr(module, "SPEAKS")
 )

@@ -271,6 +271,7 @@ SPEAKS = Speaks(
     path="/v1",
     asked_at="/v1/messages",
     key=("x-api-key", ""),
+    costs=21 * 2 + 1086 * 0.2 + 88 * 2.5 + 100 * 4 + 393 * 10,  # cached ones stand beside
     examples=EXAMPLES,
     ends={
         "end_turn": "stop",

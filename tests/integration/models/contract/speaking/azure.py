@@ -165,6 +165,7 @@ SPEAKS = Speaks(
     entry={"model": "gpt-4o", "options": {"deployment": "mine"}},
     asked_at=PATH,
     key=("api-key", ""),
+    costs=openai.SPEAKS.costs,
     examples=EXAMPLES,
     ends={word: word for word in ENDS},
     ended=lambda reason: document(200, filtered(said("Fir"), reason)),

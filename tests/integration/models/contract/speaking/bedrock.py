@@ -233,6 +233,7 @@ SPEAKS = Speaks(
     entry={"model": MODEL, "options": {"region": "us-east-1"}},
     asked_at=f"{PATH}/converse",
     streamed_at=f"{PATH}/converse-stream",
+    costs=30 * 2 + 1000 * 0.2 + 200 * 2.5 + 628 * 10,
     examples=EXAMPLES,
     ends={
         "end_turn": "stop",

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import orjson
 
-from failproof_es.events import Disposition, ToolCall, Usage
+from failproof_es.events import Disposition, Rate, ToolCall, Usage
 from failproof_es.testing.other_side import FakeServer, ReceivedRequest, Reply
 from tests.integration.models.contract.wires import OpenAIWire
 
@@ -19,6 +20,11 @@ TOOL = "search"
 NONE: Mapping[str, str] = {}
 UNCOUNTED = Usage()
 NOISE = b': keep-alive\n\nevent: future\nid: 7\ndata: {"type": "future.event", "future": {}}\n\n'
+RATE = Rate(
+    input=Decimal(2), cached_input=Decimal("0.2"), cache_write=Decimal("2.5"),
+    cache_write_1h=Decimal(4), output=Decimal(10),
+)  # fmt: skip
+"""In dollars for a million tokens."""
 TOLD_APART = (
     *("answer", "stream", "tool_call", "tool_call_stream", "cut_off", "refused", "blocked"),
     *("rate_limited", "overloaded", "server_error", "context_length", "wrong_key"),
@@ -74,6 +80,9 @@ class Speaks:
     examples: Mapping[str, Example]
     ends: Mapping[str, str]
     """Every finish reason of the vendor, and how it is read. `!KIND` is an error of that kind."""
+    costs: float
+    """What the answer of the examples costs at `RATE`, in millionths of a dollar: counted by hand,
+    as the vendor says that it counts."""
     ended: Callable[[str], Reply]
     """A reply with some text that ended for this reason."""
     noise: bytes = NOISE

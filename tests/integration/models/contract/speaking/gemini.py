@@ -247,6 +247,7 @@ SPEAKS = Speaks(
     asked_at=f"/v1beta/models/{MODEL}:generateContent",
     streamed_at=f"/v1beta/models/{MODEL}:streamGenerateContent?alt=sse",
     key=("x-goog-api-key", ""),
+    costs=(2152 - 2027) * 2 + 2027 * 0.2 + (710 + 1200) * 10,  # thoughts stand beside the answer
     examples=EXAMPLES,
     ends=ENDS,
     ended=lambda reason: document(200, response(candidate({"text": "Fir"}, reason=reason))),

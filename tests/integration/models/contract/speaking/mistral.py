@@ -213,6 +213,7 @@ SPEAKS = Speaks(
     entry={"model": "mistral-large-2411"},
     path="/v1",
     asked_at="/v1/chat/completions",
+    costs=79 * 2 + 73 * 10,
     examples=EXAMPLES,
     ends={
         "stop": "stop",

@@ -99,6 +99,7 @@ SPEAKS = Speaks(
     reference="https://github.com/ollama/ollama/blob/main/docs/api.md",
     entry={"model": MODEL},
     asked_at="/api/chat",
+    costs=26 * 2 + 298 * 10,
     examples=EXAMPLES,
     ends={
         "stop": "stop",

@@ -224,6 +224,9 @@ SPEAKS = Speaks(
     entry={"model": "gpt-4o"},
     path="/v1",
     asked_at="/v1/chat/completions",
+    costs=93 * 2
+    + 1024 * 0.2
+    + 46 * 10,  # cached ones are among those asked, thoughts among those answered
     examples=EXAMPLES,
     ends={word: word for word in ENDS},
     ended=lambda reason: document(200, completion(said("Fir"), reason)),

@@ -262,6 +262,7 @@ SPEAKS = Speaks(
     entry={"model": "gpt-5"},
     path="/v1",
     asked_at="/v1/responses",
+    costs=(328 - 256 - 16) * 2 + 256 * 0.2 + 16 * 2.5 + 135 * 10,
     examples=EXAMPLES,
     ends={
         "max_output_tokens": "length",

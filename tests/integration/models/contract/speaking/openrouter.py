@@ -189,6 +189,7 @@ SPEAKS = Speaks(
     entry={"model": MODEL},
     path="/api/v1",
     asked_at="/api/v1/chat/completions",
+    costs=openai.SPEAKS.costs,
     examples=EXAMPLES,
     ends={**{word: word for word in openai.ENDS}, "error": "!provider_error"},
     ended=lambda reason: document(200, completion(said("Fir"), reason)),

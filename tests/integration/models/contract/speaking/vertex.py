@@ -41,6 +41,7 @@ SPEAKS = Speaks(
     path="/v1",
     asked_at=f"{PATH}:generateContent",
     streamed_at=f"{PATH}:streamGenerateContent?alt=sse",
+    costs=gemini.SPEAKS.costs,
     examples=EXAMPLES,
     ends=gemini.SPEAKS.ends,
     ended=gemini.SPEAKS.ended,
