@@ -6,10 +6,8 @@ raise or lower it whatever a model answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import cast
 
 from failproof_es.core.case import Case
 from failproof_es.dialects.protocol import Dialect, FixedOutcome, HasFixedOutcomes
@@ -18,13 +16,12 @@ from failproof_es.support.plurals import plural
 
 def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
     """The case's fixed outcome; `None` where the answer decides."""
-    return cast(HasFixedOutcomes, dialect).fixed_outcome(case) if _has_any(type(dialect)) else None
+    return fixed_outcomes_of(dialect)(case)
 
 
-@cache
-def _has_any(kind: type[Dialect]) -> bool:
-    """To ask this for each case would take longer than its fixed outcome."""
-    return issubclass(kind, HasFixedOutcomes)
+def fixed_outcomes_of(dialect: Dialect) -> Callable[[Case], FixedOutcome | None]:
+    """The same for many cases of a dialect: whether it knows of any is asked once."""
+    return dialect.fixed_outcome if isinstance(dialect, HasFixedOutcomes) else lambda case: None
 
 
 FIXED_OUTCOME = "fixed_outcome"

@@ -112,7 +112,9 @@ async def branch(
         with Lease(store.url, new.run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
             await open_models(store, new.run_id, new.targets)
-            observe(await new.record(store, say))
+            started = await new.record(store)
+            observe(started)
+            say(new.description(started))
             driver = Driver(
                 store, lease, new.configuration, new.targets,
                 observe=observe, on_text=on_text, on_carried_over=on_carried_over, stop=stop,
@@ -137,7 +139,9 @@ async def create_branch(
     """
     checked = _checked_branch(run_id, position, store, again, settings, say, permissions)
     async with checked as new:
-        return await new.record(store, say, also)
+        started = await new.record(store, also)
+        say(new.description(started))
+        return started
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +158,16 @@ class _NewBranch:
     left: str
     """What is said of the evaluations that are asked again; empty where none is."""
 
-    async def record(self, store: Store, say: Say, also: AlsoBegin | None = None) -> RunStarted:
+    async def record(self, store: Store, also: AlsoBegin | None = None) -> RunStarted:
         """Begin the run."""
-        started = await asyncio.to_thread(_begin, store, self, also)
-        say(
+        return await asyncio.to_thread(_begin, store, self, also)
+
+    def description(self, started: RunStarted) -> str:
+        """What is said of it once it has begun."""
+        return (
             f"run {started.run_number} branched from run {self.source.started.run_number} "
             f"at position {self.branched.position}{self.left}"
         )
-        return started
 
 
 @asynccontextmanager

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 
 def ratio(part: int | Fraction, whole: int) -> float | None:
-    """Every rate of this program: exact until it is a float; `None` of nothing."""
+    """Every rate that this program computes, but those that a specification defines: exact until it
+    is a float; `None` of nothing."""
     return float(part / whole) if whole else None
 
 

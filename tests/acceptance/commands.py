@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import orjson
 from click.testing import CliRunner
 
 from failproof_es.cli import main
+from failproof_es.store.store import Store
 from tests.acceptance.warm import Begun, WarmProcess, usable
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +120,35 @@ def invoke(
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception  # a traceback is never an answer
     return done
+
+
+def stop_amid_requests(store: Store, *processes: Process) -> None:
+    """Stop processes that drive runs at a moment at which a request has no outcome on record.
+
+    Whoever kills at a random moment may meet none, above all on a slow machine.
+    """
+    deadline = time.monotonic() + 60
+    while True:
+        for each in processes:
+            each.send_signal(signal.SIGSTOP)
+        with store.connect() as connection:
+            found = connection.execute(_OPEN_REQUESTS).fetchone()
+        if found is not None and found[0]:
+            return
+        assert time.monotonic() < deadline, "no request was in flight whenever they were stopped"
+        for each in processes:
+            each.send_signal(signal.SIGCONT)
+        time.sleep(0.05)
+
+
+_OPEN_REQUESTS = """
+SELECT count(*) FROM failproof.stored_events AS sent
+WHERE sent.topic = 'RequestSent' AND NOT EXISTS (
+    SELECT FROM failproof.stored_events AS later
+    WHERE later.originator_id = sent.originator_id
+        AND later.originator_version > sent.originator_version
+)
+"""
 
 
 def kill_group(process: Process) -> None:

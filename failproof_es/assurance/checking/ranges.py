@@ -139,15 +139,19 @@ class Checkers:
         self._url = url
         self._count = processes
         self._running: list[Sidecar] = []
+        self._ending = ExitStack()
 
     def __enter__(self) -> Self:
-        for _ in range(self._count):
-            self._running.append(Sidecar(CHECKER, pickle.dumps(self._url), answers=True))
+        with ExitStack() as ending:
+            for _ in range(self._count):
+                process = Sidecar(CHECKER, pickle.dumps(self._url), answers=True)
+                ending.callback(process.kill)
+                self._running.append(process)
+            self._ending = ending.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in self._running:
-            process.kill()
+        self._ending.close()
 
     def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
         """What each part says, in their order.

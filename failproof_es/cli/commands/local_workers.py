@@ -16,18 +16,18 @@ from uuid import UUID
 
 from failproof_es.cli.app.program import session
 from failproof_es.cli.commands.several_workers import Begin
-from failproof_es.cli.progress.recorded_progress import carried_over_by
+from failproof_es.cli.progress.recorded_progress import carried_over_key, tell_carried_over
 from failproof_es.cli.progress.state import OBSERVED
 from failproof_es.core.sharding.decisions import LIVED_S, replacement_wait_s
 from failproof_es.engine.drive.pending import OnCarriedOver
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive_outcome import Outcome
-from failproof_es.engine.history import RecordedEvaluation, read_run
+from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import current_host, process_label
 from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.presence import dead_shards, list_workers
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
-from failproof_es.events import RUN_STATUS, Event, RunStarted, topics
+from failproof_es.events import RUN_STATUS, CarriedOver, Event, RunStarted, topics
 from failproof_es.models.trust.permissions import Permissions, options_of
 from failproof_es.models.user_code.loading import folders_for_workers
 from failproof_es.reading.workers import workers_of
@@ -44,6 +44,8 @@ from failproof_es.store.writing.lease import LEASE_S, ShardLeases
 
 _LOOK_EVERY_S = 1.0
 _AT_ONCE = 2_000
+_MOST_AFTERWARDS = 20_000
+"""So many evaluations that were carried over are looked at once the run is over: each is read."""
 _HEARD_OF_S = 10.0
 """A worker that lives is heard of twice as often."""
 
@@ -220,15 +222,18 @@ class LocalWorkers:
         """Tell what the workers record behind `position`, until this process is done with it."""
         reader = RetryingReader(self.store)
         observed = await reader.read(_observed, run_id, shown=self.shown)
+        afterwards = _MOST_AFTERWARDS
         while True:
             last = over.is_set()
             rows, position = await reader.read(_news, run_id, position, observed)
-            events = [row.event() for row in rows]
-            for event in events:
-                observe(event)
-            if on_carried_over is not None:
-                for recorded in await reader.read(_carried_over, events):
-                    on_carried_over(recorded)
+            carried_over = []
+            for row in rows:
+                observe(event := row.event())
+                if isinstance(event, CarriedOver):
+                    carried_over.append(carried_over_key(run_id, event))
+            if carried_over and on_carried_over is not None and afterwards > 0:
+                afterwards -= last * len(carried_over)
+                await reader.read(tell_carried_over, carried_over, on_carried_over)
             if len(rows) == _AT_ONCE:
                 continue
             if last:
@@ -268,10 +273,6 @@ def _news(
         find(connection, run_id=run_id, topics=topics, after=after, up_to=newest, limit=_AT_ONCE)
     )
     return rows, rows[-1].position if len(rows) == _AT_ONCE else max(after, newest)
-
-
-def _carried_over(connection: Connection, events: Sequence[Event]) -> list[RecordedEvaluation]:
-    return list(carried_over_by(connection, events))
 
 
 def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from uuid import UUID
 
 from failproof_es.cli.progress.state import OBSERVED, ProgressState
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.history import WINDOW, RecordedEvaluation, iterate_evaluations
-from failproof_es.events import CarriedOver, ErrorRecorded, Event
+from failproof_es.engine.drive.pending import OnCarriedOver
+from failproof_es.engine.history import WINDOW, iterate_evaluations
+from failproof_es.events import CarriedOver, ErrorRecorded
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import Connection, find, iterate_stream
 
@@ -34,19 +35,19 @@ def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> 
     for row in find(connection, run_id=run_id, topics=OBSERVED):
         state.observe(event := row.event())
         if isinstance(event, CarriedOver):
-            carried_over.append(event)
-    for recorded in carried_over_by(connection, carried_over):
-        state.carry_over(recorded)
+            carried_over.append(carried_over_key(run_id, event))
+    tell_carried_over(connection, carried_over, state.carry_over)
 
 
-def carried_over_by(
-    connection: Connection, events: Iterable[Event]
-) -> Iterator[RecordedEvaluation]:
-    """The evaluations that some of these events carry over, as they are recorded."""
-    keys = [
-        EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
-        for event in events
-        if isinstance(event, CarriedOver) and event.run_id is not None
-    ]
+def carried_over_key(run_id: UUID, event: CarriedOver) -> EvaluationKey:
+    """The evaluation of the run that the event carries over."""
+    return EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
+
+
+def tell_carried_over(
+    connection: Connection, keys: Sequence[EvaluationKey], tell: OnCarriedOver
+) -> None:
+    """Tell of each of these evaluations as it is recorded; holds a few of them in memory."""
     for begin in range(0, len(keys), WINDOW):
-        yield from iterate_evaluations(connection, keys[begin : begin + WINDOW])
+        for recorded in iterate_evaluations(connection, keys[begin : begin + WINDOW]):
+            tell(recorded)

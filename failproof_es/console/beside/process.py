@@ -59,10 +59,15 @@ class ConsoleBeside:
         told = {"descriptor": descriptor, "settings": asdict(self._settings)}
         line = json.dumps(told).encode() + b"\n"
         process = Sidecar("failproof_es.console.beside", line, descriptors=[descriptor])
-        self._watching = threading.Thread(
+        watching = threading.Thread(
             target=self._watch, args=(process,), name="console", daemon=True
         )
-        self._watching.start()
+        try:
+            watching.start()
+        except RuntimeError:
+            process.kill()
+            raise
+        self._watching = watching
         return process
 
     def wait(self) -> None:

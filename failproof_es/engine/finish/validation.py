@@ -6,14 +6,14 @@ Tokens and costs are counted again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from failproof_es.configuration.choices import PromptTemplate
-from failproof_es.core.case import operations_id, prompt_id, review_id
+from failproof_es.core.case import Case, operations_id, prompt_id, review_id
 from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import (
     AWAITING_REVIEW,
@@ -28,8 +28,12 @@ from failproof_es.core.outcome import Folded
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.core.tally import Tally
-from failproof_es.dialects.fixed_outcomes import FIXED_OUTCOME, FixedOutcomeCounts, fixed_outcome
-from failproof_es.dialects.protocol import Dialect
+from failproof_es.dialects.fixed_outcomes import (
+    FIXED_OUTCOME,
+    FixedOutcomeCounts,
+    fixed_outcomes_of,
+)
+from failproof_es.dialects.protocol import Dialect, FixedOutcome
 from failproof_es.engine.history import (
     UNREADABLE,
     WINDOW,
@@ -160,15 +164,17 @@ class Validation:
     _streams: int = 0
     _scored: int = 0
     _fixed_outcomes: FixedOutcomeCounts = field(default_factory=FixedOutcomeCounts)
+    _fixed_outcome: Callable[[Case], FixedOutcome | None] = field(init=False)
 
     def __post_init__(self) -> None:
         self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
+        self._fixed_outcome = fixed_outcomes_of(self.dialect)
 
     def check(self, recorded: RecordedEvaluation) -> Folded:
         """Check one planned evaluation, event by event; return its folded history."""
         self.checked["evaluations"] += 1
         self._streams += bool(recorded.history)
-        self._fixed_outcomes.add(fixed_outcome(self.dialect, recorded.case))
+        self._fixed_outcomes.add(self._fixed_outcome(recorded.case))
         if prompt_id(recorded.case.digest()) != recorded.key.prompt_id:
             self._find("prompt_altered", "the stored prompt is not what its id says", recorded)
 

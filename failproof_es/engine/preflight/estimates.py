@@ -12,7 +12,7 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.costs import cost_usd, total
 from failproof_es.core.evaluation import Reply, Transcript
-from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
+from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcomes_of
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.preflight.spend_checks import ceiling_problems, estimate_warnings
@@ -105,6 +105,7 @@ class Estimates:
             for model in self._models
         }
         self._fixed_outcomes = FixedOutcomeCounts()
+        self._fixed_outcome = fixed_outcomes_of(dialect)
         self._cases = 0
         self._evaluations = 0
 
@@ -113,7 +114,7 @@ class Estimates:
         times = self._everything if times is None else times
         evaluations = sum(times.values())
         self._cases += 1
-        self._fixed_outcomes.add(fixed_outcome(self._dialect, case))
+        self._fixed_outcomes.add(self._fixed_outcome(case))
         self._evaluations += evaluations
         replies: list[Reply] = []
         for turn in range(_MOST_TURNS):

@@ -14,6 +14,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.events import RunStarted
+from failproof_es.support.percentages import ratio
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class Agreement:
             "evaluations": self.evaluations,
             "decided": decided,
             "left_out": dict(sorted(self.left_out.items())),
-            "accuracy": _ratio(right, decided),
+            "accuracy": ratio(right, decided),
             "labels": {label: self._label(label) for label in labels},
             "confusion": {
                 expected: {decided: self.pairs[expected, decided] for decided in labels}
@@ -65,9 +66,9 @@ class Agreement:
             "expected": expected,
             "decided": decided,
             "right": right,
-            "precision": _ratio(right, decided),
-            "recall": _ratio(right, expected),
-            "f1": _ratio(2 * right, expected + decided),
+            "precision": ratio(right, decided),
+            "recall": ratio(right, expected),
+            "f1": ratio(2 * right, expected + decided),
         }
 
 
@@ -112,8 +113,8 @@ AGREEMENT = RunShape(agreements, agreement_lines)
 """What `results RUN --shape agreement` prints."""
 
 
-def _shown(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.3f}"
+def _shown(share: float | None) -> str:
+    return "-" if share is None else f"{share:.3f}"
 
 
 def _decided(evaluation: Evaluation) -> tuple[str | None, str]:
@@ -123,7 +124,3 @@ def _decided(evaluation: Evaluation) -> tuple[str | None, str]:
     if evaluation.score is None or evaluation.classification is None:
         return None, "not finished"
     return evaluation.classification.primary, ""
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
