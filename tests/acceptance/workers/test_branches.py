@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import orjson
 import pytest
 
+from failproof_es.cli.commands import local_workers
+from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.models.trust.permissions import Permissions
+from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     asked,
@@ -48,9 +54,28 @@ def require_branch(store: Store, folder: Path, url: str) -> None:
     assert verified.returncode in (0, 3), verified.stderr
 
 
+def carried_over_told(store: Store) -> list[RecordedEvaluation]:
+    """What is told of run 2 to whoever looks when it is over already."""
+
+    async def begin(say: object) -> UUID:
+        raise AssertionError("it has begun")
+
+    async def tell() -> None:
+        over = asyncio.Event()
+        over.set()
+        workers = local_workers.LocalWorkers(store, 1, begin, Permissions(), shown=True)
+        await workers._tell(run_id, 0, lambda event: None, told.append, over)
+
+    with store.connect() as connection:
+        run_id = resolve_run(connection, "2")
+    told: list[RecordedEvaluation] = []
+    asyncio.run(tell())
+    return told
+
+
 @pytest.mark.slow
 def test_local_workers_drive_a_branch_and_its_progress_counts_what_it_carries_over(
-    store: Store, tmp_path: Path
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with mock_server(0) as url:
         begin_first(store, tmp_path, url)
@@ -65,6 +90,10 @@ def test_local_workers_drive_a_branch_and_its_progress_counts_what_it_carries_ov
     ]
     (model,) = told[-1]["details"]["models"]
     assert (model["finished"], model["carried_over"]) == (CASES, CASES - 1)
+    assert len(carried_over_told(store)) == CASES - 1
+    monkeypatch.setattr(local_workers, "_AT_ONCE", 5)
+    monkeypatch.setattr(local_workers, "_MOST_AFTERWARDS", 1)
+    assert 0 < len(carried_over_told(store)) <= 5, "a run that is over is not read for long"
 
 
 @pytest.mark.slow
