@@ -76,8 +76,9 @@ class LocalWorkers:
     ) -> Outcome:
         """Begin the run and drive it to its end, or until `stop`. As `engine.start` otherwise."""
         usable_queue(self.store)
-        run_id = await self.begin(say)
+        # Before it is begun: workers elsewhere record as soon as it is, and that would count twice.
         after = await asyncio.to_thread(self.catch_up)
+        run_id = await self.begin(say)
         over = asyncio.Event()
         telling = asyncio.create_task(
             self._tell(run_id, after, observe, on_carried_over, over), name="told"

@@ -91,8 +91,8 @@ def drive_locally(
 ) -> Coroutine[Any, Any, Outcome]:
     """Drive the run with worker processes of this host.
 
-    `granted` is what its configuration may do there. `catch_up` takes in what was recorded before,
-    once the run has begun, and returns up to which position.
+    `granted` is what its configuration may do there. `catch_up` takes in what was recorded
+    before the run is begun, and returns up to which position.
     """
     from failproof_es.cli.commands.local_workers import LocalWorkers
 

@@ -305,7 +305,7 @@ def resume(
             return
 
         def catch_up() -> int:
-            """Count what is recorded, once the run is ours: before that, others add to it."""
+            """Count what is recorded, while nobody adds to it: the run is paused, or ours."""
             with store.connect() as connection:
                 position = max_position(connection)
                 if not quiet:
