@@ -235,6 +235,7 @@ class RunPaused(RunEvent):
     comes_while: ClassVar[tuple[RunStatus, ...]] = ("running",)
     run_status: ClassVar[RunStatus | None] = "paused"
     audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "{reason}"
 
     reason: str
@@ -250,6 +251,7 @@ class RunResumed(RunEvent):
     comes_while: ClassVar[tuple[RunStatus, ...]] = DRIVEN
     run_status: ClassVar[RunStatus | None] = "running"
     audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = ""
 
     who: str
@@ -310,6 +312,7 @@ class RunSealed(RunEvent):
     comes_while: ClassVar[tuple[RunStatus, ...]] = ENDED
     ends_stream: ClassVar[bool] = True
     audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "streams: {streams}, events: {events}"
 
     streams: int
@@ -391,6 +394,7 @@ class RunValidated(RunEvent):
     comes_while: ClassVar[tuple[RunStatus, ...]] = ENDED
     comes_once: ClassVar[bool] = True
     audited: ClassVar[bool] = True
+    tells_progress: ClassVar[bool] = True
     says: ClassVar[str] = "passed: {passed}"
 
     passed: bool

@@ -88,6 +88,7 @@ def test_local_workers_drive_a_branch_and_its_progress_counts_what_it_carries_ov
     told: list[dict[str, Any]] = [
         orjson.loads(line) for line in done.stderr.splitlines() if line.startswith("{")
     ]
+    assert told[-1]["details"]["phase"] == "completed"
     (model,) = told[-1]["details"]["models"]
     assert (model["finished"], model["carried_over"]) == (CASES, CASES - 1)
     assert len(carried_over_told(store)) == CASES - 1

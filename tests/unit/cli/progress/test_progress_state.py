@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Iterable
 
 import orjson
@@ -10,7 +13,7 @@ import pytest
 from failproof_es.cli.progress.display import plain_line
 from failproof_es.cli.progress.error_groups import MOST_GROUPS, OTHERS, ErrorGroups
 from failproof_es.cli.progress.json_lines import json_line, progress_object
-from failproof_es.cli.progress.state import ModelProgress, Pace, ProgressState
+from failproof_es.cli.progress.state import OBSERVED, ModelProgress, Pace, ProgressState
 from failproof_es.cli.progress.text import duration, error_lines, judges_line, limit_text
 from failproof_es.core.transcript import AWAITING_REVIEW, JUDGE_FAILED
 from failproof_es.engine.history import RecordedEvaluation
@@ -372,3 +375,14 @@ def test_the_json_line_says_the_same_in_one_line_safe_to_show() -> None:
         "held_until": "2026-01-01T12:00:03Z",
     }
     assert (details["models"][1]["limit"], details["models"][1]["held_until"]) == (100, None)
+
+
+def test_every_event_that_changes_the_progress_says_that_it_tells_it() -> None:
+    """Workers' events are read by it: what it leaves out is never shown."""
+    source = ast.parse(textwrap.dedent(inspect.getsource(ProgressState.observe)))
+    matched = {
+        node.cls.id
+        for node in ast.walk(source)
+        if isinstance(node, ast.MatchClass) and isinstance(node.cls, ast.Name)
+    }
+    assert matched == set(OBSERVED)
