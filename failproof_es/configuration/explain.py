@@ -147,12 +147,12 @@ def _unknown_key(
         )
     known = _keys_at(location[:-1], owner)
     close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return "is not a known key", f"did you mean `{close[0]}`?"
-    if location[:-1] == ("gates",):
+    meant = f"did you mean `{close[0]}`?" if close else ""
+    listed = f"known here: {', '.join(known)}"
+    if location[:-1] == ("gates",):  # whoever wants one guesses its name: the nearest may be none
         install = f"for another one install its package (entry point group {DECLARED.group})"
-        return "is not a known key", f"known here: {', '.join(known)}; {install}"
-    return "is not a known key", f"known here: {', '.join(known)}" if known else None
+        return "is not a known key", f"{meant} {listed}; {install}".strip()
+    return "is not a known key", meant or (listed if known else None)
 
 
 def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:

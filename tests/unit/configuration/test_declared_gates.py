@@ -50,7 +50,7 @@ def problems_of(folder: Path, gates: str) -> list[str]:
 @pytest.mark.parametrize(
     ("gates", "said"),
     [
-        ("min_crs: 0.5", "gates.min_crs: is not a known key (did you mean `min_csr`?)"),
+        ("min_crs: 0.5", "gates.min_crs: is not a known key (did you mean `min_csr`? known here: "),
         (
             "min_csr: 50",
             "gates.min_csr: input should be less than or equal to 1; it is 50 (write",
