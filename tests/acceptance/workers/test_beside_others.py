@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from contextlib import ExitStack
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from failproof_es.cli.commands.local_workers import LocalWorkers
+from failproof_es.models.trust.permissions import Permissions
+from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
 from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
 from tests.acceptance.workers.processes import (
@@ -75,3 +80,25 @@ def test_a_run_that_workers_elsewhere_ended_gets_its_results_file_as_it_was_said
         assert written.returncode == 0, written.stderr
         assert len(list(tmp_path.glob("*_acceptance.jsonl"))) == 1, written.stderr
         assert count(store, "RequestSent") == before
+
+
+def test_what_is_on_record_is_counted_before_others_can_add_to_it(store: Store) -> None:
+    """Workers elsewhere take the run up as soon as it is begun; what they record then is told."""
+    done: list[str] = []
+
+    def count_what_is_recorded() -> int:
+        done.append("counted")
+        return 0
+
+    async def begin_it(say: object) -> UUID:
+        done.append("begun")
+        raise InvalidInput.because("this is far enough")
+
+    workers = LocalWorkers(
+        store, 1, begin_it, Permissions(), shown=True, catch_up=count_what_is_recorded
+    )
+    with pytest.raises(InvalidInput, match="far enough"):
+        asyncio.run(
+            workers.drive(observe=lambda event: None, stop=asyncio.Event(), say=done.append)
+        )
+    assert done == ["counted", "begun"]
