@@ -115,6 +115,8 @@ class Page(Generic[Q, M]):
     model: type[M]
     read: Callable[[Asked[Q]], M]
     """Raises `NotFound` or `InvalidInput` where there is no such thing, and `BadParameter`."""
+    word: str | None = None
+    """Of a page below `/runs/{run}`: the word by which the page of the run leads to it."""
     rows: Rows[Q] | None = None
     attachments: Attachments | None = None
     streamed: bool = False

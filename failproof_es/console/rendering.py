@@ -97,6 +97,7 @@ def _environment() -> Environment:
     environment.globals |= {
         "navigation": NAVIGATION,
         "has_page": _has_page,
+        "pages_of_run": _pages_of_run,
         "to": links.to,
         "drawn": drawing.drawn,
         "tupled": tuple,
@@ -112,6 +113,13 @@ def _environment() -> Environment:
 def _has_page(name: str) -> bool:
     """Whether there is such a page. A link to one that is not there would lead nowhere."""
     return any(page.name == name for page in all_pages())
+
+
+@cache
+def _pages_of_run() -> tuple[tuple[str, str], ...]:
+    """The word and the path of each page that the page of a run leads to: lists first."""
+    pages = sorted(all_pages(), key=lambda page: page.rows is None)
+    return tuple((each.word, each.path.rpartition("/")[2]) for each in pages if each.word)
 
 
 def _static(name: str) -> str:

@@ -137,6 +137,7 @@ def _failures(summary: RunSummary) -> Iterator[FailedWhere]:
 PAGE = Page(
     name="charts",
     path="/runs/{run}/charts",
+    word="Charts",
     says="A run in pictures, each with the numbers it is drawn from.",
     query=Query,
     model=ChartsPage,

@@ -114,6 +114,7 @@ def _prices(run: Run) -> Iterator[ModelPrices]:
 PAGE = Page(
     name="cost",
     path="/runs/{run}/cost",
+    word="Cost",
     says="What a run cost, by model, purpose and attempt, and what was sent in vain.",
     query=Query,
     model=RunCostPage,

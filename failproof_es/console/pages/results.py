@@ -225,6 +225,7 @@ def _within(text: str, most: int) -> int:
 PAGE = Page(
     name="results",
     path="/runs/{run}/results",
+    word="Results",
     says="Which cases of a run failed: its results, those that need attention first.",
     query=ResultsQuery,
     model=ResultsPage,
