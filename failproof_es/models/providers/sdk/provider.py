@@ -47,8 +47,9 @@ MOST_PREPARED = 4_096
 """So many requests are remembered that were prepared and not yet sent."""
 METHOD = "ask"
 """What makes a class one that can be asked."""
-_MAKING_S = 20.0
-"""A library that has made no request by then is taken to be stuck."""
+_MAKING_S = 60.0
+"""A library that has made no request by then is taken to be stuck. The first one loads it, which
+takes a second, and half a minute on a machine that is busy."""
 
 
 class SdkClient(Protocol):
