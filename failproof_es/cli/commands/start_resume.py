@@ -297,10 +297,12 @@ def resume(
         permissions, granted = permitted_again(
             recorded, settings, allow, allow_class, branching=branching
         )
+        begin = (
+            begin_branch(store, run_id, position, permissions, again=again, settings=settings)
+            if branching
+            else begin_again(store, run_id, max_spend)
+        )
         if detach:
-            begin = begin_branch(
-                store, run_id, position, permissions, again=again, settings=settings
-            )
             leave_to_workers(store, begin, output_format)
             return
 
@@ -317,16 +319,10 @@ def resume(
         def drive(**how: Any) -> Coroutine[Any, Any, Outcome]:
             if not quiet:
                 how["on_carried_over"] = state.carry_over
-            if workers > 1 and branching:
-                begin = begin_branch(
-                    store, run_id, position, permissions, again=again, settings=settings
-                )
-                return drive_locally(store, begin, workers, granted, quiet=quiet, **how)
             if workers > 1:
-                begin = begin_again(store, run_id, max_spend)
-                return drive_locally(
-                    store, begin, workers, granted, quiet=quiet, catch_up=catch_up, **how
-                )
+                if not branching:
+                    how["catch_up"] = catch_up
+                return drive_locally(store, begin, workers, granted, quiet=quiet, **how)
             how["permissions"] = permissions
             if not quiet and not branching:
                 how["on_begun"] = state.remember

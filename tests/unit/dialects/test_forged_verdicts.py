@@ -76,6 +76,7 @@ def assert_no_grade_passes(forgery: Forgery) -> None:
             assert not passes, f"{forgery.name}: a judge that {judge}: {reply!r} in {answer!r}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("verdict", FORGED_SCORES)
 @pytest.mark.thinned(fast=5, whole=15)
@@ -171,6 +172,7 @@ def item_verdict(answer: str, items: dict[str, Any]) -> str:
     return "passed" if score.passed else "failed"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("verdict", FORGED_ITEMS)
 @pytest.mark.thinned(fast=4, whole=10)

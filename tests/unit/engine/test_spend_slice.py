@@ -129,6 +129,7 @@ def test_one_that_has_nothing_to_tell_gives_back_what_it_holds_unused() -> None:
     with_slices(1_000, work)
 
 
+@pytest.mark.long
 def test_it_is_over_when_it_would_not_fit_even_if_all_in_flight_cost_nothing() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
         first, second = slices
@@ -193,6 +194,7 @@ def test_an_outage_is_waited_for_and_a_lost_shard_ends_it() -> None:
     with_slices(600, work)
 
 
+@pytest.mark.long
 def test_what_was_promised_to_a_request_that_is_given_up_is_free_for_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -173,6 +173,7 @@ def test_few_clusters_have_no_interval() -> None:
     assert agreement(once, enough).interval is not None
 
 
+@pytest.mark.long
 def test_the_clustered_interval_covers_what_it_says() -> None:
     """Two raters over 20 cases of 5 items, a fifth of the cases too hard for the second."""
     chance = np.random.default_rng(20261121)

@@ -238,6 +238,7 @@ def test_hostile_names_add_nothing_wherever_a_report_says_them(name: str) -> Non
     assert objections(html_of(full_report(text), [told(text)])) == []
 
 
+@pytest.mark.long
 def test_no_percentage_stands_without_the_counts_it_is_made_of() -> None:
     """In every row of every table and in every paragraph."""
     html = re.sub(r"<svg.*?</svg>", "", alpha(), flags=re.S)

@@ -25,6 +25,7 @@ def some(what: str) -> list[Setting]:
     return found[:: max(1, len(found) // 3)][:4]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", WHAT)
 def test_intervals_cover_what_they_say(what: str) -> None:
     covering = printed = 0.0

@@ -133,6 +133,7 @@ def test_test_and_interval_never_contradict_each_other(
         assert found.interval.low <= found.difference <= found.interval.high
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sizes", [(1,) * 8, (1, 3, 2, 2, 1, 3, 1, 2)])
 def test_the_interval_holds_the_differences_that_the_test_would_not_reject(
     sizes: tuple[int, ...],

@@ -43,6 +43,7 @@ def test_whole_numbers_and_raw_line_breaks_are_taken_as_they_are() -> None:
     assert read_reply(reply) == Verdict(1.0, 0.0, 0.0, "first\nsecond")
 
 
+@pytest.mark.long
 def test_reasoning_of_five_megabytes_is_read_to_its_last_character() -> None:
     reasoning = "é\u0000 {T} " * 700_000 + "end"
     found = read_reply(json.dumps({"T": 1, "I": 0, "F": 0, "reasoning": reasoning}))

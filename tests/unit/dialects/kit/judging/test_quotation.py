@@ -97,6 +97,7 @@ def places(quotation: str, text: str) -> list[tuple[int, int]]:
     ]
 
 
+@pytest.mark.long
 @settings(max_examples=examples(20))
 @given(PIECES, PIECES, PIECES)
 def test_a_quotation_is_found_where_the_definition_says(one: str, two: str, wanted: str) -> None:
@@ -139,6 +140,7 @@ def test_a_quotation_that_almost_stands_everywhere_holds_nobody_up(repeated: str
     assert process_time() - began < 5.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("repeated", ["-", " ", "to the ", "{", '{"verdict"', "must_", "judge! "])
 def test_a_model_that_goes_round_in_circles_holds_nobody_up(repeated: str) -> None:
     began = process_time()
