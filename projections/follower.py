@@ -96,7 +96,7 @@ class Follower:
         if process is None:
             self.kept_up = _caught_up(self._url, self._stopping)
             return
-        code = process.leave(_DRAIN_S)
+        code = process.stop(_DRAIN_S)
         self.kept_up = code == 0 or (code is not None and _caught_up(self._url, self._stopping))
 
     def __enter__(self) -> Self:

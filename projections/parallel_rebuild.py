@@ -163,7 +163,7 @@ class _Worker:
     def begin(self, share: Share) -> None:
         """Let it take in this share."""
         try:
-            self._process.tell(_line(share))
+            self._process.send(_line(share))
         except OSError as error:
             raise WorkerFailed from error
 
@@ -181,7 +181,7 @@ class _Worker:
 
     def end(self) -> None:
         """It ends as soon as its input does; what it has not committed is undone."""
-        self._process.leave(_END_S)
+        self._process.stop(_END_S)
         self._process.output.close()
 
 

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
 from failproof_es.configuration.overrides import override, place_of_model, set_folder
+from failproof_es.configuration.place import Place
 from failproof_es.configuration.recorded import LIMITS
 from failproof_es.configuration.rules import (
     check_price_tiers,
@@ -21,7 +22,7 @@ from failproof_es.configuration.rules import (
     check_rules,
     check_variants,
 )
-from failproof_es.configuration.schema import Configuration, Model, Place, PriceList
+from failproof_es.configuration.schema import Configuration, Model, PriceList
 from failproof_es.configuration.usable_part import usable_part
 from failproof_es.configuration.variants import (
     describe_matrix,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from failproof_es.configuration.schema import Place
+from failproof_es.configuration.place import Place
 from failproof_es.configuration.yaml_tree import (
     DEEPEST,
     Location,

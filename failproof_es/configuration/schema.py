@@ -5,8 +5,6 @@ It never holds secrets: `api_key_env` names an environment variable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field as member
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -31,6 +29,7 @@ from failproof_es.configuration.choices import (
     RunReference,
     Selection,
 )
+from failproof_es.configuration.place import Place
 from failproof_es.configuration.providers import PROVIDERS, default_key_variable
 from failproof_es.configuration.section import Section as Section
 from failproof_es.declared_gates import DECLARED
@@ -75,17 +74,6 @@ CREDENTIALS = "credentials"
 def _our_providers(schema: dict[str, Any]) -> None:
     """Offer the names to whoever writes a configuration in an editor."""
     schema["examples"] = [name for name in PROVIDERS.names() if PROVIDERS.is_ours(name)]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The folders that an entry of `models` belongs to."""
-
-    folder: str | None = None
-    """Where its relative paths start; `None` is the current folder."""
-    class_folder: Path | None = member(default=None, compare=False)
-    """Where the module of its class is looked for first. A record does not decide it: whose
-    record it is may not be known. `None` is the current folder."""
 
 
 class Model(Section):

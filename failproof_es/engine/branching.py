@@ -155,8 +155,8 @@ class _NewBranch:
     configuration: Configuration
     targets: Targets
     asked: PlannedCases
-    left: str
-    """What is said of the evaluations that are asked again; empty where none is."""
+    retry_note: str
+    """How many evaluations are asked again and carried over, in words; empty with `--at` alone."""
 
     async def record(self, store: Store, also: AlsoBegin | None = None) -> RunStarted:
         """Begin the run."""
@@ -166,7 +166,7 @@ class _NewBranch:
         """What is said of it once it has begun."""
         return (
             f"run {started.run_number} branched from run {self.source.started.run_number} "
-            f"at position {self.branched.position}{self.left}"
+            f"at position {self.branched.position}{self.retry_note}"
         )
 
 
@@ -202,10 +202,12 @@ async def _checked_branch(
         digest = digest_of(written) if changed else source.started.configuration_digest
         resolved = ResolvedConfiguration(_described(source, branched), written, digest)
         checked = partial(_check, store, source, branched, configuration, targets)
-        asked, left = (
+        asked, retry_note = (
             await recorded_preflight(store, new_id, resolved, targets, checked, say)
         ).found
-        yield _NewBranch(new_id, source, branched, resolved, configuration, targets, asked, left)
+        yield _NewBranch(
+            new_id, source, branched, resolved, configuration, targets, asked, retry_note
+        )
     finally:
         await targets.close()
 
@@ -321,7 +323,7 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
     It asks the same again, so it is an attempt of the same experiment.
     """
     of, run_id, configuration = new.source.started, new.run_id, new.configuration
-    written = new.resolved.configuration
+    resolved = new.resolved.configuration
     own: dict[str, Any] = {
         "originator_id": run_id,
         "run_id": run_id,
@@ -329,12 +331,12 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
     }
     models = _reached(of.models, configuration.models)
     judges = _reached(of.judges, configuration.asked_judges)
-    prices = prices_of(written, (*models, *judges))
+    prices = prices_of(resolved, (*models, *judges))
     draft = of.model_copy(
         update={
             **own,
-            "experiment": new.asked.experiment(written, models, judges),
-            "configuration": written,
+            "experiment": new.asked.experiment(resolved, models, judges),
+            "configuration": resolved,
             "configuration_digest": new.resolved.configuration_digest,
             "models": models,
             "judges": judges,

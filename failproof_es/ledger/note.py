@@ -23,6 +23,8 @@ from typing import Final, Literal
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from failproof_es.ledger.errors import NotSigned
+
 ED25519: Final = 0x01
 COSIGNATURE: Final = 0x04
 Kind = Literal[0x01, 0x04]
@@ -43,7 +45,7 @@ _SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
 """y of the eight points of Ed25519's curve to which nobody has a secret key."""
 
 
-class NoteError(Exception):
+class NoteError(NotSigned):
     """The text is not a signed note, not a key, or not signed by the expected key."""
 
 

@@ -181,7 +181,7 @@ def processes() -> int:
 
 def _send(process: Sidecar, what: object) -> None:
     try:
-        process.tell(pickle.dumps(what))
+        process.send(pickle.dumps(what))
     except OSError:
         raise _ended(process) from None
 

@@ -16,6 +16,7 @@ from failproof_es.assurance.signing.signing_key import own_file
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger import checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
+from failproof_es.ledger.errors import NotSigned
 from failproof_es.ledger.merkle import InvalidProof, consistency_proof, verify_consistency
 from failproof_es.ledger.note import Note, NoteError, PublicKey
 from failproof_es.problems import InvalidInput
@@ -29,7 +30,7 @@ _TIMEOUT_S = 10.0
 _MOST_BYTES = 1 << 20
 
 
-class Forked(Exception):
+class Forked(NotSigned):
     """The log does not continue a checkpoint that was kept."""
 
 

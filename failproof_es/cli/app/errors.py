@@ -16,6 +16,7 @@ from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.engine.drive_outcome import Outcome
+from failproof_es.ledger.errors import NotSigned
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.errors import JournalError, ReadOnlyLog, UnreadableEvent, UnreadableState
 from failproof_es.store.outage import LogUnavailable, server_answered
@@ -49,11 +50,6 @@ def exit_code_of(outcome: Outcome) -> ExitCode:
 
 def report(error: BaseException, *, debug: bool, command: str | None = None) -> ExitCode:
     """Say on stderr what went wrong with `command` and what to do next; return the exit code."""
-    # Loaded here, because they bring the signing of logs with them, and most commands never sign.
-    from failproof_es.assurance.signing.kept_checkpoints import Forked
-    from failproof_es.ledger.note import NoteError
-    from failproof_es.store.ledger import LedgerBroken
-
     if debug:
         sys.stderr.write(lines(mask_message("".join(traceback.format_exception(error)))))
     match error:
@@ -69,10 +65,10 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
                 "was sent. `failproof-es verify` says whether it was changed."
             )
             return ExitCode.FAILED
-        case LedgerBroken() | Forked() | NoteError() | UnreadableEvent() if command == "verify":
+        case NotSigned() | UnreadableEvent() if command == "verify":
             say(f"error: {_text(error)}")
             return ExitCode.FAILED
-        case LedgerBroken() | Forked() | NoteError():
+        case NotSigned():
             say(
                 f"error: {_text(error)}. Nothing was signed. `failproof-es verify` says what was "
                 "changed."

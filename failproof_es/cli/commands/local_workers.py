@@ -16,13 +16,14 @@ from uuid import UUID
 
 from failproof_es.cli.app.program import session
 from failproof_es.cli.commands.several_workers import Begin
-from failproof_es.cli.progress.recorded_progress import carried_over_key, tell_carried_over
+from failproof_es.cli.progress.recorded_progress import carried_over_key
 from failproof_es.cli.progress.state import OBSERVED
+from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.sharding.decisions import LIVED_S, replacement_wait_s
 from failproof_es.engine.drive.pending import OnCarriedOver
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive_outcome import Outcome
-from failproof_es.engine.history import read_run
+from failproof_es.engine.history import read_evaluations, read_run, split_by_size
 from failproof_es.engine.identity import current_host, process_label
 from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.presence import dead_shards, list_workers
@@ -44,8 +45,8 @@ from failproof_es.store.writing.lease import LEASE_S, ShardLeases
 
 _LOOK_EVERY_S = 1.0
 _AT_ONCE = 2_000
-_MOST_AFTERWARDS = 20_000
-"""So many evaluations that were carried over are looked at once the run is over: each is read."""
+_MOST_READ_AFTERWARDS = 20_000
+"""Number of carried-over evaluations that are still read for the progress when the run is over."""
 _HEARD_OF_S = 10.0
 """A worker that lives is heard of twice as often."""
 
@@ -74,7 +75,7 @@ class LocalWorkers:
         say: Callable[[str], None],
         on_carried_over: OnCarriedOver | None = None,
     ) -> Outcome:
-        """Begin the run and drive it to its end, or until `stop`. As `engine.start` otherwise."""
+        """Begin the run and drive it to its end, or until `stop`; else as `lifecycle.start`."""
         usable_queue(self.store)
         # Before it is begun: workers elsewhere record as soon as it is, and that would count twice.
         after = await asyncio.to_thread(self.catch_up)
@@ -223,18 +224,22 @@ class LocalWorkers:
         """Tell what the workers record behind `position`, until this process is done with it."""
         reader = RetryingReader(self.store)
         observed = await reader.read(_observed, run_id, shown=self.shown)
-        afterwards = _MOST_AFTERWARDS
+        reads_left = _MOST_READ_AFTERWARDS
         while True:
             last = over.is_set()
             rows, position = await reader.read(_news, run_id, position, observed)
-            carried_over = []
+            carried_over: list[EvaluationKey] = []
             for row in rows:
                 observe(event := row.event())
                 if isinstance(event, CarriedOver):
                     carried_over.append(carried_over_key(run_id, event))
-            if carried_over and on_carried_over is not None and afterwards > 0:
-                afterwards -= last * len(carried_over)
-                await reader.read(tell_carried_over, carried_over, on_carried_over)
+            if carried_over and on_carried_over is not None and reads_left > 0:
+                if last:
+                    reads_left -= len(carried_over)
+                # Only reading is tried again after an outage: each evaluation is told once.
+                for portion in await reader.read(_portions, carried_over):
+                    for recorded in await reader.read(read_evaluations, portion):
+                        on_carried_over(recorded)
             if len(rows) == _AT_ONCE:
                 continue
             if last:
@@ -274,6 +279,11 @@ def _news(
         find(connection, run_id=run_id, topics=topics, after=after, up_to=newest, limit=_AT_ONCE)
     )
     return rows, rows[-1].position if len(rows) == _AT_ONCE else max(after, newest)
+
+
+def _portions(connection: Connection, keys: Sequence[EvaluationKey]) -> list[list[EvaluationKey]]:
+    """The keys in batches that can be read in little memory."""
+    return list(split_by_size(connection, keys))
 
 
 def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]) -> bool:

@@ -307,7 +307,8 @@ def resume(
             return
 
         def catch_up() -> int:
-            """Count what is recorded, while nobody adds to it: the run is paused, or ours."""
+            """Count what is recorded. Nobody adds to a run that is paused, or ours; while workers
+            elsewhere drive it, an event of these seconds may count twice."""
             with store.connect() as connection:
                 position = max_position(connection)
                 if not quiet:

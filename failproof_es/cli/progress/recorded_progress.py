@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from failproof_es.cli.progress.state import OBSERVED, ProgressState
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.engine.drive.pending import OnCarriedOver
 from failproof_es.engine.history import WINDOW, iterate_evaluations
 from failproof_es.events import CarriedOver, ErrorRecorded
 from failproof_es.reading.recorded_run import RecordedRun
@@ -36,18 +34,11 @@ def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> 
         state.observe(event := row.event())
         if isinstance(event, CarriedOver):
             carried_over.append(carried_over_key(run_id, event))
-    tell_carried_over(connection, carried_over, state.carry_over)
+    for begin in range(0, len(carried_over), WINDOW):
+        for recorded in iterate_evaluations(connection, carried_over[begin : begin + WINDOW]):
+            state.carry_over(recorded)
 
 
 def carried_over_key(run_id: UUID, event: CarriedOver) -> EvaluationKey:
     """The evaluation of the run that the event carries over."""
     return EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
-
-
-def tell_carried_over(
-    connection: Connection, keys: Sequence[EvaluationKey], tell: OnCarriedOver
-) -> None:
-    """Tell of each of these evaluations as it is recorded; holds a few of them in memory."""
-    for begin in range(0, len(keys), WINDOW):
-        for recorded in iterate_evaluations(connection, keys[begin : begin + WINDOW]):
-            tell(recorded)

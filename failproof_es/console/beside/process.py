@@ -94,4 +94,4 @@ class ConsoleBeside:
             self._listening.close()
         process, self._process = self._process, None
         if process is not None:
-            process.leave(_LEAVE_S)
+            process.stop(_LEAVE_S)

@@ -53,7 +53,7 @@ class TelemetryBeside:
         process, self._process = self._process, None
         if process is None:
             return
-        code = process.leave(LEAVE_S + _TO_SAY_WHY_S)
+        code = process.stop(LEAVE_S + _TO_SAY_WHY_S)
         with process.output as said:
             line = said.read(_LONGEST_LINE)
         if code != 0:

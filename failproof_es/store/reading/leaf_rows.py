@@ -18,6 +18,7 @@ import psycopg
 from psycopg import sql
 from psycopg.rows import tuple_row
 
+from failproof_es.ledger.errors import NotSigned
 from failproof_es.ledger.leaf import NoLeaf, check_event, leaf_hash
 from failproof_es.support.untrusted_text import shortened
 
@@ -76,7 +77,7 @@ _LONGEST_ERROR_SHOWN = 200
 _LARGE = 1 << 20
 
 
-class LedgerBroken(Exception):
+class LedgerBroken(NotSigned):
     """The log or its tree was changed, so it is not signed."""
 
 

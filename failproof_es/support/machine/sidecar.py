@@ -10,17 +10,23 @@ from typing import IO
 
 
 class Sidecar:
-    """`python -m MODULE`. It is told what to do on its standard input, and ends when that does.
+    """`python -m MODULE`. It reads its task from its standard input, and ends when that does.
 
-    What it is told is no argument: every user can read arguments, and here may be a password.
-    Ctrl-C does not reach it: that is for whoever began it, who ends it.
+    The task is no argument: every user can read arguments, and a task may hold a password.
+    Ctrl-C does not reach it: its parent gets that, and ends it.
     """
 
     def __init__(
-        self, module: str, told: bytes, *, answers: bool = False, descriptors: Sequence[int] = ()
+        self,
+        module: str,
+        first_input: bytes,
+        *,
+        answers: bool = False,
+        descriptors: Sequence[int] = (),
     ) -> None:
-        """`told` is what it reads first. With `answers` its standard output is read, by `output`;
-        `descriptors` are left open for it. Raises `OSError` where no process can be started."""
+        """`first_input` is what it reads first. With `answers` its standard output is a pipe,
+        `output`; `descriptors` stay open in it. Raises `OSError` where no process can be started.
+        """
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
@@ -30,11 +36,11 @@ class Sidecar:
             start_new_session=True,
         )
         with suppress(OSError):  # it has ended already, which is noticed when it is waited for
-            self.tell(told)
+            self.send(first_input)
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """Its process id."""
         return self._process.pid
 
     @property
@@ -48,17 +54,17 @@ class Sidecar:
         """Whether it is over, for whatever reason."""
         return self._process.poll() is not None
 
-    def tell(self, said: bytes) -> None:
+    def send(self, data: bytes) -> None:
         """Raises `OSError` where it has ended."""
         assert self._process.stdin is not None
-        self._process.stdin.write(said)
+        self._process.stdin.write(data)
         self._process.stdin.flush()
 
     def wait(self) -> int:
         """Its exit code, once it has ended by itself; below 0 it is the signal that ended it."""
         return self._process.wait()
 
-    def leave(self, seconds: float) -> int | None:
+    def stop(self, seconds: float) -> int | None:
         """Let it end, and wait so long. Its exit code; `None` where it had to be killed."""
         self._close(self._process.stdin)
         try:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import orjson
+import psycopg
 import pytest
 
 from failproof_es.cli.commands import local_workers
-from failproof_es.engine.history import RecordedEvaluation
+from failproof_es.engine.history import RecordedEvaluation, read_evaluations
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
@@ -73,6 +75,19 @@ def carried_over_told(store: Store) -> list[RecordedEvaluation]:
     return told
 
 
+def after_one_outage() -> Callable[..., list[RecordedEvaluation]]:
+    """Reads evaluations, and loses the first answer with its connection."""
+    outages = iter([psycopg.OperationalError("the connection is lost")])
+
+    def read(*arguments: Any) -> list[RecordedEvaluation]:
+        evaluations = read_evaluations(*arguments)
+        if (outage := next(outages, None)) is not None:
+            raise outage
+        return evaluations
+
+    return read
+
+
 @pytest.mark.slow
 def test_local_workers_drive_a_branch_and_its_progress_counts_what_it_carries_over(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -92,8 +107,10 @@ def test_local_workers_drive_a_branch_and_its_progress_counts_what_it_carries_ov
     (model,) = told[-1]["details"]["models"]
     assert (model["finished"], model["carried_over"]) == (CASES, CASES - 1)
     assert len(carried_over_told(store)) == CASES - 1
+    monkeypatch.setattr(local_workers, "read_evaluations", after_one_outage())
+    assert len(carried_over_told(store)) == CASES - 1, "each is told once"
     monkeypatch.setattr(local_workers, "_AT_ONCE", 5)
-    monkeypatch.setattr(local_workers, "_MOST_AFTERWARDS", 1)
+    monkeypatch.setattr(local_workers, "_MOST_READ_AFTERWARDS", 1)
     assert 0 < len(carried_over_told(store)) <= 5, "a run that is over is not read for long"
 
 

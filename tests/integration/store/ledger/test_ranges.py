@@ -301,7 +301,7 @@ def test_a_process_ends_with_the_one_that_it_works_for(store: Store) -> None:
     process = Sidecar(ranges.CHECKER, pickle.dumps(store.url), answers=True)
     with process.output:
         assert not process.has_ended
-        assert process.leave(60) == 0
+        assert process.stop(60) == 0
 
 
 def test_without_more_connections_one_process_verifies(

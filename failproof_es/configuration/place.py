@@ -1,0 +1,17 @@
+"""The folders that an entry of a configuration belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The folders that an entry of `models` belongs to."""
+
+    folder: str | None = None
+    """Where its relative paths start; `None` is the current folder."""
+    class_folder: Path | None = field(default=None, compare=False)
+    """Where the module of its class is looked for first. A record does not decide it: whose
+    record it is may not be known. `None` is the current folder."""

@@ -1,0 +1,5 @@
+"""The base class of the errors after which nothing is signed."""
+
+
+class NotSigned(Exception):
+    """The log, its tree, a checkpoint or a key is not as it must be: nothing was signed."""
