@@ -122,32 +122,35 @@ def invoke(
     return done
 
 
-def stop_amid_requests(store: Store, *processes: Process) -> None:
+def stop_amid_requests(store: Store, *processes: Process, purpose: str = "%") -> None:
     """Stop processes that drive runs at a moment at which a request has no outcome on record.
 
-    Whoever kills at a random moment may meet none, above all on a slow machine.
+    The request is for this purpose, if one is named: `target` or `judge`. A kill at a random
+    moment may meet none, above all on a slow machine.
     """
     deadline = time.monotonic() + 60
     while True:
         for each in processes:
             each.send_signal(signal.SIGSTOP)
         with store.connect() as connection:
-            found = connection.execute(_OPEN_REQUESTS).fetchone()
-        if found is not None and found[0]:
-            return
+            if connection.execute(_OPEN_REQUEST, (purpose,)).fetchone() is not None:
+                return
         assert time.monotonic() < deadline, "no request was in flight whenever they were stopped"
         for each in processes:
+            assert each.poll() is None, "the run was over before a request was met in flight"
             each.send_signal(signal.SIGCONT)
         time.sleep(0.05)
 
 
-_OPEN_REQUESTS = """
-SELECT count(*) FROM failproof.stored_events AS sent
-WHERE sent.topic = 'RequestSent' AND NOT EXISTS (
-    SELECT FROM failproof.stored_events AS later
-    WHERE later.originator_id = sent.originator_id
-        AND later.originator_version > sent.originator_version
-)
+_OPEN_REQUEST = """
+SELECT FROM failproof.event_log AS sent
+WHERE sent.event_type = 'RequestSent'
+    AND coalesce(sent.payload ->> 'purpose', 'target') LIKE %s
+    AND NOT EXISTS (
+        SELECT FROM failproof.event_log AS later
+        WHERE later.stream_id = sent.stream_id AND later.stream_version > sent.stream_version
+    )
+LIMIT 1
 """
 
 

@@ -20,13 +20,14 @@ from jsonschema import Draft202012Validator
 from failproof_es.dialects.shipped.redteam import grading
 from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.store.store import Store
-from tests.acceptance.commands import begin, invoke, kill_group, mock_server
+from tests.acceptance.commands import begin, invoke, kill_group, mock_server, stop_amid_requests
 from tests.acceptance.faults.test_worst_replies import peak_mib
 from tests.servers.judging_server import FORBIDDEN
 
 CASES = 15
 KILLED_CASES = 25
-KILLS, MOST_KILLS = 5, 20
+ANYWHERE = 3
+"""Kills at random moments, after one for each kind of request in flight."""
 SEED = 20261121
 PEAK_MIB = 200
 SHIPPED = Path(__file__).parents[3] / "suites" / "redteam"
@@ -113,13 +114,14 @@ def test_killed_between_turns_and_judges_and_resumed(store: Store, tmp_path: Pat
     with judging_server(latency_ms=60) as url:
         write_run(tmp_path, url, count=KILLED_CASES)
         process = begin(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
-        for kill in range(MOST_KILLS):
-            if kill >= KILLS and 0 not in lost(store).values():
-                break
+        for purpose in ("target", "judge", *[None] * ANYWHERE):
             goal = asked(url).total() + moments.randint(1, 3)
             while process.poll() is None and asked(url).total() < goal:
                 time.sleep(0.005)
-            time.sleep(moments.uniform(0.0, 0.03))
+            if purpose is None:
+                time.sleep(moments.uniform(0.0, 0.03))
+            else:
+                stop_amid_requests(store, process, purpose=purpose)
             assert process.poll() is None, "the run was over before it was killed"
             kill_group(process)
             process = begin(store.url, "resume", "latest", "--quiet", cwd=tmp_path)

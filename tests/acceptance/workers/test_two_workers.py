@@ -15,7 +15,14 @@ import pytest
 
 from failproof_es.cli.commands.local_workers import _pass_on
 from failproof_es.store.store import Store
-from tests.acceptance.commands import begin, mock_server, run, write_configuration, write_suite
+from tests.acceptance.commands import (
+    begin,
+    mock_server,
+    run,
+    stop_amid_requests,
+    write_configuration,
+    write_suite,
+)
 from tests.acceptance.workers.processes import (
     CASES,
     begin_worker,
@@ -57,13 +64,14 @@ def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
     with mock_server(latency_ms=600) as url:
         plan(store, tmp_path, url, cases=200)
         how = ("--run", "1", "--drain", "--lease-seconds", f"{LEASE_S:g}")
-        killed, stopped, third = (begin_worker(workers, store, tmp_path, *how) for _ in range(3))
-        wait_until(store, "WorkerJoined", 3)
+        killed, stopped = (begin_worker(workers, store, tmp_path, *how) for _ in range(2))
+        wait_until(store, "WorkerJoined", 2)
         wait_until(store, "RequestSent", 60)
-        os.kill(stopped.pid, signal.SIGSTOP)
+        stop_amid_requests(store, killed, stopped)  # before anybody else has requests in flight
         since = time.monotonic()
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
+        third = begin_worker(workers, store, tmp_path, *how)
         time.sleep(max(0.0, LEASE_S + 2 - (time.monotonic() - since)))  # longer than its lease
         os.kill(stopped.pid, signal.SIGCONT)
         end_of(third)
