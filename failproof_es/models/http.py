@@ -40,17 +40,17 @@ from failproof_es.web.client import (
     UNUSABLE,
     Body,
     BodyTooLong,
-    Endpoint,
     Fetched,
     fetch,
     open_client,
     post,
-    quotes_partial_line,
+    quotes_reply,
     reason,
     timed_out,
 )
 from failproof_es.web.coding import Undecodable
-from failproof_es.web.transport import RequestBody, Transport, certificates
+from failproof_es.web.reply import RequestBody
+from failproof_es.web.transport import Endpoint, Transport, certificates
 
 LONGEST_REPLY_BYTES = 2**23
 """Unpacked, and packed. In memory and on record a reply takes up to twenty times its length.
@@ -248,7 +248,7 @@ class HttpProvider(ABC):
             raise ModelError(
                 kind, message, "transient", status=came.status, headers=came.headers,
                 body=bytes(came.body) or None, latency_ms=came.given_up_after_ms(),
-            ) from (None if quotes_partial_line(error) else error)  # fmt: skip
+            ) from (None if quotes_reply(error) else error)  # fmt: skip
         return require_short(read_as_it_came(self, came.reply(), came.stream))
 
     async def _exchange(
@@ -268,11 +268,11 @@ class HttpProvider(ABC):
             length = str(len(request.body))
             headers = {**given, "host": endpoint.host, "content-length": length}
         reply = await post(self._transport, endpoint, headers, came.request)
-        body = Body(reply, LONGEST_REPLY_BYTES)
+        body = Body(reply.raw_headers, reply, LONGEST_REPLY_BYTES)
         try:
-            came.status = reply.status_code
+            came.status = reply.status
             came.headers = kept_headers(body.headers, self.recorded_headers)
-            if reply.status_code == 200:
+            if reply.status == 200:
                 came.stream = self.stream_of(came.headers)
             async for piece in body.pieces():
                 came.body += piece

@@ -15,12 +15,12 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
-import aiohttp
 import httpx
-from aiohttp.http_exceptions import BadStatusLine, LineTooLong
 
 from failproof_es.web.coding import ACCEPTED, Decompressor, Undecodable
-from failproof_es.web.transport import RequestBody, Transport
+from failproof_es.web.connection import InvalidHttp
+from failproof_es.web.reply import Reply, RequestBody
+from failproof_es.web.transport import Endpoint, ProxiedReply, RawHeaders, Transport
 
 _EVERY_REQUEST = [
     (b"accept", b"*/*"),
@@ -30,11 +30,11 @@ _EVERY_REQUEST = [
 ]
 """What `open_client` sends, too."""
 
-LOST = (OSError, httpx.TransportError, aiohttp.ClientError, UnicodeError)
-"""What becomes of a reply that doesn't arrive; the transport lets some of its own through.
+LOST = (OSError, httpx.TransportError, UnicodeError)
+"""What becomes of a reply that doesn't arrive.
 
-`OSError` includes `TimeoutError`. `UnicodeError` is what it makes of a reason phrase that is
-no UTF-8.
+`OSError` includes `TimeoutError`. `UnicodeError`: the host is no name of one, or a header of the
+request is not ASCII.
 """
 
 
@@ -60,11 +60,10 @@ class Fetched:
 class Body:
     """The body of a reply as it comes, unpacked: `limit` bytes of it at most."""
 
-    def __init__(self, reply: httpx.Response, limit: int) -> None:
-        assert isinstance(reply.stream, httpx.AsyncByteStream)
-        self._stream = reply.stream
+    def __init__(self, headers: RawHeaders, stream: httpx.AsyncByteStream, limit: int) -> None:
+        self._stream = stream
         self._limit = limit
-        self.headers = header_texts(reply.headers)
+        self.headers = header_texts(headers)
         """Of the reply, by lower-case name."""
         self.packed = bytearray()
         """What came of a packed body, as it came: all that there is if it can't be unpacked."""
@@ -109,15 +108,15 @@ class Body:
         await self._stream.aclose()
 
 
-def header_texts(headers: httpx.Headers) -> dict[str, str]:
-    """What `httpx.Headers.items` gives, sooner: by lower-case name, a repeated one joined."""
+def header_texts(headers: RawHeaders) -> dict[str, str]:
+    """Headers by lower-case name, a repeated one joined. As httpx reads what is not ASCII."""
     texts: dict[str, str] = {}
     try:
-        for name, value in headers.raw:
+        for name, value in headers:
             key, text = name.decode("ascii").lower(), value.decode("ascii")
             texts[key] = f"{texts[key]}, {text}" if key in texts else text
     except UnicodeDecodeError:
-        return dict(headers.items())
+        return dict(httpx.Headers(list(headers)).items())
     return texts
 
 
@@ -135,30 +134,17 @@ def open_client(
     )
 
 
-class Endpoint:
-    """Where bytes are posted: a URL, parsed once. Raises as `httpx.URL` does."""
-
-    def __init__(self, url: str) -> None:
-        self.given = url
-        self.url = httpx.URL(url)
-        self.text = str(self.url)
-        """As it is sent."""
-        self.host = self.url.netloc.decode("ascii")
-        """What the header `Host` says."""
-
-
 async def post(
     transport: Transport, endpoint: Endpoint, headers: Mapping[str, str], body: RequestBody
-) -> httpx.Response:
-    """The reply's head; its body is for `Body` to read. Raises one of `LOST`.
+) -> Reply | ProxiedReply:
+    """A reply that has begun; its body is for `Body` to read. Raises one of `LOST`.
 
     `headers` are complete but for those that every request has. Nothing is followed, kept or
-    added, and no time is set: whoever asks sets one, and closes the reply's stream. A client's
-    layers would come to the same for twice the processor time.
+    added, and no time is set: whoever asks sets one, and closes the reply. A client's layers
+    would come to the same for twice the processor time.
     """
     sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
-    request = httpx.Request("POST", endpoint.url, headers=_EVERY_REQUEST + sent, stream=body)
-    return await transport.handle_async_request(request)
+    return await transport.send("POST", endpoint, _EVERY_REQUEST + sent, body)
 
 
 async def fetch(
@@ -177,7 +163,8 @@ async def fetch(
         client.stream(method, url, headers=headers, content=content) as reply,
     ):
         body = bytearray()
-        async for piece in Body(reply, limit).pieces():
+        assert isinstance(reply.stream, httpx.AsyncByteStream)
+        async for piece in Body(reply.headers.raw, reply.stream, limit).pieces():
             body += piece
     return Fetched(reply.status_code, bytes(body))
 
@@ -193,50 +180,44 @@ def fetch_now(url: str, *, limit: int, timeout_s: float) -> Fetched:
 
 
 def timed_out(error: BaseException) -> bool:
-    """Whether time ran out. The transport calls a refused connection a time-out, too."""
-    return isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
+    """Whether the time of a request ran out; not that the network gave up earlier (ETIMEDOUT)."""
+    return isinstance(error, TimeoutError | httpx.TimeoutException) and not (
+        isinstance(error, OSError) and error.errno
+    )
 
 
 def reason(error: BaseException) -> str:
     """What happened to the connection, by the name of the error that it met first."""
-    if quotes_partial_line(error):
-        return "a line of the reply's head is too long"
-    if (known := _in_plain_words(error)) is not None:
-        return known
-    return f"{type(error.__cause__ or error).__name__}: {error}"
+    if quotes_reply(error):
+        return "it closed the connection, or what it sent is no HTTP"
+    return _in_plain_words(error) or f"{type(error.__cause__ or error).__name__}: {error}"
 
 
 def _in_plain_words(error: BaseException | None) -> str | None:
     """What usually happens to a connection, without the inside of the client."""
-    closed = None
     while error is not None:
         match error:
+            case InvalidHttp():
+                return str(error)
             case ConnectionRefusedError():
                 return "nothing listens there (connection refused)"
             case socket.gaierror():
                 return f"no host of that name was found ({error.strerror})"
             case ssl.SSLCertVerificationError():
-                told = getattr(error, "certificate_error", error)  # aiohttp puts one into another
-                said = getattr(told, "verify_message", None) or told
-                return f"its certificate is not trusted ({said})"
+                return f"its certificate is not trusted ({error.verify_message or error})"
             case ssl.SSLError():
-                told = getattr(error, "os_error", error)  # aiohttp puts one into another
-                said = getattr(told, "reason", None) or told
-                return f"it speaks no TLS that is understood here, or plain http:// ({said})"
-            case BadStatusLine():
-                return "what listens there speaks no HTTP"
+                return (
+                    f"it speaks no TLS that is understood here, or plain http:// "
+                    f"({error.reason or error})"
+                )
             case OSError(errno=errno.ENETUNREACH | errno.EHOSTUNREACH):
                 return f"no way leads there ({error.strerror})"
-            case ConnectionResetError() | aiohttp.ServerDisconnectedError():
-                closed = "it closed the connection without an answer"
+            case ConnectionResetError():
+                return "it closed the connection without an answer"
         error = error.__cause__ or error.__context__
-    return closed
+    return None
 
 
-def quotes_partial_line(error: BaseException | None) -> bool:
-    """Whether the error repeats the beginning of a line: nobody would find a key that it cuts."""
-    while error is not None:
-        if isinstance(error, LineTooLong):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+def quotes_reply(error: BaseException) -> bool:
+    """Whether the error repeats a part of the reply: nobody would find a key that it cuts."""
+    return isinstance(error, httpx.RemoteProtocolError) and not isinstance(error, InvalidHttp)

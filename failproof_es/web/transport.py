@@ -1,72 +1,20 @@
-"""The transport: connections over aiohttp, a pool of them for each scheme.
-
-It is the transport of `httpx-aiohttp`. A request whose stream is a `RequestBody` takes a shorter
-way through it: headers and bytes go out as they stand. The `RequestBody` knows afterwards when
-they were written, and when the reply arrived.
-"""
+"""The transport beneath every client: connections of our own, or httpx's through a proxy."""
 
 from __future__ import annotations
 
-import asyncio
-import socket
 import ssl
-import sys
 import time
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
+from typing import TypeAlias
 
-import aiohttp
 import httpx
-from aiohttp.payload import Payload
-from httpx_aiohttp import AiohttpTransport
-from httpx_aiohttp.transport import map_aiohttp_exceptions
-from multidict import CIMultiDict
 
-if TYPE_CHECKING:
-    from aiohttp.abc import AbstractStreamWriter
-    from aiohttp.client_proto import ResponseHandler
-    from aiohttp.tracing import Trace
+from failproof_es.web.connections import KEPT_ALIVE_S, Connections
+from failproof_es.web.reply import Reply, RequestBody
 
-READ_BYTES = 2**16
-"""A reply is read in pieces of so many bytes at most."""
+_PORTS = {"http": 80, "https": 443}
 
-_KEPT_ALIVE_S = 5.0
-_PIECE_BYTES = 2**18
-_NO_TIMEOUT = aiohttp.ClientTimeout(total=None)
-_LAST_RECEIVED = slice(52, 56)
-"""`tcpi_last_data_recv` in Linux's `struct tcp_info`: milliseconds since data came."""
-_COARSE_CLOCK = 6
-"""Linux's `CLOCK_MONOTONIC_COARSE`."""
-_TICK_S = time.clock_getres(_COARSE_CLOCK) if sys.platform == "linux" else 0.0
-"""The kernel's unit for them: the number may be too high by one unit."""
-
-
-class RequestBody(httpx.AsyncByteStream):
-    """The bytes of one request, and when they were sent and answered (`time.perf_counter`)."""
-
-    __slots__ = ("content", "received_at", "written_at")
-
-    def __init__(self, content: bytes) -> None:
-        self.content = content
-        self.written_at: float | None = None
-        """When the first byte of the request was written to its connection."""
-        self.received_at: float | None = None
-        """When the latest data of the reply arrived."""
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        """A large body in pieces: sent at once it would hold up every other request."""
-        for start in range(0, len(self.content), _PIECE_BYTES):
-            yield self.content[start : start + _PIECE_BYTES]
-
-    def latency_ms(self) -> float | None:
-        """The server's latency so far: from `written_at` to `received_at`; `None` before both.
-
-        Not counted: waiting for a connection, connecting, and the time between the arrival of
-        data and its processing here. How long data waited unread is known on Linux only.
-        """
-        if self.written_at is None or self.received_at is None:
-            return None
-        return (self.received_at - self.written_at) * 1000
+RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 def certificates(ca_file: str | None = None) -> ssl.SSLContext:
@@ -77,211 +25,122 @@ def certificates(ca_file: str | None = None) -> ssl.SSLContext:
     return context
 
 
-class Transport(httpx.AsyncBaseTransport):
-    """One transport for each scheme that is asked for: only TLS reads whom this machine trusts.
+class Endpoint:
+    """Where requests go: a URL, parsed once. Raises as `httpx.URL` does."""
 
-    Reading that takes longer than most requests over plain HTTP. Each has so many connections at
-    most. It sets no time-out for a request whose stream is a `RequestBody`: the caller does.
+    def __init__(self, url: httpx.URL | str) -> None:
+        self.given = url
+        self.url = httpx.URL(url)
+        self.text = str(self.url)
+        """As it is sent."""
+        self.host = self.url.netloc.decode("ascii")
+        """What the header `Host` says."""
+        self.target = self.url.raw_path
+        """What the first line of a request says."""
+        scheme = self.url.scheme
+        port = self.url.port or _PORTS.get(scheme, 0)
+        self.server = (scheme, self.url.raw_host.decode("ascii"), port)
+
+
+class Transport(httpx.AsyncBaseTransport):
+    """Sends requests over HTTP/1.1, with so many connections to each server at most.
+
+    It sets no time-out: whoever asks does. The certificates that this machine trusts are read
+    before the first request over TLS: that takes longer than most requests over plain HTTP.
     """
 
     def __init__(
         self, connections: int, *, proxy: str | None = None, ca_file: str | None = None
     ) -> None:
         """`proxy` is the URL of one; `ca_file` has certificates to trust beside the usual ones."""
-        self._connections = connections
+        self._most = connections
         self._proxy = proxy
         self._ca_file = ca_file
-        self._opened: dict[str, _Transport] = {}
+        self._servers: dict[tuple[str, str, int], Connections] = {}
+        self._ways_by_proxy: dict[bool, httpx.AsyncHTTPTransport] = {}
+
+    async def send(
+        self, method: str, endpoint: Endpoint, headers: RawHeaders, body: RequestBody
+    ) -> Reply | ProxiedReply:
+        """Send a request with these headers and no other; return when its reply has begun.
+
+        Close the reply. Raises `OSError`, `httpx.TransportError`, or `UnicodeError` where the
+        host is no name of one.
+        """
+        if self._proxy is not None:
+            request = httpx.Request(method, endpoint.url, headers=list(headers), stream=body)
+            way = self._way_by_proxy(endpoint.url.scheme)
+            return ProxiedReply(await way.handle_async_request(request), body)
+        connections = self._servers.get(endpoint.server)
+        if connections is None:
+            connections = self._servers[endpoint.server] = self._connections(endpoint)
+        return await connections.send(_head(method, endpoint, headers), body)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send the request over the transport of its scheme."""
-        scheme = request.url.scheme
-        if scheme not in self._opened:
-            over_tls = "https" in (scheme, (self._proxy or "").partition(":")[0])
-            self._opened[scheme] = _Transport(
-                self._connections, tls=over_tls, proxy=self._proxy, ca_file=self._ca_file
-            )
-        return await self._opened[scheme].handle_async_request(request)
-
-    async def aclose(self) -> None:
-        """Close every transport."""
-        for each in self._opened.values():
-            await each.aclose()
-
-
-class _Transport(AiohttpTransport):
-    """Its session keeps no cookies. Without `tls` it trusts no certificate."""
-
-    def __init__(
-        self, connections: int, *, tls: bool, proxy: str | None, ca_file: str | None
-    ) -> None:
-        super().__init__(
-            verify=certificates(ca_file) if tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-            proxy=None if proxy is None else httpx.Proxy(proxy),
-        )
-        self._proxy = proxy
-        self._connections = connections
-        self._session: aiohttp.ClientSession | None = None
-        self.client = self._open
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=_Connector(
-                    limit=self._connections,
-                    keepalive_timeout=_KEPT_ALIVE_S,
-                    ssl=self.ssl_context,
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-            )
-        return self._session
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if not isinstance(request.stream, RequestBody):
-            return await super().handle_async_request(request)
-        try:
-            reply = await self._open().request(
-                request.method,
-                str(request.url),
-                headers=_headers(request.headers),
-                data=_Payload(request.stream),
-                allow_redirects=False,
-                timeout=_NO_TIMEOUT,
-                proxy=self._proxy,
-            )
-        except Exception:
-            with map_aiohttp_exceptions():
-                raise
-        try:
-            said = {"http_version": b"HTTP/1.1", "reason_phrase": (reply.reason or "").encode()}
-        except UnicodeError:
-            reply.close()
-            raise
+        """For httpx's client: send a request whose length its headers tell. Raises as `send`."""
+        body = RequestBody(await request.aread())
+        reply = await self.send(request.method, Endpoint(request.url), request.headers.raw, body)
         return httpx.Response(
-            reply.status,
-            headers=reply.raw_headers,
-            stream=_Reply(reply),
-            request=request,
-            extensions=said,
+            reply.status, headers=reply.raw_headers, stream=reply, request=request
         )
 
     async def aclose(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        """Close every connection."""
+        for connections in self._servers.values():
+            await connections.aclose()
+        for way in self._ways_by_proxy.values():
+            await way.aclose()
+
+    def _connections(self, endpoint: Endpoint) -> Connections:
+        scheme, host, port = endpoint.server
+        if scheme not in _PORTS:
+            raise httpx.UnsupportedProtocol(f"a URL begins with http:// or https://, not {scheme}:")
+        context = certificates(self._ca_file) if scheme == "https" else None
+        return Connections(host, port, self._most, context)
+
+    def _way_by_proxy(self, scheme: str) -> httpx.AsyncHTTPTransport:
+        assert self._proxy is not None
+        proxied_over_tls = self._proxy.startswith("https:")
+        over_tls = proxied_over_tls or scheme == "https"
+        if over_tls not in self._ways_by_proxy:
+            no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context = certificates(self._ca_file) if over_tls else no_certificates
+            self._ways_by_proxy[over_tls] = httpx.AsyncHTTPTransport(
+                verify=context,
+                proxy=httpx.Proxy(self._proxy, ssl_context=context if proxied_over_tls else None),
+                limits=httpx.Limits(max_connections=self._most, keepalive_expiry=KEPT_ALIVE_S),
+                trust_env=False,
+            )
+        return self._ways_by_proxy[over_tls]
 
 
-class _Reply(httpx.AsyncByteStream):
-    """The reply to a `RequestBody`, as it arrives."""
+class ProxiedReply(httpx.AsyncByteStream):
+    """A reply that a proxy passes on, read as a `Reply` is."""
 
-    def __init__(self, reply: aiohttp.ClientResponse) -> None:
-        self._reply = reply
+    def __init__(self, response: httpx.Response, request: RequestBody) -> None:
+        self.status = response.status_code
+        self.raw_headers = response.headers.raw
+        self._response = response
+        self._request = request
+        request.add_arrival(time.perf_counter())
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        content = self._reply.content
-        try:
-            while piece := await content.read(READ_BYTES):
-                yield piece
-        except Exception:
-            with map_aiohttp_exceptions():
-                raise
+        async for piece in self._response.aiter_raw():
+            self._request.add_arrival(time.perf_counter())
+            yield piece
 
     async def aclose(self) -> None:
         """Give the connection back, or close it where the reply was not read to its end."""
-        try:
-            await self._reply.__aexit__(None, None, None)
-        except Exception:
-            with map_aiohttp_exceptions():
-                raise
+        await self._response.aclose()
 
 
-class _Payload(Payload):
-    """A `RequestBody` on its way out."""
-
-    _autoclose = True
-
-    def __init__(self, body: RequestBody) -> None:
-        super().__init__(body)
-        self._body = body
-        self._size = len(body.content)
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return self._body.content.decode(encoding, errors)
-
-    async def write(self, writer: AbstractStreamWriter) -> None:
-        transport = getattr(writer, "transport", None)
-        watch = transport.get_protocol() if transport is not None else None
-        if isinstance(watch, _Watch):
-            watch.body = self._body
-        self._body.written_at = time.perf_counter()
-        if len(self._body.content) <= _PIECE_BYTES:
-            await writer.write(self._body.content)
-            return
-        async for piece in self._body:
-            await writer.write(piece)
-
-    async def write_with_length(
-        self, writer: AbstractStreamWriter, content_length: int | None
-    ) -> None:
-        """See `write`: the length that is declared is that of the body."""
-        await self.write(writer)
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Its connections are watched."""
-
-    async def _create_connection(
-        self,
-        req: aiohttp.ClientRequest,
-        traces: list[Trace],
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # aiohttp's own
-    ) -> ResponseHandler:
-        handler = await super()._create_connection(req, traces, timeout)
-        if handler.transport is not None:
-            handler.transport.set_protocol(_Watch(handler, handler.transport))
-        return handler
-
-
-class _Watch(asyncio.Protocol):
-    """Records when data arrives, before the task that reads it is woken."""
-
-    def __init__(self, handler: ResponseHandler, transport: asyncio.Transport) -> None:
-        self._handler = handler
-        self._socket = transport.get_extra_info("socket") if _TICK_S else None
-        self.body: RequestBody | None = None
-        """The latest request on this connection."""
-
-    def data_received(self, data: bytes) -> None:
-        if self.body is not None:
-            arrived = time.perf_counter() - self._waited_s()
-            # The kernel counts ticks, and on a machine that pauses too many of them.
-            before = self.body.received_at or self.body.written_at or arrived
-            self.body.received_at = max(arrived, before)
-        self._handler.data_received(data)
-
-    def _waited_s(self) -> float:
-        """How long the data waited in the kernel, in seconds, as far as it can tell."""
-        if self._socket is None:
-            return 0.0
-        try:
-            told = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 56)
-        except OSError:
-            return 0.0
-        ago_s = int.from_bytes(told[_LAST_RECEIVED], sys.byteorder) / 1000
-        return max(0.0, ago_s - _TICK_S)
-
-    def eof_received(self) -> None:
-        self._handler.eof_received()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._handler.connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        self._handler.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._handler.resume_writing()
-
-
-def _headers(headers: httpx.Headers) -> CIMultiDict[str]:
-    return CIMultiDict((name.decode("ascii"), value.decode("ascii")) for name, value in headers.raw)
+def _head(method: str, endpoint: Endpoint, headers: RawHeaders) -> bytes:
+    """The lines of a request before its body. Raises `httpx.LocalProtocolError`."""
+    lines = [b"%b %b HTTP/1.1" % (method.encode("ascii"), endpoint.target)]
+    lines += [b"%b: %b" % header for header in headers]
+    lines += (b"", b"")
+    head = b"\r\n".join(lines)
+    breaks = len(lines) - 1
+    if head.count(b"\r") != breaks or head.count(b"\n") != breaks or b"\0" in head:
+        raise httpx.LocalProtocolError("a header of the request holds a line break")
+    return head

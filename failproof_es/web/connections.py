@@ -1,0 +1,121 @@
+"""The connections to one server: so many at most, each used again while it is fresh."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections import deque
+from functools import partial
+
+from aiohappyeyeballs import AddrInfoType, start_connection
+
+from failproof_es.web.connection import Connection
+from failproof_es.web.reply import Reply, RequestBody
+
+KEPT_ALIVE_S = 5.0
+_ADDRESSES_HOLD_S = 10.0
+_NEXT_ADDRESS_AFTER_S = 0.25
+"""When the next address of a host is tried beside one that does not answer (RFC 8305)."""
+
+
+class Connections:
+    """The connections to a host and port, over TLS where there is a context for it."""
+
+    def __init__(self, host: str, port: int, most: int, context: ssl.SSLContext | None) -> None:
+        self._host = host
+        self._port = port
+        self._context = context
+        self._permits = asyncio.Semaphore(most)
+        self._idle: deque[Connection] = deque()
+        """Those that wait for a request, by the time since when, oldest first."""
+        self._open: set[Connection] = set()
+        self._lookup: asyncio.Task[list[AddrInfoType]] | None = None
+        self._stale_at = 0.0
+        """When the addresses are looked up anew, by the event loop's clock."""
+
+    async def send(self, head: bytes, request: RequestBody) -> Reply:
+        """Send a request as it stands; return when its reply has begun. Close the reply.
+
+        Waits for a connection where all are in use. Raises `OSError`, `UnicodeError` where the
+        host is no name of one, or `httpx.RemoteProtocolError`.
+        """
+        await self._permits.acquire()
+        connection = None
+        try:
+            connection = self._take_idle() or await self._connect()
+            reply = await connection.send(head, request)
+            await reply.head()
+        except BaseException:
+            self._give_back(connection)
+            raise
+        reply.release = partial(self._give_back, connection)
+        return reply
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        closing = [connection.lost for connection in self._open]
+        for connection in self._open:
+            connection.close()
+        if self._lookup is not None:
+            self._lookup.cancel()
+        await asyncio.gather(*closing)
+
+    def _take_idle(self) -> Connection | None:
+        """The connection that was used last, if it can be used again."""
+        self._close_stale()
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_free:
+                return connection
+            connection.close()
+        return None
+
+    def _give_back(self, connection: Connection | None) -> None:
+        self._permits.release()
+        if connection is None:
+            return
+        if connection.is_free:
+            connection.idle_since = asyncio.get_running_loop().time()
+            self._idle.append(connection)
+        else:
+            connection.close()
+        self._close_stale()
+
+    def _close_stale(self) -> None:
+        stale = asyncio.get_running_loop().time() - KEPT_ALIVE_S
+        while self._idle and self._idle[0].idle_since < stale:
+            self._idle.popleft().close()
+
+    async def _connect(self) -> Connection:
+        opened = await start_connection(
+            await self._look_up(), happy_eyeballs_delay=_NEXT_ADDRESS_AFTER_S
+        )
+        try:
+            _, connection = await asyncio.get_running_loop().create_connection(
+                Connection,
+                sock=opened,
+                ssl=self._context,
+                server_hostname=None if self._context is None else self._host.rstrip("."),
+            )
+        except BaseException:
+            opened.close()
+            raise
+        self._open.add(connection)
+        connection.lost.add_done_callback(lambda _: self._open.discard(connection))
+        return connection
+
+    async def _look_up(self) -> list[AddrInfoType]:
+        """The addresses of the host, looked up once for all that wait for them."""
+        loop = asyncio.get_running_loop()
+        lookup = self._lookup
+        if lookup is None or (
+            lookup.done() and (lookup.exception() or loop.time() > self._stale_at)
+        ):
+            lookup = self._lookup = loop.create_task(self._resolve())
+            self._stale_at = loop.time() + _ADDRESSES_HOLD_S
+        return await asyncio.shield(lookup)
+
+    async def _resolve(self) -> list[AddrInfoType]:
+        loop = asyncio.get_running_loop()
+        return list(await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
