@@ -173,7 +173,6 @@ class Connection(asyncio.Protocol):
             self._keeps_alive = self._parser.should_keep_alive()
             self._reply.end()
             self._reply = None
-            self._set_reading(True)
 
     # -- inside ------------------------------------------------------------------------------
 

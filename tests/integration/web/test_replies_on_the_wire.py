@@ -191,6 +191,28 @@ def test_a_long_request_that_is_refused_at_once_has_its_answer(
         assert server.connections == 2
 
 
+def test_a_request_that_was_not_sent_to_its_end_leaves_no_connection_to_the_next_one(
+    in_loop: Callable[[Coroutine[Any, Any, None]], None],
+) -> None:
+    def script(server: Server, connection: socket.socket) -> None:
+        came = connection.recv(1000)
+        connection.sendall(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno")
+        while came:
+            came = connection.recv(2**16)  # it reads on, so that nothing waits to be written
+
+    async def main(url: str) -> None:
+        headers = {"host": "x", "content-length": str(2**25)}
+        async with Transport(1) as transport:
+            reply = await post(transport, Endpoint(url), headers, RequestBody(b"x" * 2**25))
+            await asyncio.sleep(0.3)
+            await reply.aclose()
+            assert await answer_to(transport, url) == (413, b"no")
+
+    with serving(script) as server:
+        in_loop(main(server.url))
+        assert server.connections == 2
+
+
 def test_a_body_that_nobody_reads_is_not_taken_in(
     in_loop: Callable[[Coroutine[Any, Any, None]], None],
 ) -> None:
