@@ -54,7 +54,6 @@ def reference(
         "others": table([row for row in rows.values() if not row["wanted"]], versions),
         "missed": list(_missed(wanted, versions, remarks)),
         "how": list(_how([row for row, _ in known])),
-        "notes": list(_notes(rows.values(), versions)),
     }
     return re.sub(r"<!-- (\w+) -->", lambda part: "\n".join(parts[part[1]]), template)
 
@@ -124,17 +123,6 @@ def _missed(
         yield f"- **{row['what']}**: {said}, wanted {row['wanted']}. {' '.join(remark.split())}"
     if unknown:
         yield f"- Not measured: {', '.join(unknown)}."
-
-
-def _notes(rows: Any, versions: Sequence[str]) -> Iterator[str]:
-    """What the last round of each row said beside its value."""
-    for row in rows:
-        for version in versions:
-            rounds = row["measured"].get(version, {}).get("rounds", ())
-            measured = [each for each in rounds if each["value"] is not None and each["note"]]
-            if measured:
-                of = f", {version}" if len(versions) > 1 else ""
-                yield f"- `{row['name']}`{of}: {measured[-1]['note']}"
 
 
 def page(files: Sequence[Path]) -> str:
