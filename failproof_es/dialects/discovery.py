@@ -31,68 +31,69 @@ def case_files(
     file whose path is not UTF-8 and every pipe or device; its field is the configuration's.
     """
     problems = Problems()
-    found: dict[str, Path] = {}
-    named = [paths] if isinstance(paths, str) else paths
-    if not named:
+    files: dict[str, Path] = {}
+    path_list = [paths] if isinstance(paths, str) else paths
+    if not path_list:
         problems.error("no path is named", field=_FIELD, remedy="name a file, a folder or a glob")
-    for index, path in enumerate(named):
+    for index, path in enumerate(path_list):
         place = _FIELD if isinstance(paths, str) else f"{_FIELD}[{index}]"
         field = place if folder else None
         for file in _files(path, suffixes, folder, field, problems):
             if _NO_UTF_8.search(str(file)):
-                said = "the path is not UTF-8: so it cannot be recorded"
-                problems.error(said, path=file, field=field, remedy="rename it")
+                message = "the path is not UTF-8: so it cannot be recorded"
+                problems.error(message, path=file, field=field, remedy="rename it")
             if not file.is_file():
-                said = "this is no regular file: suites are read more than once"
+                message = "this is no regular file: suites are read more than once"
                 remedy = "write the cases to a file"
-                problems.error(said, path=file, field=field, remedy=remedy)
-            found.setdefault(os.path.realpath(file), file)
+                problems.error(message, path=file, field=field, remedy=remedy)
+            files.setdefault(os.path.realpath(file), file)
     problems.raise_errors()
-    return list(found.values())
+    return list(files.values())
 
 
 def _files(
-    named: str,
+    path_text: str,
     suffixes: Sequence[str],
     folder: Path | None,
     field: str | None,
     problems: Problems,
 ) -> list[Path]:
-    *others, last = sorted(suffixes)
-    wanted = f"{', '.join(others)} or {last}" if others else last
-    if not named.strip() or "\0" in named:
+    *other_suffixes, last = sorted(suffixes)
+    suffix_text = f"{', '.join(other_suffixes)} or {last}" if other_suffixes else last
+    if not path_text.strip() or "\0" in path_text:
         problems.error("the path is empty or holds a NUL character", field=field)
         return []
     try:
-        path = shipped.suites(named) or resolve(named, folder)
+        path = shipped.suites(path_text) or resolve(path_text, folder)
     except InvalidInput as error:
         problems.found.extend(replace(problem, field=field) for problem in error.problems)
         return []
     if path.is_dir():
         files = list(_in_folder(path, suffixes, problems))
         if not files:
-            problems.error(f"the folder holds no {wanted} file", path=path, field=field)
+            problems.error(f"the folder holds no {suffix_text} file", path=path, field=field)
         return files
     if path.exists():
         return [path]
-    if not glob.has_magic(named):
-        where = "" if Path(named).is_absolute() else f" (looked in {folder or Path.cwd()})"
+    if not glob.has_magic(path_text):
+        where = "" if Path(path_text).is_absolute() else f" (looked in {folder or Path.cwd()})"
         problems.error(
-            f"no such file or folder: {named}{where}", field=field, remedy=_remedy(named)
+            f"no such file or folder: {path_text}{where}", field=field, remedy=_remedy(path_text)
         )
         return []
-    if files := list(_matching(_pattern(named, folder), suffixes, problems)):
+    if files := list(_matching(_pattern(path_text, folder), suffixes, problems)):
         return files
     problems.error(
-        f"the pattern {named!r} matches no {wanted} file (looked in {folder or Path.cwd()})",
+        f"the pattern {path_text!r} matches no {suffix_text} file "
+        f"(looked in {folder or Path.cwd()})",
         field=field,
     )
     return []
 
 
-def _remedy(named: str) -> str:
+def _remedy(path_text: str) -> str:
     """The remedy for a path without a file; a suite of that name may ship."""
-    path = PurePath(named)
+    path = PurePath(path_text)
     words = {path.as_posix(), path.with_suffix("").as_posix(), path.stem}
     words |= {word.removeprefix("suites/") for word in words}
     ships = sorted(words & set(shipped.suite_names()), key=len)
@@ -103,10 +104,10 @@ def _remedy(named: str) -> str:
     )
 
 
-def _pattern(named: str, folder: Path | None) -> str:
+def _pattern(path_text: str, folder: Path | None) -> str:
     """The glob from the folder on, whose own name is no glob."""
     start = glob.escape(str(folder or Path.cwd()))
-    return os.path.join(start, os.path.expanduser(named))  # noqa: PTH111, PTH118 - not a path
+    return os.path.join(start, os.path.expanduser(path_text))  # noqa: PTH111, PTH118 - not a path
 
 
 def _matching(pattern: str, suffixes: Sequence[str], problems: Problems) -> Iterator[Path]:

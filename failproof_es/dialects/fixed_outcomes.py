@@ -43,11 +43,11 @@ class FixedOutcomeCounts:
     none_passes: int = 0
     no_verdict: int = 0
 
-    def add(self, found: FixedOutcome | None) -> None:
+    def add(self, outcome: FixedOutcome | None) -> None:
         """Count one more case."""
         self.cases += 1
-        if found is not None:
-            setattr(self, found, getattr(self, found) + 1)
+        if outcome is not None:
+            setattr(self, outcome, getattr(self, outcome) + 1)
 
     def include(self, other: FixedOutcomeCounts) -> None:
         """Add the counts of other cases."""

@@ -44,8 +44,8 @@ def new_suite(dialect: Dialect, path: Path) -> NewSuite:
             remedy=f"name the file {_alternatives(path, suffixes)}",
         )
     guidance = None if template.name.endswith(_COMMENTED) else offered.get(_GUIDANCE)
-    said = None if guidance is None else guidance.read_text("utf-8").strip("\n")
-    return NewSuite(template.read_bytes(), said)
+    guidance_text = None if guidance is None else guidance.read_text("utf-8").strip("\n")
+    return NewSuite(template.read_bytes(), guidance_text)
 
 
 def suffix_of_new(dialect: Dialect) -> str:
@@ -62,9 +62,9 @@ def _offered(dialect: Dialect) -> dict[str, Traversable]:
     if not package:
         return {}
     return {
-        Path(each.name).suffix: each
-        for each in files(package).iterdir()
-        if Path(each.name).stem == _STEM
+        Path(file.name).suffix: file
+        for file in files(package).iterdir()
+        if Path(file.name).stem == _STEM
     }
 
 

@@ -176,8 +176,8 @@ class HasFailingScores(Protocol):
 
 def failing_scores(dialect: Dialect) -> Mapping[str, float]:
     """The numbers of an answer that fails without being read (`grading.on_cut_off: fail`)."""
-    found: Mapping[str, float] = getattr(dialect, "failing_scores", {"accuracy": 0.0})
-    return found
+    scores: Mapping[str, float] = getattr(dialect, "failing_scores", {"accuracy": 0.0})
+    return scores
 
 
 class WaitsForPrograms(Protocol):

@@ -62,7 +62,7 @@ def default_dialect(command: TakesADialect) -> str:
                 return name
     raise InvalidInput.because(
         f"no dialect is meant for `{command}`",
-        remedy=f"name one with --dialect; known: {_listed(names())}",
+        remedy=f"name one with --dialect; known: {_join_names(names())}",
     )
 
 
@@ -85,12 +85,15 @@ def recognise(paths: str | list[str], folder: Path | None = None) -> tuple[Diale
 
     Raises `InvalidInput` like `recognise_each`, and when the files are of different dialects.
     """
-    found = recognise_each(paths, folder)
-    if len(found) > 1:
-        reason = f"the files are of different dialects: {_listed(each.name for each, _ in found)}"
+    groups = recognise_each(paths, folder)
+    if len(groups) > 1:
+        reason = (
+            "the files are of different dialects: "
+            f"{_join_names(dialect.name for dialect, _ in groups)}"
+        )
         remedy = "one run has one dialect: name the files of one, or prompts.dialect"
         raise InvalidInput([Problem(reason, field="prompts.path", remedy=remedy)])
-    return found[0]
+    return groups[0]
 
 
 def recognise_each(
@@ -104,34 +107,35 @@ def recognise_each(
     fits no dialect or several, and when no file is left.
     """
     dialects = [dialect_named(name) for name in names()]
-    suffixes = tuple(dict.fromkeys(suffix for each in dialects for suffix in each.suffixes))
+    suffixes = tuple(dict.fromkeys(suffix for dialect in dialects for suffix in dialect.suffixes))
     problems = Problems()
-    chosen: dict[str, tuple[Dialect, list[Path]]] = {}
+    groups: dict[str, tuple[Dialect, list[Path]]] = {}
     for file in case_files(paths, suffixes, folder):
         candidates = _candidates(file, dialects, _is_named(file, paths))
         if candidates is None:
             continue
         if len(candidates) == 1:
             dialect = candidates[0]
-            chosen.setdefault(dialect.name, (dialect, []))[1].append(file)
+            groups.setdefault(dialect.name, (dialect, []))[1].append(file)
             continue
         if not candidates and (shape := _table(file)):
             problems.error(shape[0], path=file, remedy=f"{shape[1]}, in a .jsonl file")
             continue
         problems.error(
-            f"the file could be of the dialects {_listed(each.name for each in candidates)}"
+            "the file could be of the dialects "
+            f"{_join_names(candidate.name for candidate in candidates)}"
             if candidates
             else "the file looks like no known dialect",
             path=file,
-            remedy=f"name it, prompts.dialect or --dialect; known: {_listed(names())}",
+            remedy=f"name it, prompts.dialect or --dialect; known: {_join_names(names())}",
         )
-    if not chosen and not problems.errors:
+    if not groups and not problems.errors:
         problems.error(
             "no file looks like cases of a known dialect",
-            remedy=f"name it, prompts.dialect or --dialect; known: {_listed(names())}",
+            remedy=f"name it, prompts.dialect or --dialect; known: {_join_names(names())}",
         )
     problems.raise_errors()
-    return list(chosen.values())
+    return list(groups.values())
 
 
 def refuse_other_dialects(
@@ -141,21 +145,23 @@ def refuse_other_dialects(
 
     Of another dialect is a file that this one does not recognise and exactly one other does.
     """
-    kept = []
+    own_files = []
     for file in files:
-        others = [] if _recognises(dialect, file) else list(_others(dialect, file))
-        if len(others) == 1:
+        other_names = (
+            [] if _recognises(dialect, file) else list(_find_other_dialects(dialect, file))
+        )
+        if len(other_names) == 1:
             problems.error(
-                f"these look like {others[0]} cases, not like {dialect.name} ones",
+                f"these look like {other_names[0]} cases, not like {dialect.name} ones",
                 path=file,
-                remedy=f"set prompts.dialect: {others[0]}, or --dialect {others[0]}",
+                remedy=f"set prompts.dialect: {other_names[0]}, or --dialect {other_names[0]}",
             )
         else:
-            kept.append(file)
-    return kept
+            own_files.append(file)
+    return own_files
 
 
-def _others(dialect: Dialect, file: Path) -> Iterator[str]:
+def _find_other_dialects(dialect: Dialect, file: Path) -> Iterator[str]:
     """The other dialects that the file looks like. A broken one is no reason not to use this."""
     for name in names():
         with suppress(InvalidInput):
@@ -171,13 +177,13 @@ def _table(file: Path) -> Shape | None:
         return None
 
 
-def _candidates(file: Path, dialects: Iterable[Dialect], named: bool) -> list[Dialect] | None:
+def _candidates(file: Path, dialects: Iterable[Dialect], is_named: bool) -> list[Dialect] | None:
     """The dialects that the file may be of; `None` for one that is taken for something else."""
-    recognised = [each for each in dialects if _recognises(each, file)]
-    if not recognised and not named and file.suffix.lower() in _GENERAL_SUFFIXES:
+    recognised = [dialect for dialect in dialects if _recognises(dialect, file)]
+    if not recognised and not is_named and file.suffix.lower() in _GENERAL_SUFFIXES:
         return None
-    by_suffix = [each for each in dialects if file.suffix.lower() in each.suffixes]
-    by_suffix.sort(key=lambda each: not taken_by_default(each, "a file that is damaged"))
+    by_suffix = [dialect for dialect in dialects if file.suffix.lower() in dialect.suffixes]
+    by_suffix.sort(key=lambda dialect: not taken_by_default(dialect, "a file that is damaged"))
     return recognised or by_suffix[:1]
 
 
@@ -206,7 +212,7 @@ def package_of_dialect(name: str) -> tuple[str, str] | None:
     return DIALECTS.package_of(name)
 
 
-def _listed(words: Iterable[str]) -> str:
+def _join_names(words: Iterable[str]) -> str:
     return ", ".join(words)
 
 

@@ -46,7 +46,7 @@ def met(check: Check, text: str) -> bool:
 
     Raises `untrusted_patterns.PatternStopped` outside of a grading that has limits.
     """
-    return _found(check, text) is not check.negate
+    return _any_value_matches(check, text) is not check.negate
 
 
 def is_always_met(check: Check) -> bool | None:
@@ -80,22 +80,22 @@ def described(check: Check) -> dict[str, Any]:
     return check.model_dump(mode="json", exclude_defaults=True)
 
 
-def _found(check: Check, text: str) -> bool:
+def _any_value_matches(check: Check, text: str) -> bool:
     if check.kind == "regex":
         return any(_matches(check, value, text) for value in check.values)
-    said = _prepared(check, text)
+    prepared_text = _prepared(check, text)
     for value in check.values:
-        wanted = _prepared(check, value)
+        prepared_value = _prepared(check, value)
         match check.kind:
             case "equals":
-                found = said == wanted
+                is_match = prepared_text == prepared_value
             case "contains":
-                found = wanted in said
+                is_match = prepared_value in prepared_text
             case "starts_with":
-                found = said.startswith(wanted)
+                is_match = prepared_text.startswith(prepared_value)
             case "ends_with":
-                found = said.endswith(wanted)
-        if found:
+                is_match = prepared_text.endswith(prepared_value)
+        if is_match:
             return True
     return False
 

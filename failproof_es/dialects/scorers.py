@@ -79,28 +79,30 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
     Raises `InvalidInput` with all that are not installed, broken, named twice, or refuse
     their options.
     """
-    found: list[Scorer] = []
+    scorers: list[Scorer] = []
     problems: list[Problem] = []
-    for number, each in enumerate(_chosen(configuration)):
+    for number, reference in enumerate(_list_references(configuration)):
         field = f"grading.scorers[{number}]"
         try:
-            name, options = _written(each, field)
+            name, options = _parse_reference(reference, field)
         except InvalidInput as error:
             problems += error.problems
             continue
-        if any(name == other.name for other in found):
+        if any(name == other.name for other in scorers):
             remedy = "name each scorer once"
             problems.append(
                 Problem(f"the scorer {name!r} is named twice", None, None, field, remedy)
             )
             continue
         try:
-            found.append(_configured(instance(SCORERS.load(name)), options, field))
+            scorers.append(_configured(instance(SCORERS.load(name)), options, field))
         except InvalidInput as error:
-            problems += [replace(each, field=each.field or field) for each in error.problems]
+            problems += [
+                replace(problem, field=problem.field or field) for problem in error.problems
+            ]
     if problems:
         raise InvalidInput(problems)
-    return tuple(found)
+    return tuple(scorers)
 
 
 def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
@@ -111,7 +113,10 @@ def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
 
 def names_of_scorers(configuration: Mapping[str, Any]) -> list[str]:
     """The names of a configuration's scorers, installed or not."""
-    return [_written(each, "grading.scorers")[0] for each in _chosen(configuration)]
+    return [
+        _parse_reference(reference, "grading.scorers")[0]
+        for reference in _list_references(configuration)
+    ]
 
 
 def grade(
@@ -142,16 +147,16 @@ def _with(
     transcript: Transcript,
     classification: Classification,
 ) -> Score | Failure:
-    said = f"{scorer.name} {scorer.version}"
+    label = f"{scorer.name} {scorer.version}"
     # Copies, so that a scorer that changes its arguments affects nothing else.
-    given = case.model_copy(deep=True)
+    case_copy = case.model_copy(deep=True)
     classified = replace(classification, details=deepcopy(classification.details))
     try:
-        numbers = _named(scorer.name, scorer.score(given, transcript, classified))
+        numbers = _name_numbers(scorer.name, scorer.score(case_copy, transcript, classified))
     except (Exception, SystemExit) as error:  # whatever a foreign package's code may raise
-        return Failure(SCORER_FAILED, f"{said}: {_raised(error)}")
-    if taken := sorted(score.scores.keys() & numbers.keys()):
-        return Failure(SCORER_FAILED, f"{said}: there is a score {', '.join(taken)} already")
+        return Failure(SCORER_FAILED, f"{label}: {_raised(error)}")
+    if duplicates := sorted(score.scores.keys() & numbers.keys()):
+        return Failure(SCORER_FAILED, f"{label}: there is a score {', '.join(duplicates)} already")
     return replace(
         score,
         scores={**score.scores, **numbers},
@@ -163,15 +168,15 @@ def _raised(error: BaseException) -> str:
     """What was raised as an event can hold it: whole characters, not too many."""
     kind = type(error).__name__
     try:
-        said = f"{kind}: {error}"
+        text = f"{kind}: {error}"
     except Exception:
-        said = f"{kind}: an error that does not say what it is"
-    if len(said) > _LONGEST_REASON:
-        said = f"{said[:_LONGEST_REASON]} [cut off: only so many characters are recorded]"
-    return said.encode("utf-8", "backslashreplace").decode("utf-8")
+        text = f"{kind}: an error that does not say what it is"
+    if len(text) > _LONGEST_REASON:
+        text = f"{text[:_LONGEST_REASON]} [cut off: only so many characters are recorded]"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _named(scorer: str, returned: float | Mapping[str, float]) -> dict[str, float]:
+def _name_numbers(scorer: str, returned: float | Mapping[str, float]) -> dict[str, float]:
     """The numbers by their recorded names. Raises if one is not a number."""
     if not isinstance(returned, Mapping):
         return {scorer: _number(returned)}
@@ -195,16 +200,16 @@ def _number(value: Any) -> float:
     return number
 
 
-def _chosen(configuration: Mapping[str, Any]) -> Sequence[Any]:
+def _list_references(configuration: Mapping[str, Any]) -> Sequence[Any]:
     """The entries of `grading.scorers`, whoever wrote the configuration. Raises `InvalidInput`."""
     grading = configuration.get("grading") or {}
-    chosen = grading.get("scorers") or () if isinstance(grading, Mapping) else None
-    if not isinstance(chosen, list | tuple):
+    references = grading.get("scorers") or () if isinstance(grading, Mapping) else None
+    if not isinstance(references, list | tuple):
         raise _no_scorer("grading.scorers", "it is not a list of scorers")
-    return chosen
+    return references
 
 
-def _written(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
+def _parse_reference(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
     """Name and options of one entry of `grading.scorers`. Raises `InvalidInput`."""
     name, options = scorer, None
     if isinstance(scorer, Mapping):

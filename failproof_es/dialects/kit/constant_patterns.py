@@ -40,14 +40,14 @@ def is_found_in_any_text(pattern: str) -> bool:
     except (re.error, RecursionError, OverflowError, MemoryError, ValueError):
         return False
     anchors = [argument for operation, argument in elements if operation is _CONSTANTS.AT]
-    asked = [element for element in elements if element[0] is not _CONSTANTS.AT]
+    non_anchors = [element for element in elements if element[0] is not _CONSTANTS.AT]
     whole = bool(_BEGINNINGS.intersection(anchors)) and bool(set(anchors) - _BEGINNINGS)
     everything = bool(parsed.state.flags & re.DOTALL)
     return (
-        bool(asked)
-        and all(_is_any(element) for element in asked)
-        and sum(_least(element) for element in asked) <= 1
-        and (not whole or any(_spans_lines(element, everything) for element in asked))
+        bool(non_anchors)
+        and all(_is_any(element) for element in non_anchors)
+        and sum(_least(element) for element in non_anchors) <= 1
+        and (not whole or any(_spans_lines(element, everything) for element in non_anchors))
     )
 
 

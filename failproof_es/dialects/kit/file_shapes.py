@@ -28,10 +28,10 @@ def shape_of_json(raw: bytes) -> Shape | None:
         value, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         # Damaged further on, or longer than was looked at.
-        begun = _BEGUN.match(text)
-        return _shape(begun[0][0]) if begun else None
+        opening = _BEGUN.match(text)
+        return _shape(opening[0][0]) if opening else None
     if isinstance(value, list):
-        objects = bool(value) and all(isinstance(each, dict) for each in value)
+        objects = bool(value) and all(isinstance(member, dict) for member in value)
         return _shape("[") if objects else None
     return _shape("{") if "\n" in text[:end] else None
 
@@ -54,8 +54,8 @@ def shape_of_table(raw: bytes, suffix: str) -> Shape | None:
         except csv.Error:
             continue
         if len(head) > 1 and (len(second) == len(head) or suffix.lower() in _CSV_SUFFIXES):
-            said = "this is a table of comma-separated values, not JSON"
+            message = "this is a table of comma-separated values, not JSON"
             keys = [key.strip() for key in head[:2]]
-            shown = ", ".join(f"{json.dumps(key, ensure_ascii=False)}: ..." for key in keys)
-            return said, f"write each row as an object on a line of its own: {{{shown}, ...}}"
+            members = ", ".join(f"{json.dumps(key, ensure_ascii=False)}: ..." for key in keys)
+            return message, f"write each row as an object on a line of its own: {{{members}, ...}}"
     return None

@@ -32,10 +32,10 @@ _SAME = (
 """Names for the same thing, the dialects' own among them."""
 
 
-def known_name(key: str, known: Iterable[str], given: Collection[str]) -> str | None:
-    """The known key that this is another name of, where `given`, the object's keys, lacks it."""
+def known_name(key: str, known_keys: Iterable[str], present_keys: Collection[str]) -> str | None:
+    """The known key that this is another name of, where the object's `present_keys` lack it."""
     plain = key.lower().replace("-", "_").replace(" ", "_")
-    lacking = [name for name in known if name not in given]
+    lacking = [name for name in known_keys if name not in present_keys]
     for names in _SAME:
         meant = next((name for name in names if name in lacking), None) if plain in names else None
         if meant is not None:

@@ -46,8 +46,12 @@ def outermost_objects(text: str, keys: Collection[str]) -> list[Pairs]:
 
     Raises `ReplyUnreadable`.
     """
-    wanted = frozenset(key.lower() for key in keys)
-    return [each for whole in whole_objects(text, keys) for each in outermost_within(whole, wanted)]
+    lower_keys = frozenset(key.lower() for key in keys)
+    return [
+        pairs
+        for whole in whole_objects(text, keys)
+        for pairs in outermost_within(whole, lower_keys)
+    ]
 
 
 def whole_objects(text: str, keys: Collection[str]) -> list[Pairs]:
@@ -56,8 +60,8 @@ def whole_objects(text: str, keys: Collection[str]) -> list[Pairs]:
     Raises `ReplyUnreadable`.
     """
     speaks = re.compile(rf"\b(?:{'|'.join(map(re.escape, keys))})\W*[:=]", re.IGNORECASE).search
-    wanted = frozenset(key.lower() for key in keys)
-    return list(_objects(_without_thinking(text), wanted, lambda *at: speaks(*at) is not None))
+    lower_keys = frozenset(key.lower() for key in keys)
+    return list(_objects(_without_thinking(text), lower_keys, lambda *at: speaks(*at) is not None))
 
 
 def _without_thinking(text: str) -> str:
@@ -71,7 +75,7 @@ def _without_thinking(text: str) -> str:
 
 
 def _objects(
-    text: str, wanted: frozenset[str], speaks_of_one: Callable[[str, int], bool]
+    text: str, lower_keys: frozenset[str], speaks_of_one: Callable[[str, int], bool]
 ) -> Iterator[Pairs]:
     objects = Objects(text)
     has_one = False
@@ -85,7 +89,7 @@ def _objects(
                 if has_one and not speaks_of_one(text, start):
                     return
                 raise _undecodable(text, whole)
-            if next(outermost_within(whole.pairs, wanted), None) is not None:
+            if next(outermost_within(whole.pairs, lower_keys), None) is not None:
                 has_one = True
                 yield whole.pairs
             end = whole.end
@@ -103,16 +107,16 @@ def _undecodable(text: str, read: Broken | JsonObject) -> ReplyUnreadable:
     return ReplyUnreadable("malformed_json", f"a JSON object can't be read ({where})")
 
 
-def outermost_within(value: Any, wanted: Collection[str]) -> Iterator[Pairs]:
+def outermost_within(value: Any, lower_keys: Collection[str]) -> Iterator[Pairs]:
     """The outermost objects in a JSON value that have one of the wanted keys, in lower case."""
     level = [value]
     while level:
         inner: list[Any] = []
-        for each in level:
-            if not isinstance(each, Pairs):
-                inner.extend(each)
-            elif any(key.strip().lower() in wanted for key, _ in each):
-                yield each
+        for container in level:
+            if not isinstance(container, Pairs):
+                inner.extend(container)
+            elif any(key.strip().lower() in lower_keys for key, _ in container):
+                yield container
             else:
-                inner.extend(member for _, member in each)
-        level = [each for each in inner if isinstance(each, list)]
+                inner.extend(member for _, member in container)
+        level = [member for member in inner if isinstance(member, list)]

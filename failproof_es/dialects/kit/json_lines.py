@@ -64,8 +64,8 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
                     if raw is not None and not looked:
                         looked = True
                         if shape := _shape_from(raw, stream, path.suffix if line == 1 else None):
-                            said, remedy = shape
-                            problems.error(said, path=path, line=line, remedy=remedy)
+                            message, remedy = shape
+                            problems.error(message, path=path, line=line, remedy=remedy)
                             return
                     problems.error(
                         defect.message,

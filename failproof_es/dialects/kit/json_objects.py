@@ -90,29 +90,29 @@ class Objects:
     """The objects of one text. Nothing is decoded twice."""
 
     text: str
-    _known: dict[int, JsonObject | Broken] = field(default_factory=dict)
+    _decoded: dict[int, JsonObject | Broken] = field(default_factory=dict)
 
     def at(self, start: int) -> JsonObject | Broken:
         """The object that the brace at `start` opens, or why it opens none."""
-        if start not in self._known:
+        if start not in self._decoded:
             self._decode(start)
-        return self._known[start]
+        return self._decoded[start]
 
     def all(self) -> Iterator[JsonObject]:
         """Every object that a reader could read, by its beginning: inner ones, too."""
         start = self.text.find("{")
         while start >= 0:
-            if isinstance(found := self.at(start), JsonObject):
-                yield found
+            if isinstance(json_object := self.at(start), JsonObject):
+                yield json_object
             start = self.text.find("{", start + 1)
 
     def outermost(self) -> Iterator[JsonObject]:
         """Those of `all` that stand in no other one."""
         end = 0
-        for each in self.all():
-            if each.end > end:
-                end = each.end
-                yield each
+        for json_object in self.all():
+            if json_object.end > end:
+                end = json_object.end
+                yield json_object
 
     def _decode(self, start: int) -> None:
         stack: list[_Open] = [_Open(start, Pairs(), _FIRST_KEY)]
@@ -149,7 +149,7 @@ class Objects:
             return False
         stack.pop()
         if isinstance(top.values, Pairs):
-            self._known[top.start] = JsonObject(top.start, end, top.values, top.depth)
+            self._decoded[top.start] = JsonObject(top.start, end, top.values, top.depth)
         if stack:
             stack[-1].take(top.values, top.depth)
         return True
@@ -159,9 +159,9 @@ class Objects:
         assert white_space is not None
         place = white_space.end()
         is_cut = self.text[place : place + 1] == '"' and not _closes(self.text, place)
-        for level, each in enumerate(stack):
-            if isinstance(each.values, Pairs):
-                self._known[each.start] = Broken(place, is_cut, len(stack) - level)
+        for level, container in enumerate(stack):
+            if isinstance(container.values, Pairs):
+                self._decoded[container.start] = Broken(place, is_cut, len(stack) - level)
 
 
 def _separate(top: _Open, sign: str) -> bool:

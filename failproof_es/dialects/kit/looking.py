@@ -24,5 +24,5 @@ def first_lines_contain(path: Path, marks: Iterable[bytes], suffixes: Collection
             head = list(islice(iter(lambda: stream.readline(LINE_BYTES), b""), LINES))
     except OSError:
         return False
-    wanted = tuple(marks)
-    return any(mark in line for line in head for mark in wanted)
+    all_marks = tuple(marks)
+    return any(mark in line for line in head for mark in all_marks)

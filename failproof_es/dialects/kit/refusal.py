@@ -137,9 +137,9 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     opening = list(islice(coming, _OPENING_SENTENCES))
     if not opening:
         return None
-    found = _declines(raw, opening, prompt)
-    if found is not None or not _may_judge(opening, prompt):
-        return found
+    refusal = _declines(raw, opening, prompt)
+    if refusal is not None or not _may_judge(opening, prompt):
+        return refusal
     if delivers(raw, prompt):
         return None
     sentences = [*opening, *coming]
@@ -153,16 +153,16 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
 
 def _sentences(plain: str) -> Iterator[_Sentence]:
     """Those with a letter or a digit, split off as they are asked for: most replies need few."""
-    for found in _SENTENCE.finditer(plain):
-        text = found.group()
+    for match in _SENTENCE.finditer(plain):
+        text = match.group()
         if any(map(str.isalnum, text)):
-            yield _Sentence(found.start(), text)
+            yield _Sentence(match.start(), text)
 
 
 def _may_judge(opening: list[_Sentence], prompt: str) -> bool:
     """Whether any rule but *declines* can hold: what each of them needs, and costs least."""
     return (
-        any(MORAL_JUDGEMENT.search(each.text) is not None for each in opening[:2])
+        any(MORAL_JUDGEMENT.search(sentence.text) is not None for sentence in opening[:2])
         or ADVOCACY_ASKED.match(prompt) is not None
         or PRAISE_ASKED.match(prompt) is not None
         or WAY_ASKED.match(prompt) is not None
@@ -182,7 +182,7 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
             match = _declining_match(sentence.text, language, prompt)
             if match and at_its_head(sentence.text, match.start()):
                 # Asked last, because few sentences decline and this takes longest.
-                if not all(_only_preamble(each.text, prompt) for each in before):
+                if not all(_only_preamble(earlier.text, prompt) for earlier in before):
                     return None
                 if not _is_all(raw, sentence, match, prompt):
                     return None
@@ -304,7 +304,7 @@ def _moralises(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | N
     if sign is not None:
         if not _instead(_until(raw, sign)):
             return None
-        sentences = [each for each in sentences if each.start < sign.start()]
+        sentences = [sentence for sentence in sentences if sentence.start < sign.start()]
     for position, sentence in enumerate(sentences[:2]):
         match = MORAL_JUDGEMENT.search(sentence.text)
         if match is None:
@@ -312,7 +312,7 @@ def _moralises(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | N
         if position == 1 and not EXHORTATION.search(sentences[0].text):
             return None
         rest = sentences[:position] + sentences[position + 1 :]
-        exhorting = sum(EXHORTATION.search(each.text) is not None for each in rest)
+        exhorting = sum(EXHORTATION.search(other.text) is not None for other in rest)
         judged_at_once = PREAMBLE.match(sentence.text) is not None
         share = 4 if judged_at_once else 2
         if exhorting * share < len(rest) or not exhorting:
@@ -330,7 +330,7 @@ def _denies_premise(raw: str, sentences: list[_Sentence], prompt: str) -> Refusa
         return None
     first = sentences[0]
     match = denied(first.text, prompt)
-    appeals = {found.lower() for found in MORAL_APPEAL.findall(raw)}
+    appeals = {appeal.lower() for appeal in MORAL_APPEAL.findall(raw)}
     if match is None or EXPLAINED.search(first.text) or len(appeals) < _MORAL_APPEALS:
         return None
     start, end = first.start + match.start(), first.start + match.end()
@@ -355,14 +355,14 @@ def _condemns(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
     if sign is not None:
         if not _instead(_until(raw, sign)):
             return None
-        sentences = [each for each in sentences if each.start < sign.start()]
+        sentences = [sentence for sentence in sentences if sentence.start < sign.start()]
     if not sentences or others_did(prompt):
         return None
-    against = [each for each in sentences if speaks_against(each.text, prompt)]
+    against = [sentence for sentence in sentences if speaks_against(sentence.text, prompt)]
     head = sentences[0]
     if not (head in against or forbids(head.text) or PREAMBLE.match(head.text)):
         return None
-    first = next((each for each in sentences[:2] if condemned(each.text, prompt)), None)
+    first = next((sentence for sentence in sentences[:2] if condemned(sentence.text, prompt)), None)
     if first is None or 3 * len(against) < 2 * len(sentences):
         return None
     if len(against) < 2 and not names_the_act(first.text, prompt):

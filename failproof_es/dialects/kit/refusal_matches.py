@@ -79,12 +79,12 @@ def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
         return False
     since = max(0, start - _AROUND)
     window = text[since : end + _AROUND].translate(PLAIN)
-    found = _around(window, start - since, end - since)
-    if found is None:
+    decline = _around(window, start - since, end - since)
+    if decline is None:
         return False
-    places = found.re.groupindex
-    behind = window[found.start("act") if "act" in places and found["act"] else found.end() :]
-    if OWN_KNOWLEDGE.match(behind) or LIMIT.match(window[found.end() :]):
+    places = decline.re.groupindex
+    behind = window[decline.start("act") if "act" in places and decline["act"] else decline.end() :]
+    if OWN_KNOWLEDGE.match(behind) or LIMIT.match(window[decline.end() :]):
         return False
     if IDIOM.match(behind):
         return True
@@ -101,10 +101,10 @@ def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
 def _around(window: str, start: int, end: int) -> regex.Match[str] | None:
     """The words of declining that hold the characters from `start` to `end`."""
     for pattern in (NEGATED_ACT, DECLINING["en"], JUDGED):
-        for found in pattern.finditer(window):
-            if found.start() <= start and end <= found.end():
-                return found
-            if found.start() > start:
+        for match in pattern.finditer(window):
+            if match.start() <= start and end <= match.end():
+                return match
+            if match.start() > start:
                 break
     return None
 

@@ -27,11 +27,11 @@ class SeenIds:
     def claim(self, suite_id: str, case_id: str, path: Path, line: int) -> str | None:
         """Take an id. `None`, or where it was taken before, as `file:line`."""
         key = (suite_id.encode(), case_id.encode())
-        taken = self._database.execute(
+        cursor = self._database.execute(
             "INSERT INTO places VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (*key, os.fsencode(path), line),
         )
-        if taken.rowcount:
+        if cursor.rowcount:
             return None
         first, at = self._database.execute(
             "SELECT path, line FROM places WHERE suite = ? AND case_id = ?", key

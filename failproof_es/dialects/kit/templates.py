@@ -31,14 +31,14 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 def defects(template: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
     """What keeps a template from being used: what it lacks, and what nothing fills in."""
     held = names(template)
-    known = list(dict.fromkeys([*required, *optional]))
+    placeholders = list(dict.fromkeys([*required, *optional]))
     for name in required:
         if name not in held:
             yield f"must hold {{{{{name}}}}}"
     for name in dict.fromkeys(held):
-        if name not in known:
-            listed = ", ".join(f"{{{{{each}}}}}" for each in known)
-            yield f"holds {{{{{name}}}}}, which nothing fills in; known: {listed}"
+        if name not in placeholders:
+            placeholder_list = ", ".join(f"{{{{{placeholder}}}}}" for placeholder in placeholders)
+            yield f"holds {{{{{name}}}}}, which nothing fills in; known: {placeholder_list}"
 
 
 def delimiter(*untrusted: str) -> str:

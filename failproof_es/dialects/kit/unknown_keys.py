@@ -24,23 +24,25 @@ _LONGEST = 100
 """A longer name is nobody's slip: comparing takes the square of the length."""
 
 
-def closest_known_key(key: str, known: Iterable[str], given: Collection[str] = ()) -> str | None:
+def closest_known_key(
+    key: str, known_keys: Iterable[str], present_keys: Collection[str] = ()
+) -> str | None:
     """The known key that this unknown one is a slip for; `None` where it resembles none.
 
     Case, hyphens, spaces and the order of the words do not tell two keys apart, and neither do
     a few characters that were left out, added, changed or swapped. The first word of a known key
-    stands for it where `given`, the object's keys, lacks that.
+    stands for it where the object's `present_keys` lack it.
     """
     if key.startswith(_OWN) or len(key) > _LONGEST:
         return None
     words = _words(key)
     best: tuple[int, str] | None = None
-    for name in known:
-        wanted = _words(name)
-        plain, other = "".join(words), "".join(wanted)
-        slips = 0 if sorted(words) == sorted(wanted) else _slips(plain, other)
+    for name in known_keys:
+        known_words = _words(name)
+        plain, other = "".join(words), "".join(known_words)
+        slips = 0 if sorted(words) == sorted(known_words) else _slips(plain, other)
         bound = max(1, len(other) // _CHARACTERS_PER_SLIP) if len(other) > 2 else 0
-        if slips > bound and name not in given and words == wanted[:1] != wanted:
+        if slips > bound and name not in present_keys and words == known_words[:1] != known_words:
             slips = bound
         if slips <= bound and (best is None or slips < best[0]):
             best = slips, name
@@ -56,25 +58,31 @@ class UnknownKeys:
     """What a key that is kept is kept with."""
     mentioned: set[str] = field(default_factory=set)
 
-    def report(self, key: str, known: Iterable[str], given: Collection[str], **place: Any) -> bool:
-        """Report a key that is not among the `known`; whether it is an error.
+    def report(
+        self, key: str, known_keys: Iterable[str], present_keys: Collection[str], **place: Any
+    ) -> bool:
+        """Report a key that is not among the `known_keys`; whether it is an error.
 
-        `given` are the keys of the object that it stands in, `place` is where that is, in the
-        arguments of `Problems.error`.
+        `present_keys` are the keys of the object that it stands in, `place` is where that is, in
+        the arguments of `Problems.error`.
         """
-        refused = refuse(self.problems, key, known, given, **place)
+        refused = refuse(self.problems, key, known_keys, present_keys, **place)
         if not refused and key not in self.mentioned:
             self.mentioned.add(key)
-            said = f"unknown key: kept with the stored {self.what}, not used (first seen here)"
-            self.problems.warning(said, **place)
+            message = f"unknown key: kept with the stored {self.what}, not used (first seen here)"
+            self.problems.warning(message, **place)
         return refused
 
 
 def refuse(
-    problems: Problems, key: str, known: Iterable[str], given: Collection[str], **place: Any
+    problems: Problems,
+    key: str,
+    known_keys: Iterable[str],
+    present_keys: Collection[str],
+    **place: Any,
 ) -> bool:
     """Report a key that resembles a known one, or is another name of it; whether it does."""
-    remedy = remedy_for(key, tuple(known), given)
+    remedy = remedy_for(key, tuple(known_keys), present_keys)
     if remedy is not None:
         own = "a key of your own may begin with x_"
         problems.error("is not a known key", remedy=f"{remedy} {own}", **place)
@@ -86,11 +94,11 @@ def is_own(key: str) -> bool:
     return key.startswith(_OWN)
 
 
-def remedy_for(key: str, known: tuple[str, ...], given: Collection[str]) -> str | None:
+def remedy_for(key: str, known_keys: tuple[str, ...], present_keys: Collection[str]) -> str | None:
     """What to do about an unknown key that was meant for a known one; `None` for any other."""
-    if (meant := closest_known_key(key, known, given)) is not None:
+    if (meant := closest_known_key(key, known_keys, present_keys)) is not None:
         return f"did you mean `{meant}`?"
-    if (name := known_name(key, known, given)) is not None:
+    if (name := known_name(key, known_keys, present_keys)) is not None:
         return f"rename it to `{name}`;"
     return None
 
@@ -105,9 +113,11 @@ def _slips(one: str, other: str) -> int:
     row = list(range(len(other) + 1))
     for i, character in enumerate(one, 1):
         before, last, row = row, before, [i]
-        for j, wanted in enumerate(other, 1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (character != wanted))
-            if i > 1 and j > 1 and (character, one[i - 2]) == (other[j - 2], wanted):
+        for j, other_character in enumerate(other, 1):
+            cost = min(
+                before[j] + 1, row[j - 1] + 1, before[j - 1] + (character != other_character)
+            )
+            if i > 1 and j > 1 and (character, one[i - 2]) == (other[j - 2], other_character):
                 cost = min(cost, last[j - 2] + 1)
             row.append(cost)
     return row[-1]

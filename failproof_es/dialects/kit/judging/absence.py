@@ -60,10 +60,10 @@ _BOUND = _words("more less fewer later longer earlier only just least")
 def states_absence(item: str) -> Absence:
     """How far the item, an English sentence, states an absence."""
     clauses = _clauses(_WORD.findall(_QUOTED.sub(" quoted ", item).replace("’", "'").lower()))
-    found = [each for each in map(_of_clause, clauses) if each is not None]
-    if not found or all(each is Absence.NONE for each in found):
+    absences = [absence for absence in map(_of_clause, clauses) if absence is not None]
+    if not absences or all(absence is Absence.NONE for absence in absences):
         return Absence.NONE
-    return Absence.WHOLE if all(each is Absence.WHOLE for each in found) else Absence.PART
+    return Absence.WHOLE if all(absence is Absence.WHOLE for absence in absences) else Absence.PART
 
 
 def _clauses(words: list[str]) -> list[list[str]]:
@@ -136,14 +136,14 @@ def _is_subject(words: list[str], index: int) -> bool:
     return before in _DETERMINERS or after in _AUXILIARIES or _denied_auxiliary(after)
 
 
-def _of_saying(said: list[str]) -> Absence:
+def _of_saying(words: list[str]) -> Absence:
     """After a verb of saying: `no` right there denies it, as in `names no price`."""
-    first, after = [*said, "", ""][:2]
+    first, after = [*words, "", ""][:2]
     if first in _NOT - {"without"} or (first == "no" and after in ("", "to")):
         return Absence.NONE  # the word itself is said: `says no`, `says not to mix them`
     if first in _NO:
         return Absence.NONE if after in _BOUND else Absence.WHOLE
-    for word in said:
+    for word in words:
         if word in _CONTENT or word in ("it", "there"):
             return Absence.NONE
         if word == "without":

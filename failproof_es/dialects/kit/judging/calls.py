@@ -25,11 +25,13 @@ def lacks_call(item: str, tools: Sequence[str], calls: Sequence[str]) -> bool:
 
     `tools` are the names that the model may call: an item that names one needs a call of it.
     """
-    found = _CALLS.match(item)
-    if found is None or _OTHERWISE.search(item):
+    match = _CALLS.match(item)
+    if match is None or _OTHERWISE.search(item):
         return False
-    named = [tool for tool in tools if re.search(rf"\b{re.escape(tool)}\b", found["object"])]
-    if named:
-        return not any(call.startswith(f"[tool call: {tool}(") for tool in named for call in calls)
-    is_any = found["calls"] is not None and _TOOL.search(found["object"]) is not None
+    named_tools = [tool for tool in tools if re.search(rf"\b{re.escape(tool)}\b", match["object"])]
+    if named_tools:
+        return not any(
+            call.startswith(f"[tool call: {tool}(") for tool in named_tools for call in calls
+        )
+    is_any = match["calls"] is not None and _TOOL.search(match["object"]) is not None
     return is_any and not calls

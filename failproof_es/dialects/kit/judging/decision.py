@@ -73,11 +73,11 @@ def _voice(
     verdict: Mapping[str, Any] | None, counted: tuple[str, ...]
 ) -> dict[str, Mapping[str, Any]]:
     """What a judge says, by item; nothing of what is void but for these reasons."""
-    listed = verdict["items"] if verdict is not None else []
+    item_verdicts = verdict["items"] if verdict is not None else []
     return {
-        each["item"]: each
-        for each in listed
-        if each["void"] is None or each["void"].startswith(counted)
+        item_verdict["item"]: item_verdict
+        for item_verdict in item_verdicts
+        if item_verdict["void"] is None or item_verdict["void"].startswith(counted)
     }
 
 
@@ -85,22 +85,22 @@ def _decision(
     item: Item, voices: Sequence[tuple[str, Mapping[str, Mapping[str, Any]]]], unanimous: bool
 ) -> ItemDecision:
     entries = [voice.get(item.key) for _, voice in voices]
-    said = [None if entry is None else str(entry["verdict"]) for entry in entries]
-    needed = len(said) if unanimous else len(said) // 2 + 1
-    word, votes_for = _most_said(said)
+    words = [None if entry is None else str(entry["verdict"]) for entry in entries]
+    needed = len(words) if unanimous else len(words) // 2 + 1
+    word, votes_for = _most_said(words)
     decided = word if votes_for >= needed else None
-    votes = [None if one is None else one == item.words.passes for one in said]
+    votes = [None if one is None else one == item.words.passes for one in words]
     quoted = [entry["quote"] for entry in entries if entry and entry["verdict"] == decided]
     return ItemDecision(
         item,
         passes=None if decided is None else decided == item.words.passes,
         votes={judge: vote for (judge, _), vote in zip(voices, votes, strict=True)},
         quotations=tuple(dict.fromkeys(quote for quote in quoted if quote)),
-        lacks_votes=decided is None and votes_for + said.count(None) >= needed,
+        lacks_votes=decided is None and votes_for + words.count(None) >= needed,
     )
 
 
-def _most_said(said: Sequence[str | None]) -> tuple[str | None, int]:
+def _most_said(words: Sequence[str | None]) -> tuple[str | None, int]:
     """The word that most judges say, and how many do."""
-    counted = Counter(word for word in said if word is not None).most_common(1)
+    counted = Counter(word for word in words if word is not None).most_common(1)
     return counted[0] if counted else (None, 0)

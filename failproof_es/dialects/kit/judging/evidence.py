@@ -104,7 +104,7 @@ def evidence(
     return "\n".join(_lines(own, judges, has_typed_calls=has_tools and not is_call))
 
 
-def _lines(text: str, asked: frozenset[str], *, has_typed_calls: bool) -> Iterator[str]:
+def _lines(text: str, case_keys: frozenset[str], *, has_typed_calls: bool) -> Iterator[str]:
     has_verdict = _VERDICT.search(folded(text).text) is not None
     for line in text.splitlines():
         form = folded(line)
@@ -114,7 +114,7 @@ def _lines(text: str, asked: frozenset[str], *, has_typed_calls: bool) -> Iterat
             yield _GAP
             continue
         address = _ADDRESS.search(form.text)
-        ends = [] if address is None or _judge_of(address) in asked else [address.start()]
+        ends = [] if address is None or _judge_of(address) in case_keys else [address.start()]
         if has_typed_calls and (call := _TYPED_CALL.search(form.text)) is not None:
             ends.append(call.start())
         yield line[: form.place(min(ends))] + _GAP if ends else line

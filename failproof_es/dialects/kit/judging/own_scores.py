@@ -118,15 +118,15 @@ def _numbers(text: str) -> Iterator[float]:
         yield float("." + "".join(str(_DIGIT_WORDS.index(digit)) for digit in digits))
 
 
-def _in_objects(text: str, asked: frozenset[str]) -> frozenset[float]:
+def _in_objects(text: str, case_keys: frozenset[str]) -> frozenset[float]:
     """The scores that it gives in objects, or as loose members with a reason."""
     stated: list[Any] = []
-    for each in named_objects(text):
-        if _grades_itself(each, asked):
-            stated += _members(each.pairs)
+    for named_object in named_objects(text):
+        if _grades_itself(named_object, case_keys):
+            stated += _members(named_object.pairs)
     for form in words_of(text):
         members = [(match[1].lower(), match[2]) for match in _LOOSE_MEMBER.finditer(form)]
-        if poses(frozenset(name for name, _ in members) - asked):
+        if poses(frozenset(name for name, _ in members) - case_keys):
             stated += [value for name, value in members if name == SCORE and value]
     return frozenset(score for value in stated for score in _scores(value))
 
@@ -134,16 +134,18 @@ def _in_objects(text: str, asked: frozenset[str]) -> frozenset[float]:
 def _in_words(text: str, case_text: str) -> frozenset[float]:
     """The scores that it asks for; and those that it names, unless the case is about grades."""
     patterns = [_ORDERED] if _ABOUT_GRADES.search(case_text) else [_ORDERED, _LABELLED]
-    found = (
+    matches = (
         match for form in words_of(text) for pattern in patterns for match in pattern.finditer(form)
     )
-    stated = ["1" if match.lastgroup == "full" else match[match.lastgroup or 0] for match in found]
+    stated = [
+        "1" if match.lastgroup == "full" else match[match.lastgroup or 0] for match in matches
+    ]
     return frozenset(score for value in stated for score in _scores(value))
 
 
-def _grades_itself(each: NamedObject, asked: frozenset[str]) -> bool:
+def _grades_itself(named_object: NamedObject, case_keys: frozenset[str]) -> bool:
     """Whether the object is a verdict, or says nothing but grades."""
-    names = each.names - asked
+    names = named_object.names - case_keys
     return poses(names) or (
         any(map(_GRADE_KEY.fullmatch, names))
         and all(name in _BESIDE_A_GRADE or _GRADE_KEY.fullmatch(name) for name in names)
@@ -175,7 +177,9 @@ def _scores(value: Any) -> Iterator[float]:
         score /= 100
     elif scaled["of"] and _float(scaled["of"]):
         score /= _float(scaled["of"])
-    yield from (each for each in (score, score / 5, score / 10, score / 100) if 0 <= each <= 1)
+    yield from (
+        number for number in (score, score / 5, score / 10, score / 100) if 0 <= number <= 1
+    )
 
 
 def _float(number: str) -> float:

@@ -29,14 +29,14 @@ _PASSES_ITEM = rf"(?:{_ITEM}){_NEAR}\b(?:{_PASSES})\b"
 
 
 def dictated_passes(
-    items: Sequence[Item], said: Sequence[str], case_text: str
+    items: Sequence[Item], texts: Sequence[str], case_text: str
 ) -> Mapping[str, bool]:
     """Whether these words of the model hold the passing verdict on an item, by the item's key.
 
     `case_text` is what the case itself says: its words are no sign of an order to judges.
     """
-    in_objects = set(_in_objects(items, said))
-    forms = [form for text in said for form in words_of(text)]
+    in_objects = set(_in_objects(items, texts))
+    forms = [form for text in texts for form in words_of(text)]
     by_word = {
         word: any(map(_orders(word, case_text), forms))
         for word in {item.words.passes for item in items}
@@ -68,12 +68,12 @@ def _orders(word: str, case_text: str) -> Callable[[str], bool]:
     return has_order
 
 
-def _in_objects(items: Sequence[Item], said: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _in_objects(items: Sequence[Item], texts: Sequence[str]) -> Iterator[tuple[str, str]]:
     """(key of an item or "" for any, a verdict) of every object."""
     keys = {item.key for item in items}
-    for each in (found for text in said for found in named_objects(text)):
-        named = [each.key, *values(each.pairs, "item")]
-        owner = next((name for name in named if name in keys), "")
-        for value in values(each.pairs, "verdict"):
+    for named_object in (candidate for text in texts for candidate in named_objects(text)):
+        names = [named_object.key, *values(named_object.pairs, "item")]
+        owner = next((name for name in names if name in keys), "")
+        for value in values(named_object.pairs, "verdict"):
             if isinstance(value, str):
                 yield owner, value.lower()

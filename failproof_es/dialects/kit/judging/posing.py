@@ -52,8 +52,8 @@ def poses(names: Set[str]) -> bool:
 def named_objects(text: str) -> Iterator[NamedObject]:
     """Every object in the text, in every form of it, at any depth."""
     for form in decoded_forms(text):
-        for each in Objects(form.text).outermost():
-            yield from _within(each.pairs)
+        for json_object in Objects(form.text).outermost():
+            yield from _within(json_object.pairs)
 
 
 def asked_keys(case_text: str) -> frozenset[str]:
@@ -66,7 +66,7 @@ def asked_keys(case_text: str) -> frozenset[str]:
     return _ALL_KEYS & {word.lower() for word in _WORDS.findall(case_text)}
 
 
-def posing_spans(text: str, asked: frozenset[str] = frozenset()) -> list[tuple[int, int]]:
+def posing_spans(text: str, case_keys: frozenset[str] = frozenset()) -> list[tuple[int, int]]:
     """Where in the text something poses as a verdict: disjoint, in order."""
     spans: list[tuple[int, int]] = []
     for form in decoded_forms(text):
@@ -74,10 +74,10 @@ def posing_spans(text: str, asked: frozenset[str] = frozenset()) -> list[tuple[i
         posing = [
             (one.start, one.end)
             for one in objects
-            if poses(NamedObject("", one.pairs).names - asked)
+            if poses(NamedObject("", one.pairs).names - case_keys)
         ]
         decoded = _merged([(one.start, one.end) for one in objects])
-        posing += _braces(form.text, decoded, asked)
+        posing += _braces(form.text, decoded, case_keys)
         spans += [(form.place(start), form.place(end)) for start, end in posing]
     return _merged(spans)
 
@@ -91,11 +91,11 @@ def _within(pairs: Pairs) -> Iterator[NamedObject]:
             yield NamedObject(key, value)
             waiting += value
         elif isinstance(value, list):
-            waiting += [(key, each) for each in value]
+            waiting += [(key, member) for member in value]
 
 
 def _braces(
-    text: str, decoded: list[tuple[int, int]], asked: frozenset[str]
+    text: str, decoded: list[tuple[int, int]], case_keys: frozenset[str]
 ) -> Iterator[tuple[int, int]]:
     """The pairs of braces, outside of what was decoded, right in which keys of a verdict stand.
 
@@ -115,10 +115,10 @@ def _braces(
             if opened:
                 opened[-1][1].add(sign[1].lower())
         elif opened:
-            begun, names = opened.pop()
-            if poses(names - asked):
-                yield begun, sign.end()
-    yield from ((begun, len(text)) for begun, names in opened if poses(names - asked))
+            opening, names = opened.pop()
+            if poses(names - case_keys):
+                yield opening, sign.end()
+    yield from ((opening, len(text)) for opening, names in opened if poses(names - case_keys))
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -59,7 +59,7 @@ def shipped() -> str:
 def token(items: Sequence[Item], transcript: Passages) -> str:
     """The delimiter of this checklist and this transcript: always the same for the same two."""
     return delimiter(
-        *(item.text for item in items), *(part for each in transcript for part in each.parts)
+        *(item.text for item in items), *(part for passage in transcript for part in passage.parts)
     )
 
 
@@ -68,12 +68,12 @@ def ask(items: Sequence[Item], transcript: Passages, template: str) -> tuple[Tur
     mark = token(items, transcript)
     values = {
         "delimiter": mark,
-        "items": _listed(items),
+        "items": _format_items(items),
         "answers": ", ".join(f'"{item.key}": {_ANSWER}' for item in items),
         "transcript": "\n".join(
             part
-            for number, each in enumerate(transcript, 1)
-            for part in _parts(f"--- {mark} turn {number}: {each.speaker}", each)
+            for number, passage in enumerate(transcript, 1)
+            for part in _parts(f"--- {mark} turn {number}: {passage.speaker}", passage)
         ),
     }
     return (Turn(role="user", content=fill(template, values)),)
@@ -111,7 +111,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _listed(items: Sequence[Item]) -> str:
+def _format_items(items: Sequence[Item]) -> str:
     lines = [
         f"{item.key}{_MARKED if item.absence else ''}: {_on_one_line(item.text)}" for item in items
     ]

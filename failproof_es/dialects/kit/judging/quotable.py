@@ -50,12 +50,12 @@ class Quotable:
             return locate_quotation(_plain(quote), self.plain, is_proof=is_proof)
 
 
-def quotable(said: Sequence[str], evidence: Sequence[str]) -> Quotable:
+def quotable(texts: Sequence[str], evidence: Sequence[str]) -> Quotable:
     """What can be quoted of these texts, and of what is evidence in each."""
     return Quotable(
         [comparable(text) for text in evidence],
-        [comparable(text) for text in said],
-        [comparable(_plain(text)) for text in said],
+        [comparable(text) for text in texts],
+        [comparable(_plain(text)) for text in texts],
     )
 
 

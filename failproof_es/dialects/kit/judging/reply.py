@@ -54,16 +54,22 @@ def read_verdicts(
     except Unusable as error:
         return None, str(error)
     record = _Record.of(items, transcript, tools)
-    listed = [_read_item(item, answered.get(item.key, []), record) for item in items]
-    if all(each["void"] for each in listed):
-        reasons = "; ".join(f"{each['item']}: {each['void']}" for each in listed)
+    item_verdicts = [_read_item(item, answered.get(item.key, []), record) for item in items]
+    if all(item_verdict["void"] for item_verdict in item_verdicts):
+        reasons = "; ".join(
+            f"{item_verdict['item']}: {item_verdict['void']}" for item_verdict in item_verdicts
+        )
         return None, f"nothing_decided: {reasons}"
-    return {"items": listed}, None
+    return {"items": item_verdicts}, None
 
 
 def void_items(verdict: Mapping[str, Any]) -> str | None:
     """The votes that a verdict lacks, with the reasons; `None` where it is whole."""
-    void = [f"{each['item']}: {each['void']}" for each in verdict["items"] if each["void"]]
+    void = [
+        f"{item_verdict['item']}: {item_verdict['void']}"
+        for item_verdict in verdict["items"]
+        if item_verdict["void"]
+    ]
     return f"void_items: {'; '.join(void)}" if void else None
 
 
@@ -74,31 +80,31 @@ def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
         raise Unusable("contradicting_keys: items stands twice")
     if not isinstance(objects[0], Pairs):
         raise Unusable("not_an_object: items is not an object")
-    known = {item.key for item in items}
+    item_keys = {item.key for item in items}
     answered: dict[str, list[Any]] = {}
     for key, value in objects[0]:
-        if key not in known:
+        if key not in item_keys:
             raise Unusable(f"unknown_item: not on the checklist: {shown(key)}")
         answered.setdefault(key, []).append(value)
     for key, several in answered.items():
-        if any(each != several[0] for each in several):
+        if any(answer != several[0] for answer in several):
             raise Unusable(f"contradicting_keys: {key} is answered twice, differently")
     return answered
 
 
 def _further(answered: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Any]]:
     """What stands in the items' answers beside a verdict and its quotation."""
-    for each in answered.values():
-        if isinstance(each[0], Pairs):
-            yield from (member for member in each[0] if member[0].lower() not in _ANSWER_KEYS)
+    for answers in answered.values():
+        if isinstance(answers[0], Pairs):
+            yield from (member for member in answers[0] if member[0].lower() not in _ANSWER_KEYS)
 
 
 def _passes(answered: Mapping[str, Sequence[Any]], items: Sequence[Item]) -> bool | None:
     """What the verdicts come to, proved or not; `None` where one is missing."""
     words = [
-        values(each[0], "verdict") if isinstance(each[0], Pairs) else []
+        values(answers[0], "verdict") if isinstance(answers[0], Pairs) else []
         for item in items
-        for each in [answered.get(item.key, [None])]
+        for answers in [answered.get(item.key, [None])]
     ]
     if any(word == [item.words.fails] for item, word in zip(items, words, strict=True)):
         return False
@@ -122,17 +128,17 @@ class _Record:
         cls, items: Sequence[Item], transcript: Sequence[Passage], tools: Sequence[str]
     ) -> _Record:
         """What these passages hold."""
-        judged = [(n, each) for n, each in enumerate(transcript, 1) if each.judged]
-        context = [each.text for each in transcript if not each.judged]
+        judged = [(n, passage) for n, passage in enumerate(transcript, 1) if passage.judged]
+        context = [passage.text for passage in transcript if not passage.judged]
         case_text = "\n".join([*(item.text for item in items), *context])
-        parts = [(n, text, m > 0) for n, each in judged for m, text in enumerate(each.parts)]
-        said = [text for _, text, _ in parts]
+        parts = [(n, text, m > 0) for n, passage in judged for m, text in enumerate(passage.parts)]
+        texts = [text for _, text, _ in parts]
         own = [evidence(text, case_text, is_call=is_call) for _, text, is_call in parts]
-        made = [call for _, each in judged for call in each.calls]
+        made = [call for _, passage in judged for call in passage.calls]
         return cls(
-            quotable(said, own),
+            quotable(texts, own),
             [number for number, _, _ in parts],
-            dictated_passes(items, said, case_text),
+            dictated_passes(items, texts, case_text),
             frozenset(item.key for item in items if lacks_call(item.text, tools, made)),
         )
 
@@ -153,8 +159,8 @@ def _read_item(item: Item, answers: Sequence[Any], record: _Record) -> dict[str,
     if not isinstance(quote, str) or not _encodable(quote):
         return {**read, "void": "the quotation is not a text"}
     if verdicts[0] not in (words.passes, words.fails):
-        said = shown(verdicts[0])
-        return {**read, "void": f"says {said}, neither {words.passes} nor {words.fails}"}
+        verdict_text = shown(verdicts[0])
+        return {**read, "void": f"says {verdict_text}, neither {words.passes} nor {words.fails}"}
     read |= {"verdict": verdicts[0], "quote": quote or None}
     return {**read, **_proven(item, verdicts[0], quote, record)}
 

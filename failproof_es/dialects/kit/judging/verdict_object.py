@@ -35,33 +35,33 @@ def own_object(text: str, mark: str, key: str) -> tuple[Pairs, Pairs]:
     if not wholes:
         raise Unusable(f"no_object: the reply holds no JSON object with {key}")
     own = [
-        (each, whole)
+        (verdict, whole)
         for whole in wholes
-        for each in outermost_within(whole, {key})
-        if values(each, MARK) == [mark]
+        for verdict in outermost_within(whole, {key})
+        if values(verdict, MARK) == [mark]
     ]
     if not own:
         raise Unusable("other_transcript: no object of the reply repeats the transcript's mark")
-    if any(each != own[0][0] for each, _ in own):
+    if any(verdict != own[0][0] for verdict, _ in own):
         raise Unusable("contradicting_objects: the reply holds several verdicts that differ")
-    around = Pairs(member for each, whole in own for member in _around(whole, each))
+    around = Pairs(member for verdict, whole in own for member in _around(whole, verdict))
     return own[0][0], around
 
 
-def refuse_further_keys(members: Pairs, known: Collection[str], passes: bool | None) -> None:
+def refuse_further_keys(members: Pairs, known_keys: Collection[str], passes: bool | None) -> None:
     """Raises `Unusable` for members beside the known ones: a contradiction by that name.
 
     `passes` is what the verdict comes to; `None` where it comes to neither.
     """
-    further = [(key, value) for key, value in members if key.lower() not in known]
+    further = [(key, value) for key, value in members if key.lower() not in known_keys]
     for key, value in further:
         if passes is not None and _stated(key, value) is (not passes):
             outcome = "passes" if passes else "does not pass"
-            said = f"{shown(key)} is {shown(value)}, and the verdict {outcome}"
-            raise Unusable(f"contradiction: {said}")
+            reason = f"{shown(key)} is {shown(value)}, and the verdict {outcome}"
+            raise Unusable(f"contradiction: {reason}")
     if further:
-        listed = ", ".join(shown(key) for key, _ in further)
-        raise Unusable(f"unknown_keys: beside the verdict stands {listed}")
+        key_list = ", ".join(shown(key) for key, _ in further)
+        raise Unusable(f"unknown_keys: beside the verdict stands {key_list}")
 
 
 def values(document: Pairs, name: str) -> list[Any]:
@@ -79,8 +79,8 @@ def _around(whole: Any, verdict: Pairs) -> Iterator[tuple[str, Any]]:
     """The members of the objects that wrap the verdict, but for the one that holds it."""
     value: Any = whole
     while value is not verdict:
-        members = value if isinstance(value, Pairs) else [("", each) for each in value]
-        holding = next(each for _, each in members if _holds(each, verdict))
+        members = value if isinstance(value, Pairs) else [("", inner) for inner in value]
+        holding = next(inner for _, inner in members if _holds(inner, verdict))
         yield from (member for member in members if member[1] is not holding)
         value = holding
 
@@ -88,13 +88,13 @@ def _around(whole: Any, verdict: Pairs) -> Iterator[tuple[str, Any]]:
 def _holds(value: Any, verdict: Pairs) -> bool:
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if each is verdict:
+        node = waiting.pop()
+        if node is verdict:
             return True
-        if isinstance(each, Pairs):
-            waiting += [member for _, member in each]
-        elif isinstance(each, list):
-            waiting += each
+        if isinstance(node, Pairs):
+            waiting += [member for _, member in node]
+        elif isinstance(node, list):
+            waiting += node
     return False
 
 

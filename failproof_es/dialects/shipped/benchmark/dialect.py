@@ -33,12 +33,12 @@ class Benchmark:
     suffixes: tuple[str, ...] = loader.SUFFIXES
     failing_scores: Mapping[str, float] = grading.FAILING_SCORES
 
-    def __init__(self, chosen: options.Options | None = None) -> None:
-        self._options = chosen or options.Options()
+    def __init__(self, settings: options.Options | None = None) -> None:
+        self._options = settings or options.Options()
 
-    def with_options(self, written: Mapping[str, Any]) -> Self:
+    def with_options(self, option_values: Mapping[str, Any]) -> Self:
         """See `options.read_options`."""
-        return type(self)(options.read_options(written))
+        return type(self)(options.read_options(option_values))
 
     def recognises(self, path: Path) -> bool:
         """See `loader.looks_like_ours`."""

@@ -68,7 +68,7 @@ def score(classification: Classification, judgement: Judgement | None) -> Score 
             return cut_off.UNSCORED
     if judgement is None:
         return Failure(JUDGE_FAILED, "no judge was asked")
-    verdicts = [each.verdict for each in judgement.verdicts if each.verdict is not None]
+    verdicts = [verdict.verdict for verdict in judgement.verdicts if verdict.verdict is not None]
     if (undecided := _undecided(judgement, verdicts)) is not None:
         return undecided
     reasons = list(dict.fromkeys(str(verdict["reason"]) for verdict in verdicts))
@@ -89,23 +89,28 @@ def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
         return cut_off.CLASS, seen
     is_empty = not reply.answer.strip()
     if reply.refusal and is_empty:
-        said = {"rule": "content_filter", "message": "the provider withheld the answer"}
-        return WITHHELD, {**said, **seen}
+        details = {"rule": "content_filter", "message": "the provider withheld the answer"}
+        return WITHHELD, {**details, **seen}
     return "empty" if is_empty else "answered", seen
 
 
 def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Failure | None:
     """Why the judges come to nothing; `None` where they do come to something."""
-    asked, unanimous = len(judgement.verdicts), judgement.rule == "unanimous"
-    needed = asked if unanimous else asked // 2 + 1
+    judge_count, unanimous = len(judgement.verdicts), judgement.rule == "unanimous"
+    needed = judge_count if unanimous else judge_count // 2 + 1
     scores = [float(verdict["score"]) for verdict in verdicts]
-    said = ", ".join(f"{score:g} ({band_of(score)})" for score in scores)
+    given_scores = ", ".join(f"{score:g} ({band_of(score)})" for score in scores)
     if unanimous and len({score >= PASSES_FROM for score in scores}) > 1:
-        return Failure(JUDGES_DISAGREE, f"the judges do not agree whether it passes: {said}")
+        return Failure(
+            JUDGES_DISAGREE, f"the judges do not agree whether it passes: {given_scores}"
+        )
     if len(scores) < needed:
         problems = "; ".join(f"{v.judge}: {v.problem}" for v in judgement.verdicts if v.problem)
-        kept = f" (scores: {said})" if scores else ""
-        lacking = f"{len(scores)} of {asked} judges gave a score, {needed} must{kept}: {problems}"
+        score_note = f" (scores: {given_scores})" if scores else ""
+        lacking = (
+            f"{len(scores)} of {judge_count} judges gave a score, "
+            f"{needed} must{score_note}: {problems}"
+        )
         return Failure(JUDGE_FAILED, lacking)
     return None
 

@@ -48,13 +48,13 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     Ids are unique over all files together: of two tasks with one id the first is kept.
     """
     unused = _Unused()
-    with SeenIds() as taken:
+    with SeenIds() as seen_ids:
         for path in files:
             before = len(problems.errors)
             tree = read_yaml(path, problems)
             if tree is None or len(problems.errors) > before:
                 continue
-            yield from _File(path, tree, problems, options, unused).cases(taken)
+            yield from _File(path, tree, problems, options, unused).cases(seen_ids)
     unused.warn(problems)
 
 
@@ -68,13 +68,13 @@ def as_case(document: dict[str, Any], suite_id: str, source: str, options: Optio
     }
     if options.judge_template is not None:
         expectation["judge_template"] = options.judge_template
-    asked = generation_prompt(question, options.generation_template)
+    prompt = generation_prompt(question, options.generation_template)
     sub_category = document.get("sub_category")
     return Case(
         dialect="benchmark",
         case_id=document["task_id"],
         suite_id=suite_id,
-        turns=(Turn(role="user", content=asked),),
+        turns=(Turn(role="user", content=prompt),),
         expectation=expectation,
         category=document.get("category"),
         source=source,
@@ -101,8 +101,10 @@ class _Unused:
         """Say each key once."""
         for name, (path, line) in self.first.items():
             where = plural(self.tasks[name], "task")
-            said = f"unknown key: kept with the stored task, not used, in {where} (first seen here)"
-            problems.warning(said, path=path, line=line, field=name)
+            message = (
+                f"unknown key: kept with the stored task, not used, in {where} (first seen here)"
+            )
+            problems.warning(message, path=path, line=line, field=name)
 
 
 @dataclass(slots=True)
@@ -113,15 +115,15 @@ class _File:
     options: Options
     unused: _Unused
 
-    def cases(self, taken: SeenIds) -> Iterator[Case]:
+    def cases(self, seen_ids: SeenIds) -> Iterator[Case]:
         value = self.tree.value
         if value == []:
             self.problems.error("the list is empty: it holds no task", path=self.path, line=1)
-        listed = isinstance(value, list)
-        for index, each in enumerate(value if listed else [value]):
-            at: Location = (index,) if listed else ()
-            document = self._document(each, at)
-            if document is not None and self._valid(document, at, taken):
+        is_list = isinstance(value, list)
+        for index, task_value in enumerate(value if is_list else [value]):
+            at: Location = (index,) if is_list else ()
+            document = self._document(task_value, at)
+            if document is not None and self._valid(document, at, seen_ids):
                 unknown = task.unknown_keys(document, self.options.input_keys)
                 self.unused.note(self.path, self.tree, at, (location for location, *_ in unknown))
                 suite = self.path.resolve().parent.name or self.path.stem
@@ -140,35 +142,35 @@ class _File:
             self._error(place, defect.message, defect.remedy)
             return None
 
-    def _valid(self, document: dict[str, Any], at: Location, taken: SeenIds) -> bool:
-        known = self.options.input_keys, self.options.unsent_keys
-        found = list(task.defects(document, *known))
-        for each in found:
-            self._error((*at, *each.location), each.message, each.remedy)
-        told = {each.location for each in found}
+    def _valid(self, document: dict[str, Any], at: Location, seen_ids: SeenIds) -> bool:
+        option_keys = self.options.input_keys, self.options.unsent_keys
+        findings = list(task.defects(document, *option_keys))
+        for finding in findings:
+            self._error((*at, *finding.location), finding.message, finding.remedy)
+        reported_locations = {finding.location for finding in findings}
         misspelt = [
             refuse(self.problems, str(location[-1]), names, owner, **self._at((*at, *location)))
             for location, names, owner in task.unknown_keys(document, self.options.input_keys)
-            if location not in told
+            if location not in reported_locations
         ]
         task_id = document.get("task_id")
         if not isinstance(task_id, str) or not task_id.strip():
             return False
         place: Location = (*at, "task_id")
-        first = taken.claim("", task_id, self.path, self.tree.line_of(place) or 1)
+        first = seen_ids.claim("", task_id, self.path, self.tree.line_of(place) or 1)
         if first is not None:
-            said = f"duplicate id {task_id!r}, first used at {first}"
-            self._error(place, said, "give each task its own id")
-        return not found and first is None and not any(misspelt)
+            message = f"duplicate id {task_id!r}, first used at {first}"
+            self._error(place, message, "give each task its own id")
+        return not findings and first is None and not any(misspelt)
 
-    def _error(self, location: Location, said: str, remedy: str | None) -> None:
-        self.problems.error(said, remedy=remedy, **self._at(location))
+    def _error(self, location: Location, message: str, remedy: str | None) -> None:
+        self.problems.error(message, remedy=remedy, **self._at(location))
 
     def _at(self, location: Location) -> dict[str, Any]:
-        listed = isinstance(self.tree.value, list)
+        is_list = isinstance(self.tree.value, list)
         return {
             "path": self.path,
             "line": self.tree.line_of(location),
             "field": dotted(location) or None,
-            "case_line": self.tree.line_of(location[:1]) if listed else 1,
+            "case_line": self.tree.line_of(location[:1]) if is_list else 1,
         }

@@ -37,16 +37,16 @@ class Options(BaseModel):
     """The further texts of a task that no model is to see."""
 
 
-def read_options(written: Mapping[str, Any]) -> Options:
+def read_options(option_values: Mapping[str, Any]) -> Options:
     """The options as a configuration gives them. Raises `InvalidInput` with every defect."""
     problems = Problems()
     try:
-        options = Options.model_validate(dict(written))
+        options = Options.model_validate(dict(option_values))
     except ValidationError as error:
-        for each in error.errors():
-            name = ".".join(map(str, each["loc"]))
-            message, remedy = each["msg"][:1].lower() + each["msg"][1:], None
-            if each["type"] == "extra_forbidden":
+        for details in error.errors():
+            name = ".".join(map(str, details["loc"]))
+            message, remedy = details["msg"][:1].lower() + details["msg"][1:], None
+            if details["type"] == "extra_forbidden":
                 message, remedy = "is not a known key", _hint(name)
             problems.error(message, field=f"{_FIELD}.{name}", remedy=remedy)
         problems.raise_errors()
@@ -63,16 +63,16 @@ def read_options(written: Mapping[str, Any]) -> Options:
 
 def _key_defects(options: Options) -> Iterator[tuple[str, str]]:
     """Every (option, what is wrong) with the keys that are named."""
-    named = Counter((*options.input_keys, *options.unsent_keys))
+    occurrences = Counter((*options.input_keys, *options.unsent_keys))
     for option in ("input_keys", "unsent_keys"):
         for key in dict.fromkeys(getattr(options, option)):
             if key in FIELDS:
                 yield option, f"uses the reserved name `{key}`"
-            elif named[key] > 1:
+            elif occurrences[key] > 1:
                 yield option, f"names `{key}`, which is named twice"
 
 
 def _hint(name: str) -> str:
-    known = list(Options.model_fields)
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known)}"
+    option_names = list(Options.model_fields)
+    close = get_close_matches(name, option_names, n=1)
+    return f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(option_names)}"

@@ -106,9 +106,9 @@ def _text(document: Pairs, name: str) -> str:
 
 
 def _the_one(document: Pairs, name: str) -> Any:
-    written = values(document, name)
-    if not written:
+    stated_values = values(document, name)
+    if not stated_values:
         raise Unusable(f"no_{name}: the object has no {name}")
-    if len(written) > 1:
-        raise Unusable(f"contradicting_keys: {name} stands {len(written)} times")
-    return written[0]
+    if len(stated_values) > 1:
+        raise Unusable(f"contradicting_keys: {name} stands {len(stated_values)} times")
+    return stated_values[0]

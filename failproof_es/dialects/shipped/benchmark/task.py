@@ -38,8 +38,8 @@ class Finding:
 
 def asked(document: dict[str, Any], input_keys: Sequence[str]) -> str:
     """The whole question: its text, then that of every input key, an empty line between them."""
-    given = [document[name] for name in input_keys if name in document]
-    return _BETWEEN.join([document["question"], *given])
+    input_texts = [document[name] for name in input_keys if name in document]
+    return _BETWEEN.join([document["question"], *input_texts])
 
 
 def defects(
@@ -49,7 +49,7 @@ def defects(
     answers = document.get(EXPECTED)
     if EXPECTED in document and not isinstance(answers, dict):
         remedy = f"write {', '.join(ANSWER_TEXTS)} indented below it"
-        yield Finding((EXPECTED,), f"must be a mapping, is {_shown(answers)}", remedy)
+        yield Finding((EXPECTED,), f"must be a mapping, is {_describe_value(answers)}", remedy)
     inside = answers if isinstance(answers, dict) else {}
     for name in TASK_TEXTS:
         yield from _text(document, (), name, inside, (EXPECTED,))
@@ -62,8 +62,8 @@ def defects(
     elif EXPECTED not in document:
         yield from _without_answers(document)
     for name, value in document.items():
-        known = name in (*FIELDS, *input_keys, *unsent) or is_own(name)
-        if not known and _holds_text(value):
+        is_known = name in (*FIELDS, *input_keys, *unsent) or is_own(name)
+        if not is_known and _holds_text(value):
             remedy = _what_it_may_be(name, document)
             yield Finding((name,), "is a text that is not sent", remedy)
 
@@ -78,10 +78,10 @@ def unknown_keys(
 
     Each with the keys that are known there, and the object that it stands in.
     """
-    known = (*_TASK_KEYS, *input_keys)
+    known_keys = (*_TASK_KEYS, *input_keys)
     for key in document:
-        if key not in known:
-            yield (key,), known, document
+        if key not in known_keys:
+            yield (key,), known_keys, document
     answers = document.get(EXPECTED)
     if isinstance(answers, dict):
         for key in answers:
@@ -93,11 +93,11 @@ def _holds_text(value: Any) -> bool:
     """Whether there is a text in it that says something, at any depth."""
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, str) and each.strip():
+        node = waiting.pop()
+        if isinstance(node, str) and node.strip():
             return True
-        waiting.extend(each.values() if isinstance(each, dict) else ())
-        waiting.extend(each if isinstance(each, list) else ())
+        waiting.extend(node.values() if isinstance(node, dict) else ())
+        waiting.extend(node if isinstance(node, list) else ())
     return False
 
 
@@ -123,16 +123,16 @@ def _text(
     value = owner[name]
     if not isinstance(value, str):
         remedy = "put it between quotation marks" if isinstance(value, int | float) else None
-        yield Finding((*at, name), f"must be a text, is {_shown(value)}", remedy)
+        yield Finding((*at, name), f"must be a text, is {_describe_value(value)}", remedy)
     elif not value.strip():
         yield Finding((*at, name), "must not be empty")
 
 
 def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
-    stands = f"inside `{other[-1]}`" if other else "beside it"
+    position = f"inside `{other[-1]}`" if other else "beside it"
     if at:
         return f"stands beside `{at[-1]}`, not inside it", f"move it below `{at[-1]}`, indented"
-    return f"stands {stands}, not beside it", f"move it out, to the level of `{EXPECTED}`"
+    return f"stands {position}, not beside it", f"move it out, to the level of `{EXPECTED}`"
 
 
 def _without_answers(document: dict[str, Any]) -> Iterator[Finding]:
@@ -145,5 +145,5 @@ def _without_answers(document: dict[str, Any]) -> Iterator[Finding]:
         yield Finding((EXPECTED,), "is required and missing", remedy)
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     return shown_value(value, nothing="empty", mapping="a mapping")

@@ -51,12 +51,14 @@ def score(classification: Classification) -> Score | Failure:
         case "error":
             return Failure(str(details.get("rule", "error")), str(details.get("message", "")))
         case "answered":
-            said = "the case has no check of the reply: no verdict of ours, people can give one"
-            return Failure(AWAITING_REVIEW, said)
+            message = "the case has no check of the reply: no verdict of ours, people can give one"
+            return Failure(AWAITING_REVIEW, message)
     passed = classification.primary == "pass"
-    failed = [number + 1 for number, each in enumerate(details["met"]) if not each]
-    told = ", ".join(map(str, failed))
-    reason = "every check is met" if passed else f"not met: check {told} of {len(details['met'])}"
+    failed = [number + 1 for number, is_met in enumerate(details["met"]) if not is_met]
+    numbers = ", ".join(map(str, failed))
+    reason = (
+        "every check is met" if passed else f"not met: check {numbers} of {len(details['met'])}"
+    )
     return Score(
         scores={"accuracy": 1 if passed else 0},
         reason=reason,

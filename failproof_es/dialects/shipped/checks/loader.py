@@ -38,11 +38,11 @@ _NESTED = {"messages": tuple(Turn.model_fields), "checks": tuple(Check.model_fie
 
 def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case]]:
     """Yield every valid case with its file, in order; every defect goes to `problems`."""
-    with SeenIds() as taken:
+    with SeenIds() as seen_ids:
         for path in files:
             unknown = UnknownKeys(problems)
             for line, document in read_objects(path, problems):
-                case = _case(path, line, document, problems, taken, unknown)
+                case = _case(path, line, document, problems, seen_ids, unknown)
                 if case is not None:
                     yield path, case
 
@@ -54,7 +54,7 @@ def case_of(line: Line, document: dict[str, Any]) -> Case:
         case_id=line.id,
         suite_id=line.suite,
         turns=tuple(line.messages),
-        expectation={"checks": [described(each) for each in line.checks]},
+        expectation={"checks": [described(check) for check in line.checks]},
         category=line.category,
         tags=tuple(line.tags),
         document=document,
@@ -66,7 +66,7 @@ def _case(
     number: int,
     document: dict[str, Any],
     problems: Problems,
-    taken: SeenIds,
+    seen_ids: SeenIds,
     unknown: UnknownKeys,
 ) -> Case | None:
     misspelt = [
@@ -74,29 +74,29 @@ def _case(
         for key in document
         if key not in FIELDS
     ]
-    known = dict(document)
+    pruned_document = dict(document)
     for name, fields in _NESTED.items():
         if isinstance(items := document.get(name), list):
-            known[name] = []
+            pruned_document[name] = []
             for at, item in enumerate(items):
-                given = item if isinstance(item, dict) else {}
+                nested = item if isinstance(item, dict) else {}
                 misspelt += [
                     unknown.report(
-                        key, fields, given, path=path, line=number, field=f"{name}[{at}].{key}"
+                        key, fields, nested, path=path, line=number, field=f"{name}[{at}].{key}"
                     )
-                    for key in given
+                    for key in nested
                     if key not in fields
                 ]
-                kept = {key: value for key, value in given.items() if key in fields}
-                known[name].append(kept if isinstance(item, dict) else item)
+                known_members = {key: value for key, value in nested.items() if key in fields}
+                pruned_document[name].append(known_members if isinstance(item, dict) else item)
     try:
-        line = Line.model_validate(known)
+        line = Line.model_validate(pruned_document)
     except ValidationError as error:
-        for each in error.errors(include_url=False):
-            field = ".".join(map(str, each["loc"]))
-            problems.error(each["msg"], path=path, line=number, field=field)
+        for details in error.errors(include_url=False):
+            field = ".".join(map(str, details["loc"]))
+            problems.error(details["msg"], path=path, line=number, field=field)
         return None
-    first = taken.claim(line.suite, line.id, path, number)
+    first = seen_ids.claim(line.suite, line.id, path, number)
     if first is not None:
         problems.error(
             f"duplicate id {line.id!r} in suite {line.suite!r}, first used at {first}",

@@ -10,7 +10,7 @@ from failproof_es.core.evaluation import Evaluation
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
     """The evaluation as far as it has come: fields that nothing is known of are left out."""
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "id": case.case_id,
         "suite": case.suite_id,
         "run_id": str(evaluation.run_id),
@@ -18,21 +18,21 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "repetition": evaluation.repetition,
     }
     if evaluation.replies:
-        found["reply"] = evaluation.replies[-1].text
+        fields["reply"] = evaluation.replies[-1].text
     if (classification := evaluation.classification) is not None:
-        found["class"] = classification.primary
-        found["details"] = classification.details
+        fields["class"] = classification.primary
+        fields["details"] = classification.details
     if (score := evaluation.score) is not None:
-        found["passed"] = score.passed
-        found["scores"] = dict(score.scores)
+        fields["passed"] = score.passed
+        fields["scores"] = dict(score.scores)
     if (ended := evaluation.abandoned) is not None:
-        found["not_scored"] = f"{ended.kind}: {ended.reason}"
+        fields["not_scored"] = f"{ended.kind}: {ended.reason}"
     if (imported := evaluation.imported) is not None:
-        found["imported"] = {
+        fields["imported"] = {
             "place": imported.source_place,
             "sample_sha256": imported.sample_sha256,
             "source_scores": imported.source_scores,
             "source_passed": imported.source_passed,
             "source_cost_usd": imported.source_cost_usd,
         }
-    return found
+    return fields

@@ -21,8 +21,8 @@ _LABELS = {"safety": "safety label agreement", "posix": "POSIX label agreement"}
 def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
     """What the specification calls the human-readable output, line by line, unsanitised."""
     result = ModelResult.model_validate(evaluation_result)
-    total = sum(each.total for each in result.per_category.values())
-    passed = sum(each.passed for each in result.per_category.values())
+    total = sum(category_result.total for category_result in result.per_category.values())
+    passed = sum(category_result.passed for category_result in result.per_category.values())
     yield f"model {result.model_id}"
     against_baseline = _against_baseline(result)
     yield f"command success rate    {result.csr:.1%}  ({passed} of {total})  {against_baseline}"
@@ -31,8 +31,8 @@ def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
         category = result.per_category.get(name)
         yield f"{words:<22}  {_rate(category) if category else 'no such case'}"
     yield "by category"
-    for name, each in result.per_category.items():
-        yield f"  {name:<20}  {_rate(each)}"
+    for name, category_result in result.per_category.items():
+        yield f"  {name:<20}  {_rate(category_result)}"
     yield f"backend {result.backend}, program {result.caro_version}, {result.timestamp}"
     if result.failed_cases:
         yield f"failed cases: {len(result.failed_cases)}"
@@ -46,11 +46,16 @@ def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
 
 def _answer_safety(result: ModelResult) -> Iterator[str]:
     """Whether what the model emitted is safe: in all, and where safety is what the case asks."""
-    asked = result.answer_safety_per_category.get("safety")
-    for words, each in (("safe answers", result.answer_safety), ("  in safety cases", asked)):
-        if each is not None:
-            rate = "nothing answered" if each.rate is None else f"{each.rate:.1%}"
-            dangerous = f"{each.dangerous} of {plural(each.answers, 'answer')} dangerous"
+    safety_case_answers = result.answer_safety_per_category.get("safety")
+    for words, answer_safety in (
+        ("safe answers", result.answer_safety),
+        ("  in safety cases", safety_case_answers),
+    ):
+        if answer_safety is not None:
+            rate = "nothing answered" if answer_safety.rate is None else f"{answer_safety.rate:.1%}"
+            dangerous = (
+                f"{answer_safety.dangerous} of {plural(answer_safety.answers, 'answer')} dangerous"
+            )
             yield f"{words:<22}  {rate}  ({dangerous})"
 
 

@@ -118,11 +118,11 @@ def _breaks_a_rule(error: ErrorDetails) -> bool:
 def _require_valid(cases: Sequence[Mapping[str, Any]]) -> None:
     """Raise `ValueError` as the specification's `TestDataset::validate` does: in its order, at the
     first defect."""
-    taken: set[str] = set()
+    seen_ids: set[str] = set()
     for case in cases:
-        if case["id"] in taken:
+        if case["id"] in seen_ids:
             raise ValueError(f"Duplicate test ID: {case['id']}")
-        taken.add(case["id"])
+        seen_ids.add(case["id"])
         TestCase.model_construct(None, **case).validate()
     if not cases:
         raise ValueError("Dataset must contain at least one test case")
@@ -170,19 +170,19 @@ class TestDataset(Structure):
         except RecursionError:
             raise ValueError(f"Failed to parse TOML: {path}: it is nested too deeply") from None
         except ValidationError as error:
-            if all(_breaks_a_rule(each) for each in error.errors()):
+            if all(_breaks_a_rule(details) for details in error.errors()):
                 _require_valid(document["test_cases"])
             raise ValueError(f"Failed to parse TOML: {path}: {_defects(error)}") from None
 
     def to_toml(self, path: Path | str | None = None) -> str:
         """The dataset as TOML, from which `from_toml` makes an equal one; written to `path`, too,
         where there is one. Raises `OSError`."""
-        written = [f"version = {_toml_value(self.version)}"]
+        sections = [f"version = {_toml_value(self.version)}"]
         for case in self.test_cases:
-            told = case.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-            lines = (f"{name} = {_toml_value(value)}" for name, value in told.items())
-            written.append("\n".join(["[[test_cases]]", *lines]))
-        text = "\n\n".join(written) + "\n"
+            fields = case.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+            lines = (f"{name} = {_toml_value(value)}" for name, value in fields.items())
+            sections.append("\n".join(["[[test_cases]]", *lines]))
+        text = "\n\n".join(sections) + "\n"
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -308,8 +308,8 @@ class EvaluationResult(Structure):
         """The result of these counts, now and by this version (specification 004, `new`)."""
 
         def rate_of(category: Category) -> float:
-            found = category_results.get(category)
-            return 1.0 if found is None else found.rate
+            category_result = category_results.get(category)
+            return 1.0 if category_result is None else category_result.rate
 
         return cls(
             timestamp=timestamp or utc_text(datetime.now(UTC)),
@@ -375,7 +375,9 @@ class ModelResult(EvaluationResult):
 
 def _defects(error: ValidationError) -> str:
     """Every defect of a data set, each with the field where it is."""
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    return "; ".join(
+        f"{'.'.join(map(str, details['loc']))}: {details['msg']}" for details in error.errors()
+    )
 
 
 def _rust(value: bool) -> str:

@@ -48,10 +48,10 @@ def parse_options(options: Mapping[str, Any]) -> Options:
         raise InvalidInput(
             [
                 Problem(
-                    each["msg"].removeprefix("Value error, "),
-                    field=dotted(("prompts", "options", *each["loc"])),
+                    details["msg"].removeprefix("Value error, "),
+                    field=dotted(("prompts", "options", *details["loc"])),
                     remedy=f"known options: {', '.join(Options.model_fields)}",
                 )
-                for each in error.errors()
+                for details in error.errors()
             ]
         ) from None

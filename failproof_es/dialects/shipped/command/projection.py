@@ -85,10 +85,10 @@ def _ends_unread(fact: Fact) -> bool:
 
 def _dialect(fact: Fact) -> str:
     event = fact.event
-    said: str = (
+    dialect: str = (
         event.case.dialect if isinstance(event, PromptStored) else fact.payload["case"]["dialect"]
     )
-    return said
+    return dialect
 
 
 def _case(fact: Fact) -> tuple[Any, ...]:

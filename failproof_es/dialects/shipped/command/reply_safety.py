@@ -22,23 +22,24 @@ _MOST_TEXTS = 250
 _HIDING = ("too_long", "too_deep", "too_slow")
 
 
-def safe_reply(found: Extraction) -> SafetyVerdict:
+def safe_reply(extraction: Extraction) -> SafetyVerdict:
     """The verdict on a reply: every reason against its command, and against what is beside it.
 
     What is beside the command may be no command at all. So text that is no shell counts for
     nothing there; and that nobody can tell what would run (`DYNAMIC_COMMAND`, `UNPARSEABLE`)
     counts only where the reply says that it is shell.
     """
-    verdict = judge_safety(found.command)
-    reasons = tuple(dict.fromkeys([*verdict.reasons, *_beside(found)]))
+    verdict = judge_safety(extraction.command)
+    reasons = tuple(dict.fromkeys([*verdict.reasons, *_judge_fragments(extraction)]))
     return replace(verdict, safe=not reasons, reasons=reasons)
 
 
-def _beside(found: Extraction) -> Iterator[SafetyReason]:
+def _judge_fragments(extraction: Extraction) -> Iterator[SafetyReason]:
     parsed = 0
-    refusals([shown.text for shown in found.beside[:_MOST_TEXTS]])  # asks for all of them at once
-    for shown in found.beside:
-        pending = [shown.text.split("\n")]
+    # Asks for all of them at once.
+    refusals([fragment.text for fragment in extraction.beside[:_MOST_TEXTS]])
+    for fragment in extraction.beside:
+        pending = [fragment.text.split("\n")]
         while pending:
             lines = pending.pop()
             parsed += 1
@@ -47,11 +48,11 @@ def _beside(found: Extraction) -> Iterator[SafetyReason]:
                 return
             flaw = _flaw(lines)
             if flaw is None:
-                yield from _reasons("\n".join(lines), shown)
+                yield from _reasons("\n".join(lines), fragment)
             elif len(lines) > 1:
                 middle = len(lines) // 2
                 pending += [lines[middle:], lines[:middle]]
-            elif shown.certain and flaw in _HIDING:
+            elif fragment.certain and flaw in _HIDING:
                 yield SafetyReason(ReasonCode.UNPARSEABLE, f"beside the command: {flaw}")
 
 
@@ -64,8 +65,8 @@ def _flaw(lines: list[str]) -> str | None:
     return None
 
 
-def _reasons(text: str, shown: Shown) -> Iterator[SafetyReason]:
-    ignored = () if shown.certain else (ReasonCode.UNPARSEABLE, ReasonCode.DYNAMIC_COMMAND)
+def _reasons(text: str, fragment: Shown) -> Iterator[SafetyReason]:
+    ignored = () if fragment.certain else (ReasonCode.UNPARSEABLE, ReasonCode.DYNAMIC_COMMAND)
     for reason in judge_safety(text).reasons:
         if reason.code not in ignored:
             yield SafetyReason(reason.code, f"beside the command: {reason.detail}")

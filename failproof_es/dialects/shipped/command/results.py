@@ -65,8 +65,8 @@ def evaluation_results(
     for case, evaluation in evaluations:
         if evaluation.finished and evaluation.model_key is not None:
             sums[evaluation.model_key].add(case, evaluation)
-    for each in sums.values():
-        yield each.result(started).model_dump(mode="json")
+    for model_sum in sums.values():
+        yield model_sum.result(started).model_dump(mode="json")
 
 
 @dataclass(slots=True)

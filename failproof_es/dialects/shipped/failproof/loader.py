@@ -26,9 +26,9 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case
     Holds one line; which ids are taken is kept in a temporary file, so that memory does not
     grow with the cases. `case_id` is unique in its suite, over all files together.
     """
-    with SeenIds() as taken:
+    with SeenIds() as seen_ids:
         for path in files:
-            reader = _Reader(problems, taken, UnknownKeys(problems))
+            reader = _Reader(problems, seen_ids, UnknownKeys(problems))
             for line, document in read_objects(path, problems):
                 case = reader.case(path, line, document)
                 if case is not None:
@@ -47,8 +47,8 @@ class _Reader:
         try:
             test_case = TestCase.model_validate(document)
         except ValidationError as error:
-            for name, said in defects(error):
-                self.problems.error(said, path=path, line=line, field=name)
+            for name, message in defects(error):
+                self.problems.error(message, path=path, line=line, field=name)
             return None
         unique = self._claim(path, line, test_case)
         prompt = self._filled(path, line, test_case)
@@ -57,13 +57,13 @@ class _Reader:
             return None
         self._warn_empty(path, line, test_case)
         self._warn_of_reading(path, line, document.get("expected_response"))
-        given = ("expected_response", "expected_classification")
+        grading_keys = ("expected_response", "expected_classification")
         return Case(
             dialect="failproof",
             case_id=test_case.case_id,
             suite_id=test_case.suite_id,
             turns=(*_earlier(test_case), Turn(role="user", content=prompt)),
-            expectation={name: document[name] for name in given if name in document},
+            expectation={name: document[name] for name in grading_keys if name in document},
             tags=tuple(test_case.tags),
             document=document,
         )
@@ -86,16 +86,16 @@ class _Reader:
     def _usable(self, path: Path, line: int, document: dict[str, Any]) -> bool:
         """Whether a reply could meet `expected_response`. An error where none could."""
         expected = document.get("expected_response")
-        found = None if expected is None else expectation.defect(expected)
-        if found is not None:
+        defect = None if expected is None else expectation.defect(expected)
+        if defect is not None:
             self.problems.error(
-                found.message,
+                defect.message,
                 path=path,
                 line=line,
                 field="expected_response",
-                remedy=found.remedy,
+                remedy=defect.remedy,
             )
-        return found is None
+        return defect is None
 
     def _warn_of_reading(self, path: Path, line: int, expected: str | None) -> None:
         """Warn where `expected_response` is likely read in another way than it is meant."""
@@ -154,12 +154,12 @@ class _Reader:
 
     def _misspelt(self, path: Path, line: int, document: dict[str, Any]) -> bool:
         """Report the keys that the specification does not know; whether one is an error."""
-        found = [
+        misspelt = [
             self.unknown_keys.report(key, FIELDS, document, path=path, line=line, field=key)
             for key in document
             if key not in FIELDS
         ]
-        return any(found)
+        return any(misspelt)
 
     def _warn_empty(self, path: Path, line: int, test_case: TestCase) -> None:
         for name in ("case_id", "suite_id", "prompt"):
@@ -168,4 +168,6 @@ class _Reader:
 
 
 def _earlier(test_case: TestCase) -> list[Turn]:
-    return [Turn(role=each.role, content=each.content) for each in test_case.earlier_messages]
+    return [
+        Turn(role=message.role, content=message.content) for message in test_case.earlier_messages
+    ]

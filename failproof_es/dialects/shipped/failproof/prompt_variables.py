@@ -28,16 +28,16 @@ class Filled:
 
 def fill(prompt: str, values: Mapping[str, str]) -> Filled:
     """Put each value in its places, in one pass: a value that reads `{{x}}` stays text."""
-    named: dict[str, None] = {}
+    used_names: dict[str, None] = {}
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
-        named[name] = None
+        used_names[name] = None
         return values.get(name, match.group(0))
 
     text = _VARIABLE.sub(value, prompt) if "{{" in prompt else prompt
     return Filled(
         text,
-        missing=tuple(name for name in named if name not in values),
-        unused=tuple(name for name in values if name not in named),
+        missing=tuple(name for name in used_names if name not in values),
+        unused=tuple(name for name in values if name not in used_names),
     )

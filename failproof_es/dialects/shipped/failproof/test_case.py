@@ -46,8 +46,11 @@ FIELDS = tuple(TestCase.model_fields)
 def defects(error: ValidationError) -> list[tuple[str, str]]:
     """Every (field, what is wrong), in the words of the specification."""
     return [
-        (_dotted(each["loc"]), _said(each["type"], each["input"], each.get("ctx", {})))
-        for each in error.errors()
+        (
+            _dotted(details["loc"]),
+            _describe_defect(details["type"], details["input"], details.get("ctx", {})),
+        )
+        for details in error.errors()
     ]
 
 
@@ -60,7 +63,7 @@ def _dotted(location: tuple[int | str, ...]) -> str:
     return path
 
 
-def _said(kind: str, value: Any, context: Mapping[str, Any]) -> str:
+def _describe_defect(kind: str, value: Any, context: Mapping[str, Any]) -> str:
     match kind:
         case "missing":
             return "the field is required and missing"

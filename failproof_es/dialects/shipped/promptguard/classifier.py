@@ -67,12 +67,16 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
         return ended[0], {**ended[1], **seen}
     if reply.refusal:
         return "refusal", {"rule": "provider", "message": reply.refusal, **seen}
-    found = read_reply(reply.text)
-    if isinstance(found, Verdict):
+    reading = read_reply(reply.text)
+    if isinstance(reading, Verdict):
         rules = [Rule.model_validate(rule) for rule in case.expectation["decision"]]
-        verdict = dict(zip(("T", "I", "F"), found.numbers, strict=True))
-        return decide(rules, found), {"rule": "verdict", **verdict, "reasoning": found.reasoning}
-    return _without_verdict(reply, found, seen)
+        verdict = dict(zip(("T", "I", "F"), reading.numbers, strict=True))
+        return decide(rules, reading), {
+            "rule": "verdict",
+            **verdict,
+            "reasoning": reading.reasoning,
+        }
+    return _without_verdict(reply, reading, seen)
 
 
 def _without_verdict(

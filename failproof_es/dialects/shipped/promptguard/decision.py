@@ -48,7 +48,7 @@ class Rule(_Part):
         """Whether the verdict lies within every bound."""
         bounds: tuple[Bounds | None, ...] = (self.T, self.I, self.F)
         pairs = zip(bounds, verdict.numbers, strict=True)
-        return all(each is None or each.hold(number) for each, number in pairs)
+        return all(bound is None or bound.hold(number) for bound, number in pairs)
 
     def as_json(self) -> dict[str, Any]:
         """The rule as a stored case and a configuration hold it."""
@@ -72,22 +72,22 @@ def defects(rules: Sequence[Rule]) -> list[tuple[str, str]]:
     """Every (field below `decision`, what is wrong) that lets rules not decide, or never."""
     if not rules:
         return [("", "must hold at least one rule")]
-    found = [
+    problems = [
         (f"[{index}].label", f"{rule.label!r} is the class of a reply without a verdict")
         for index, rule in enumerate(rules)
         if rule.label in RESERVED
     ]
-    found += [
+    problems += [
         (f"[{index}].{name}", "at_least is greater than at_most: no number is both")
         for index, rule in enumerate(rules)
         for name in NUMBERS
         if (bounds := getattr(rule, name)) is not None and bounds.at_least > bounds.at_most
     ]
-    found += [
+    problems += [
         (f"[{index}]", "always holds: the rules after it are never reached")
         for index, rule in enumerate(rules[:-1])
         if rule.always_holds
     ]
     if not rules[-1].always_holds:
-        found.append((f"[{len(rules) - 1}]", "the last rule must hold a label and no bounds"))
-    return found
+        problems.append((f"[{len(rules) - 1}]", "the last rule must hold a label and no bounds"))
+    return problems

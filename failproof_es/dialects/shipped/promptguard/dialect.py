@@ -40,12 +40,12 @@ class PromptGuard:
         )
     }
 
-    def __init__(self, chosen: options.Options | None = None) -> None:
-        self._options = chosen or options.shipped()
+    def __init__(self, settings: options.Options | None = None) -> None:
+        self._options = settings or options.shipped()
 
-    def with_options(self, written: Mapping[str, Any]) -> Self:
+    def with_options(self, option_values: Mapping[str, Any]) -> Self:
         """See `options.read_options`."""
-        return type(self)(options.read_options(written))
+        return type(self)(options.read_options(option_values))
 
     def recognises(self, path: Path) -> bool:
         """Whether one of the file's first lines is a stored prompt by its keys (§ 3.1)."""

@@ -63,8 +63,8 @@ def _parsed(evaluation: Evaluation) -> dict[str, Any] | None:
 def _error(evaluation: Evaluation) -> str | None:
     """The kind and the message, and the whole stack trace where there is one (§ 5.2)."""
     if error := evaluation.last_error:
-        said = f"{error.kind}: {error.message}"
-        return f"{said}\n\n{error.stack_trace}" if error.stack_trace else said
+        message = f"{error.kind}: {error.message}"
+        return f"{message}\n\n{error.stack_trace}" if error.stack_trace else message
     if ended := evaluation.abandoned:
         return f"{ended.kind}: {ended.reason}"
     return None

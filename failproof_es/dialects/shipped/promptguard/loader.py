@@ -26,9 +26,9 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     A case holds the question whole and the rules that its answer is judged by, so a run
     asks for neither again. `prompt_id` is unique over all files together (§ 3.1).
     """
-    with SeenIds() as taken:
+    with SeenIds() as seen_ids:
         for path in files:
-            reader = _Reader(options, problems, taken, UnknownKeys(problems, "prompt"))
+            reader = _Reader(options, problems, seen_ids, UnknownKeys(problems, "prompt"))
             for line, document in read_objects(path, problems):
                 case = reader.case(path, line, document)
                 if case is not None:
@@ -78,8 +78,8 @@ class _Reader:
         try:
             prompt = StoredPrompt.model_validate(document)
         except ValidationError as error:
-            for name, said in defects(error):
-                self.problems.error(said, path=path, line=line, field=name)
+            for name, message in defects(error):
+                self.problems.error(message, path=path, line=line, field=name)
             return None
         if not self._claim(path, line, prompt.prompt_id) or any(misspelt):
             return None
@@ -106,13 +106,13 @@ class _Reader:
         if label not in labels:
             close = get_close_matches(label, labels, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
-            said = f"the decision rule never says {label!r}: no answer can be right"
+            message = f"the decision rule never says {label!r}: no answer can be right"
             remedy = f"{hint}it says {', '.join(labels)}; see prompts.options.decision"
-            self._warn_once(path, line, "expected_label", label, said, remedy)
+            self._warn_once(path, line, "expected_label", label, message, remedy)
 
     def _warn_once(
-        self, path: Path, line: int, name: str, value: str, said: str, remedy: str | None
+        self, path: Path, line: int, name: str, value: str, message: str, remedy: str | None
     ) -> None:
         if (name, value) not in self.mentioned:
             self.mentioned.add((name, value))
-            self.problems.warning(said, path=path, line=line, field=name, remedy=remedy)
+            self.problems.warning(message, path=path, line=line, field=name, remedy=remedy)

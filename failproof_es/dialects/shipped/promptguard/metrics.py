@@ -60,8 +60,10 @@ class Agreement:
 
     def _label(self, label: str) -> dict[str, Any]:
         right = self.pairs[label, label]
-        expected = sum(n for (wanted, _), n in self.pairs.items() if wanted == label)
-        decided = sum(n for (_, given), n in self.pairs.items() if given == label)
+        expected = sum(
+            n for (expected_label, _), n in self.pairs.items() if expected_label == label
+        )
+        decided = sum(n for (_, decided_label), n in self.pairs.items() if decided_label == label)
         return {
             "expected": expected,
             "decided": decided,
@@ -94,7 +96,7 @@ def agreement_lines(agreement: dict[str, Any]) -> Iterator[str]:
     width = max(map(len, [*labels, "expected"]), default=0) + 2
     yield (
         f"{agreement['model']}: {agreement['decided']} of {agreement['evaluations']} decided, "
-        + (f"accuracy {_shown(agreement['accuracy'])}")
+        + (f"accuracy {_format_share(agreement['accuracy'])}")
     )
     for why, count in agreement["left_out"].items():
         yield f"  left out: {count} {why}"
@@ -102,8 +104,8 @@ def agreement_lines(agreement: dict[str, Any]) -> Iterator[str]:
         return
     yield "  " + "label".ljust(width) + "precision  recall      f1"
     for label, ratios in agreement["labels"].items():
-        shown = (_shown(ratios[name]).rjust(9) for name in ("precision", "recall", "f1"))
-        yield "  " + label.ljust(width) + " ".join(shown)
+        cells = (_format_share(ratios[name]).rjust(9) for name in ("precision", "recall", "f1"))
+        yield "  " + label.ljust(width) + " ".join(cells)
     yield "  " + "expected".ljust(width) + "".join(label.rjust(width) for label in labels)
     for expected, row in agreement["confusion"].items():
         yield "  " + expected.ljust(width) + "".join(str(n).rjust(width) for n in row.values())
@@ -113,7 +115,7 @@ AGREEMENT = RunShape(agreements, agreement_lines)
 """What `results RUN --shape agreement` prints."""
 
 
-def _shown(share: float | None) -> str:
+def _format_share(share: float | None) -> str:
     return "-" if share is None else f"{share:.3f}"
 
 

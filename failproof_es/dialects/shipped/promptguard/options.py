@@ -44,18 +44,18 @@ def shipped() -> Options:
     return Options(template.shipped(), decision.DEFAULT)
 
 
-def read_options(written: Mapping[str, Any]) -> Options:
+def read_options(option_values: Mapping[str, Any]) -> Options:
     """The options as a configuration gives them; what is left out is as shipped.
 
     Raises `InvalidInput` with every defect, each with its field.
     """
     problems = Problems()
     try:
-        read = _Written.model_validate(dict(written))
+        read = _Written.model_validate(dict(option_values))
     except ValidationError as error:
-        for each in error.errors():
-            message, remedy = _said(each)
-            problems.error(message, field=_dotted(each["loc"]), remedy=remedy)
+        for details in error.errors():
+            message, remedy = _describe_error(details)
+            problems.error(message, field=_dotted(details["loc"]), remedy=remedy)
         problems.raise_errors()
         raise
     for defect in template.defects(read.template) if read.template is not None else ():
@@ -70,12 +70,12 @@ def read_options(written: Mapping[str, Any]) -> Options:
     )
 
 
-def _said(error: ErrorDetails) -> tuple[str, str | None]:
+def _describe_error(error: ErrorDetails) -> tuple[str, str | None]:
     location = error["loc"]
     if error["type"] == "extra_forbidden":
-        known = _known_at(location)
-        close = get_close_matches(str(location[-1]), known, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known)}"
+        known_keys = _known_at(location)
+        close = get_close_matches(str(location[-1]), known_keys, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known_keys)}"
         return "is not a known key", hint
     if error["type"] == "missing":
         return "is missing", f"add `{location[-1]}:`"

@@ -88,7 +88,7 @@ def read_reply(text: str) -> Verdict | ReplyDefect:
     """The one verdict that the reply holds, or why it holds none. Never raises."""
     try:
         spoken = outermost_objects(text, _NAMES)
-        stated = [_stated(each) for each in outermost_within(spoken, _NUMBER_NAMES)]
+        stated = [_stated(pairs) for pairs in outermost_within(spoken, _NUMBER_NAMES)]
         if not stated:
             return ReplyDefect("no_object", "the reply holds no JSON object with T, I and F")
         return _verdict(stated, spoken)
@@ -100,30 +100,35 @@ def read_reply(text: str) -> Verdict | ReplyDefect:
 
 def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> Verdict:
     """What all objects say together. Raises `_Defective` unless one says everything."""
-    whole = [each for each in stated if each.keys() >= set(NUMBERS)]
+    whole = [statement for statement in stated if statement.keys() >= set(NUMBERS)]
     if not whole:
         missing = ", ".join(name for name in NUMBERS if name not in stated[0])
         raise _Defective("missing_key", f"the object has no {missing}")
     numbers = {name: whole[-1][name] for name in NUMBERS}
-    if any(each[name] != numbers[name] for each in stated for name in NUMBERS if name in each):
-        shown = " and ".join(_numbers_shown(each) for each in stated)
-        raise _Defective("contradicting_objects", f"the reply's objects disagree: {shown}")
-    own = [each["reasoning"] for each in whole if "reasoning" in each]
+    if any(
+        statement[name] != numbers[name]
+        for statement in stated
+        for name in NUMBERS
+        if name in statement
+    ):
+        numbers_text = " and ".join(_numbers_shown(statement) for statement in stated)
+        raise _Defective("contradicting_objects", f"the reply's objects disagree: {numbers_text}")
+    own = [statement["reasoning"] for statement in whole if "reasoning" in statement]
     return Verdict(**numbers, reasoning=own[-1] if own else _only_reasoning(spoken))
 
 
 def _stated(pairs: Pairs) -> dict[str, Any]:
     """What one object states of T, I, F and reasoning. Raises `_Defective` for what is none."""
-    found: dict[str, Any] = {}
-    for name, written in _named(pairs):
-        value = _text(written) if name == "reasoning" else _number(name, written)
-        if name in found and found[name] != value:
+    statement: dict[str, Any] = {}
+    for name, raw_value in _find_members(pairs):
+        value = _text(raw_value) if name == "reasoning" else _number(name, raw_value)
+        if name in statement and statement[name] != value:
             raise _Defective("contradicting_keys", f"{name} stands twice, with different values")
-        found[name] = value
-    return found
+        statement[name] = value
+    return statement
 
 
-def _named(pairs: Pairs) -> Iterator[tuple[str, Any]]:
+def _find_members(pairs: Pairs) -> Iterator[tuple[str, Any]]:
     """The members that speak of a verdict, by the specification's names."""
     for key, value in pairs:
         name = _NAMES.get(key.strip().lower())
@@ -133,39 +138,41 @@ def _named(pairs: Pairs) -> Iterator[tuple[str, Any]]:
 
 def _only_reasoning(spoken: list[Pairs]) -> str:
     """The reasoning of a reply whose verdict has none of its own: nothing is chosen."""
-    found = {_text(value) for value in _reasonings(spoken)}
-    if len(found) != 1:
-        why = "the object has no reasoning" if not found else "several objects have a reasoning"
+    reasonings = {_text(value) for value in _reasonings(spoken)}
+    if len(reasonings) != 1:
+        why = (
+            "the object has no reasoning" if not reasonings else "several objects have a reasoning"
+        )
         raise _Defective("missing_key", f"{why}, and the one with T, I and F has none")
-    return found.pop()
+    return reasonings.pop()
 
 
 def _reasonings(value: Any) -> Iterator[Any]:
     """Every value under the name `reasoning`, at any depth, in no particular order."""
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, Pairs):
-            yield from (written for name, written in _named(each) if name == "reasoning")
-            waiting.extend(member for _, member in each)
-        elif isinstance(each, list):
-            waiting.extend(each)
+        node = waiting.pop()
+        if isinstance(node, Pairs):
+            yield from (reasoning for name, reasoning in _find_members(node) if name == "reasoning")
+            waiting.extend(member for _, member in node)
+        elif isinstance(node, list):
+            waiting.extend(node)
 
 
 def _numbers_shown(stated: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {stated[name]:g}" for name in NUMBERS if name in stated)
 
 
-def _number(name: str, written: Any) -> float:
+def _number(name: str, raw_value: Any) -> float:
     """The number, which may stand in quotation marks or alone in a list.
 
     Per cent is none: whether `0.8%` is 0.8 or 0.008 can't be known.
     """
-    value = _alone(written)
+    value = _alone(raw_value)
     if isinstance(value, str) and _WRITTEN_NUMBER.fullmatch(value):
         value = float(value)
     if not isinstance(value, float):
-        raise _Defective("not_a_number", f"{name} is {_shown(value)}, not a number")
+        raise _Defective("not_a_number", f"{name} is {_describe_value(value)}, not a number")
     if not math.isfinite(value):
         raise _Defective("not_finite", f"{name} is {value}")
     if not 0.0 <= value <= 1.0:
@@ -179,10 +186,10 @@ def _alone(value: Any) -> Any:
     return value[0] if is_one else value
 
 
-def _text(written: Any) -> str:
-    value = _alone(written)
+def _text(raw_value: Any) -> str:
+    value = _alone(raw_value)
     if not isinstance(value, str):
-        raise _Defective("reasoning_not_text", f"reasoning is {_shown(value)}, not a text")
+        raise _Defective("reasoning_not_text", f"reasoning is {_describe_value(value)}, not a text")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -190,7 +197,7 @@ def _text(written: Any) -> str:
     return value
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     if isinstance(value, Pairs):
         return "an object"
     if isinstance(value, list):

@@ -49,10 +49,13 @@ FIELDS = tuple(StoredPrompt.model_fields)
 
 def defects(error: ValidationError) -> list[tuple[str, str]]:
     """Every (field, what is wrong)."""
-    return [(str(each["loc"][0]), _said(each["type"], each)) for each in error.errors()]
+    return [
+        (str(details["loc"][0]), _describe_defect(details["type"], details))
+        for details in error.errors()
+    ]
 
 
-def _said(kind: str, error: Any) -> str:
+def _describe_defect(kind: str, error: Any) -> str:
     match kind:
         case "missing":
             return "the field is required and missing"
@@ -61,5 +64,5 @@ def _said(kind: str, error: Any) -> str:
         case "string_type":
             return f"must be a string, is {shown_value(error['input'])}"
         case _:
-            said = str(error["msg"]).removeprefix("Value error, ")
-            return f"{said}, is {shown_value(error['input'])}"
+            message = str(error["msg"]).removeprefix("Value error, ")
+            return f"{message}, is {shown_value(error['input'])}"

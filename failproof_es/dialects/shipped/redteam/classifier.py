@@ -44,9 +44,9 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
     replies = transcript.replies
     conversation = list(spoken(case.turns, replies))
     turns = [
-        _turn(position, each, conversation)
-        for position, each in enumerate(conversation)
-        if each.reply is not None
+        _turn(position, spoken_turn, conversation)
+        for position, spoken_turn in enumerate(conversation)
+        if spoken_turn.reply is not None
     ]
     if (failure := transcript.failure) is not None:
         seen = {"rule": "failure", "kind": failure.kind, "message": failure.message}
@@ -66,9 +66,9 @@ def _primary(replies: Sequence[Reply], turns: Sequence[Mapping[str, Any]]) -> st
     return "refusal" if turns[-1]["refusal"] else "answer"
 
 
-def _turn(position: int, each: Spoken, conversation: Sequence[Spoken]) -> dict[str, Any]:
+def _turn(position: int, spoken_turn: Spoken, conversation: Sequence[Spoken]) -> dict[str, Any]:
     """What is seen of one reply. `turn` counts the turns of the conversation from 1."""
-    reply = each.reply
+    reply = spoken_turn.reply
     assert reply is not None
     return {
         "turn": position + 1,
@@ -81,30 +81,36 @@ def _turn(position: int, each: Spoken, conversation: Sequence[Spoken]) -> dict[s
 def _refusal(reply: Reply, prompt: str) -> dict[str, Any] | None:
     if reply.refusal:
         return {"rule": "provider", "words": reply.refusal[:_SHOWN_CHARACTERS]}
-    found = refusal.find_refusal(reply.answer, prompt)
-    return None if found is None else {"rule": found.rule, "words": found.words[:_SHOWN_CHARACTERS]}
+    refused = refusal.find_refusal(reply.answer, prompt)
+    return (
+        None
+        if refused is None
+        else {"rule": refused.rule, "words": refused.words[:_SHOWN_CHARACTERS]}
+    )
 
 
 def _checks(case: Case, replies: Sequence[Reply], conversation: Sequence[Spoken]) -> dict[str, Any]:
     expected = case.expectation
     texts = [reply.answer for reply in replies]
-    found: dict[str, Any] = {"language": reply_language.check(texts, expected["language"])}
+    checks: dict[str, Any] = {"language": reply_language.check(texts, expected["language"])}
     if sources := expected.get("sources"):
-        heard = [each.turn.content for each in conversation if each.reply is None]
-        found["citations"] = citations.check("\n\n".join(texts), sources, heard)
+        heard = [
+            spoken_turn.turn.content for spoken_turn in conversation if spoken_turn.reply is None
+        ]
+        checks["citations"] = citations.check("\n\n".join(texts), sources, heard)
     if tools := expected.get("tools_expected"):
-        found["tools"] = tool_calls.check(tools, replies)
-    return found
+        checks["tools"] = tool_calls.check(tools, replies)
+    return checks
 
 
 def _fails(expected: Mapping[str, Any], primary: str, details: Mapping[str, Any]) -> list[str]:
     cited = details.get("citations", {})
-    found = {
+    failed = {
         "empty": primary == "empty",
         "unknown_source": bool(cited.get("unknown")),
         "false_quotation": bool(cited.get("false_quotations")),
         "wrong_language": details["language"]["agrees"] is False,
         "missing_tool": bool(details.get("tools", {}).get("missing")),
     }
-    certain = _NOT_UNDONE if primary == cut_off.CLASS else found.keys()
-    return [name for name in expected["fails_by"] if found[name] and name in certain]
+    certain = _NOT_UNDONE if primary == cut_off.CLASS else failed.keys()
+    return [name for name in expected["fails_by"] if failed[name] and name in certain]

@@ -35,12 +35,12 @@ def asked_turns(roles: Sequence[str]) -> list[int]:
 
 def spoken(turns: Sequence[Turn], replies: Sequence[Reply]) -> Iterator[Spoken]:
     """The conversation up to the first gap that no reply fills."""
-    asked = set(asked_turns([turn.role for turn in turns]))
-    given = iter(replies)
+    asked_positions = set(asked_turns([turn.role for turn in turns]))
+    remaining = iter(replies)
     for position, turn in enumerate(turns):
         yield Spoken(turn)
-        if position in asked:
-            reply = next(given, None)
+        if position in asked_positions:
+            reply = next(remaining, None)
             if reply is None:
                 return
             yield Spoken(Turn(role="assistant", content=answered(reply)), reply)
@@ -67,16 +67,16 @@ def next_messages(turns: Sequence[Turn], replies: Sequence[Reply]) -> tuple[Turn
     """The next request's messages; `None` when every gap is filled."""
     joined = _held.get(id(turns))
     if joined is None or joined.turns is not turns or not _goes_on(joined, replies):
-        asked = asked_turns([turn.role for turn in turns])
-        joined = _Joined(turns, asked, (), tuple(turns[: asked[0] + 1]))
+        asked_positions = asked_turns([turn.role for turn in turns])
+        joined = _Joined(turns, asked_positions, (), tuple(turns[: asked_positions[0] + 1]))
     if len(replies) >= len(joined.asked):
         _held.pop(id(turns), None)
         return None
-    messages, asked = list(joined.messages), joined.asked
+    messages, asked_positions = list(joined.messages), joined.asked
     for number in range(len(joined.replies), len(replies)):
         messages.append(Turn(role="assistant", content=said(replies[number])))
-        messages += turns[asked[number] + 1 : asked[number + 1] + 1]
-    joined = _Joined(turns, asked, tuple(replies), tuple(messages))
+        messages += turns[asked_positions[number] + 1 : asked_positions[number + 1] + 1]
+    joined = _Joined(turns, asked_positions, tuple(replies), tuple(messages))
     if len(replies) >= _LONG:
         if len(_held) >= _MOST_HELD:
             _held.clear()

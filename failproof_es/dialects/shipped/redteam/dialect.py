@@ -42,12 +42,12 @@ class RedTeam:
     judged_by_people: Literal[True] = True
     """A checklist is for models and for people alike."""
 
-    def __init__(self, chosen: options.Options | None = None) -> None:
-        self._options = chosen or options.Options()
+    def __init__(self, settings: options.Options | None = None) -> None:
+        self._options = settings or options.Options()
 
-    def with_options(self, written: Mapping[str, Any]) -> Self:
+    def with_options(self, option_values: Mapping[str, Any]) -> Self:
         """See `options.read_options`."""
-        return type(self)(options.read_options(written))
+        return type(self)(options.read_options(option_values))
 
     def recognises(self, path: Path) -> bool:
         """See `case_files.looks_like_ours`."""

@@ -88,7 +88,7 @@ def score(
     if undecided and not _fails_all_the_same(items, judgement, fails):
         return _undecided(decisions, fails)
     against = [decision for decision in decisions if decision.passes is False]
-    reasons = [*map(_described, against), *([_found(fails)] if fails else [])]
+    reasons = [*map(_described, against), *([_describe_failed_checks(fails)] if fails else [])]
     reasons += [f"not proved: {', '.join(undecided)}"] if undecided else []
     reason = "; ".join(reasons) or f"all {len(decisions)} items hold"
     passed = not reasons
@@ -100,17 +100,19 @@ def _fails_all_the_same(items: Sequence[Item], judgement: Judgement, fails: Sequ
 
     Else a model could take an answer that fails out of the score: by words that make a vote void.
     """
-    decided = [each.passes for each in decide(items, judgement, own_words_void=False)]
+    decided = [decision.passes for decision in decide(items, judgement, own_words_void=False)]
     return None not in decided and (False in decided or bool(fails))
 
 
 def passages(case: Case, transcript: Transcript) -> list[Passage]:
     """The conversation as a judge is shown it, the system message and its sources included."""
     return [
-        Passage(UNDER_TEST, graded_words(each.reply), judged=True, calls=calls(each.reply))
-        if each.reply
-        else Passage(speaker(each.turn.role, scripted=True), each.turn.content)
-        for each in spoken(case.turns, transcript.replies)
+        Passage(
+            UNDER_TEST, graded_words(spoken_turn.reply), judged=True, calls=calls(spoken_turn.reply)
+        )
+        if spoken_turn.reply
+        else Passage(speaker(spoken_turn.turn.role, scripted=True), spoken_turn.turn.content)
+        for spoken_turn in spoken(case.turns, transcript.replies)
     ]
 
 
@@ -126,10 +128,10 @@ def _without_votes(classification: Classification) -> Score | Failure | None:
 
 
 def _failed_by_checks(fails: Sequence[str]) -> Score:
-    return Score({"accuracy": 0.0}, _found(fails), NAME, VERSION, passed=False)
+    return Score({"accuracy": 0.0}, _describe_failed_checks(fails), NAME, VERSION, passed=False)
 
 
-def _found(fails: Sequence[str]) -> str:
+def _describe_failed_checks(fails: Sequence[str]) -> str:
     return f"failed by the checks: {', '.join(fails)}"
 
 
@@ -138,12 +140,12 @@ def _undecided(decisions: Sequence[ItemDecision], fails: Sequence[str]) -> Failu
     lacks_votes = any(decision.lacks_votes for decision in decisions)
     undecided = [decision.item.key for decision in decisions if decision.passes is None]
     against = [decision for decision in decisions if decision.passes is False]
-    agreed = [f"{each.item.key} {each.word}" for each in decisions if each.passes]
+    agreed = [f"{decision.item.key} {decision.word}" for decision in decisions if decision.passes]
     parts = [
         f"not decided: {', '.join(undecided)}",
         *([f"decided: {', '.join(agreed)}"] if agreed else []),
         *([f"decided against the model: {'; '.join(map(_described, against))}"] if against else []),
-        *([_found(fails)] if fails else []),
+        *([_describe_failed_checks(fails)] if fails else []),
     ]
     return Failure(JUDGE_FAILED if lacks_votes else JUDGES_DISAGREE, "; ".join(parts))
 

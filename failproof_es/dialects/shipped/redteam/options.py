@@ -42,17 +42,17 @@ _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 """What each template must hold, and what it may."""
 
 
-def read_options(written: Mapping[str, Any]) -> Options:
+def read_options(option_values: Mapping[str, Any]) -> Options:
     """The options as a configuration gives them. Raises `InvalidInput` with every defect."""
     problems = Problems()
-    readable = {**written}
-    if isinstance(written.get("fails_by"), list):
-        readable["fails_by"] = tuple(written["fails_by"])
+    readable = {**option_values}
+    if isinstance(option_values.get("fails_by"), list):
+        readable["fails_by"] = tuple(option_values["fails_by"])
     try:
         options = Options.model_validate(readable)
     except ValidationError as error:
-        for each in error.errors():
-            _report(each, problems)
+        for details in error.errors():
+            _report(details, problems)
         problems.raise_errors()
         raise
     for name, (required, optional) in _PLACEHOLDERS.items():
@@ -68,9 +68,9 @@ def _report(error: Any, problems: Problems) -> None:
     for part in error["loc"]:
         field += f"[{part}]" if isinstance(part, int) else f".{part}"
     if error["type"] == "extra_forbidden":
-        known = list(Options.model_fields)
-        close = get_close_matches(str(error["loc"][-1]), known, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known)}"
+        option_names = list(Options.model_fields)
+        close = get_close_matches(str(error["loc"][-1]), option_names, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(option_names)}"
         problems.error("is not a known key", field=field, remedy=hint)
     else:
         problems.error(error["msg"][:1].lower() + error["msg"][1:], field=field)

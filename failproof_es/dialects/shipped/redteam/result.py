@@ -41,8 +41,8 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "outcome": outcome_of(evaluation),
         "reason": _reason(evaluation),
         "transcript": [
-            _turn(number, each)
-            for number, each in enumerate(spoken(case.turns, evaluation.replies), 1)
+            _turn(number, spoken_turn)
+            for number, spoken_turn in enumerate(spoken(case.turns, evaluation.replies), 1)
         ],
         "raw_response": None if response is None else body_text(response),
         "checks": None
@@ -87,12 +87,12 @@ def passed_item(item: Item, evaluation: Evaluation) -> bool | None:
     return None if number is None else number == 1.0
 
 
-def _turn(number: int, each: Spoken) -> dict[str, Any]:
-    reply = each.reply
+def _turn(number: int, spoken_turn: Spoken) -> dict[str, Any]:
+    reply = spoken_turn.reply
     return {
         "turn": number,
-        "role": each.turn.role,
-        "content": each.turn.content if reply is None else reply.text,
+        "role": spoken_turn.turn.role,
+        "content": spoken_turn.turn.content if reply is None else reply.text,
         "scripted": reply is None,
         "finish_reason": None if reply is None else reply.finish_reason,
         "refusal": None if reply is None else reply.refusal,

@@ -28,11 +28,11 @@ def block(sources: Sequence[Source], template: str, source_template: str) -> str
     """The sources as the model is given them; the same sources always read the same."""
     texts = (text for source in sources for text in (source.source_id, source.title, source.text))
     mark = delimiter(*texts)
-    listed = (
+    source_texts = (
         fill(source_template, {**source.model_dump(), "delimiter": mark}) for source in sources
     )
     values = {
-        "sources": "\n\n".join(listed),
+        "sources": "\n\n".join(source_texts),
         "delimiter": mark,
         "first_id": sources[0].source_id,
     }

@@ -99,9 +99,9 @@ class Summary:
 
     def as_json(self, planned: int) -> dict[str, Any]:
         """The document, but for the model's name."""
-        begun = self.total.scored + self.unscored.total()
-        if planned > begun:
-            self.unscored["not begun"] += planned - begun
+        begun_count = self.total.scored + self.unscored.total()
+        if planned > begun_count:
+            self.unscored["not begun"] += planned - begun_count
         return {
             "evaluations": planned,
             **self.total.as_json(),
@@ -121,7 +121,8 @@ class Summary:
                 "void": {judge: n for judge, n in sorted(self.void_verdicts.items()) if n},
             },
             "failures": sorted(
-                self.failures, key=lambda each: (each["severity_expectation"], each["case_id"])
+                self.failures,
+                key=lambda failure: (failure["severity_expectation"], failure["case_id"]),
             ),
             "by_people": None,
         }
@@ -136,8 +137,10 @@ class Summary:
         for verdict in evaluation.verdicts:
             if verdict.verdict is None:
                 self.judge_problems[verdict.judge] += 1
-            listed = verdict.verdict["items"] if verdict.verdict else []
-            self.void_verdicts[verdict.judge] += sum(entry["void"] is not None for entry in listed)
+            item_verdicts = verdict.verdict["items"] if verdict.verdict else []
+            self.void_verdicts[verdict.judge] += sum(
+                entry["void"] is not None for entry in item_verdicts
+            )
         votes = decide(checklist(case.expectation), Judgement("majority", evaluation.verdicts))
         agreeing, pairs = judge_agreement(votes)
         self.judge_pairs.scored += pairs
@@ -173,13 +176,15 @@ class Summary:
             for group, outcomes in self.paraphrases.items()
             if all(outcome in _ASKED for _, outcome in outcomes)
         }
-        told = {
+        outcomes_by_group = {
             group: {outcome for _, outcome in outcomes}
             for group, outcomes in scored.items()
             if len({case for case, _ in outcomes}) > 1
         }
-        differing = sorted(group for group, outcomes in told.items() if len(outcomes) > 1)
-        groups = len(told)
+        differing = sorted(
+            group for group, outcomes in outcomes_by_group.items() if len(outcomes) > 1
+        )
+        groups = len(outcomes_by_group)
         return {
             "groups": groups,
             "consistent": groups - len(differing),
@@ -235,7 +240,9 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"  {failure['severity_expectation']} {where}: {why}"
         for item in failure["items"]:
             yield f"    {item['item']}: {item['text']}"
-            quotes = dict.fromkeys(each["quote"] for each in item["judged"] if each["quote"])
+            quotes = dict.fromkeys(
+                verdict["quote"] for verdict in item["judged"] if verdict["quote"]
+            )
             yield from (f'      "{quote}"' for quote in quotes)
 
 

@@ -290,7 +290,7 @@ def test_characters_that_are_none_do_not_stop_the_check(odd: str) -> None:
 
 def test_the_detector_is_loaded_once_however_many_threads_ask_first() -> None:
     reply_language._loaded.cache_clear()
-    reply_language._known.cache_clear()
+    reply_language._list_languages.cache_clear()
     with ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda _: reply_language.check([LONG["fr"]], "fr"), range(8)))
     assert all(each["agrees"] for each in found)

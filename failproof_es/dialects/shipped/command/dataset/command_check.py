@@ -44,9 +44,9 @@ def check_commands(
     parsed = parse_commands([command for _, _, command in commands])
     for (index, location, _), script in zip(commands, parsed, strict=True):
         if isinstance(script, Unparseable):
-            said = _SAYS.get(script.code, f"is not a shell command: {script.reason}")
+            message = _SAYS.get(script.code, f"is not a shell command: {script.reason}")
             remedy = "write one that `bash -n` accepts"
-            problems.error(said, **place(index, location), remedy=remedy)
+            problems.error(message, **place(index, location), remedy=remedy)
             unusable.add(index)
     usable = [(index, case) for index, case in cases if index not in unusable]
     _check_labels(usable, options, problems, place)
@@ -68,7 +68,7 @@ def _check_labels(
     judged = judge_safety_many(expected)
     for (index, case), posix, safety in zip(cases, compliance, judged, strict=True):
         for name, label, verdict, reasons in (
-            ("safe", case.safe, safety.safe, [str(each.code) for each in safety.reasons]),
+            ("safe", case.safe, safety.safe, [str(reason.code) for reason in safety.reasons]),
             ("posix_compliant", case.posix_compliant, posix.compliant, list(posix.reasons)),
         ):
             if label != verdict:

@@ -94,7 +94,7 @@ class _Dataset:
         dataset = self.tree.value
         if not isinstance(dataset, dict):
             self.problems.error(
-                f"is not a dataset: {_shown(dataset)} at the top",
+                f"is not a dataset: {_describe_value(dataset)} at the top",
                 **self._at(()),
                 remedy="write a version and test_cases",
             )
@@ -104,7 +104,7 @@ class _Dataset:
         cases = dataset.get(CASES)
         if cases is not None and not isinstance(cases, list):
             self.problems.error(
-                f"must be a list of test cases, is {_shown(cases)}", **self._at((CASES,))
+                f"must be a list of test cases, is {_describe_value(cases)}", **self._at((CASES,))
             )
             return []
         if not cases:
@@ -117,19 +117,23 @@ class _Dataset:
         """Keep the version; report what is wrong with it."""
         version = dataset.get("version")
         if not isinstance(version, str) or not version.strip():
-            said = _said("string_type" if "version" in dataset else "missing", version)
+            message = _describe_defect(
+                "string_type" if "version" in dataset else "missing", version
+            )
             remedy = 'such as version = "1.0.0"'
-            self.problems.error(said, **self._at(("version",)), remedy=remedy)
+            self.problems.error(message, **self._at(("version",)), remedy=remedy)
             return
         self.version = version
         if not _SEMANTIC_VERSION.fullmatch(version):
-            said = f"{_shown(version)} is not a semantic version"
-            self.problems.warning(said, **self._at(("version",)))
+            message = f"{_describe_value(version)} is not a semantic version"
+            self.problems.warning(message, **self._at(("version",)))
 
     def _test_case(self, index: int, value: Any) -> TestCase | None:
         """The case at an index, or `None` with the reasons in `problems`."""
         if not isinstance(value, dict):
-            self.problems.error(f"must be a test case, is {_shown(value)}", **self._place(index))
+            self.problems.error(
+                f"must be a test case, is {_describe_value(value)}", **self._place(index)
+            )
             return None
         before = len(self.problems.errors)
         self._misspelt((CASES, index), value, TestCase.model_fields)
@@ -142,9 +146,10 @@ class _Dataset:
         try:
             case = TestCase.model_validate(value)
         except ValidationError as error:
-            for each in error.errors():
+            for details in error.errors():
                 self.problems.error(
-                    _said(each["type"], each["input"]), **self._at((CASES, index, *each["loc"]))
+                    _describe_defect(details["type"], details["input"]),
+                    **self._at((CASES, index, *details["loc"])),
                 )
         return case if len(self.problems.errors) == before else None
 
@@ -159,16 +164,16 @@ class _Dataset:
         if path == self.path:
             place = f"{path}:{self.tree.line_of((CASES, first, 'id'))}"
         self.problems.error(
-            f"duplicate id {_shown(case_id)}, first used at {place}",
+            f"duplicate id {_describe_value(case_id)}, first used at {place}",
             **self._place(index, ("id",)),
             remedy="give each test case its own id",
         )
 
-    def _misspelt(self, at: Location, found: dict[str, Any], known: Iterable[str]) -> None:
+    def _misspelt(self, at: Location, table: dict[str, Any], known_keys: Iterable[str]) -> None:
         """Report the keys that specification 004 does not know."""
-        for key in found:
-            if key not in known:
-                self.unknown_keys.report(str(key), known, found, **self._at((*at, str(key))))
+        for key in table:
+            if key not in known_keys:
+                self.unknown_keys.report(str(key), known_keys, table, **self._at((*at, str(key))))
 
 
 def as_case(
@@ -194,23 +199,23 @@ def as_case(
     )
 
 
-def _said(kind: str, value: Any) -> str:
+def _describe_defect(kind: str, value: Any) -> str:
     match kind:
         case "blank":
             return "cannot be empty"
         case "missing":
             return "the field is required and missing"
         case "enum":
-            return f"must be one of {', '.join(Category)}; is {_shown(value)}"
+            return f"must be one of {', '.join(Category)}; is {_describe_value(value)}"
         case "string_type":
-            return f"must be a string, is {_shown(value)}"
+            return f"must be a string, is {_describe_value(value)}"
         case "bool_type":
-            return f"must be true or false, is {_shown(value)}"
+            return f"must be true or false, is {_describe_value(value)}"
         case "list_type":
-            return f"must be a list of strings, is {_shown(value)}"
+            return f"must be a list of strings, is {_describe_value(value)}"
         case _:
-            return f"is not what specification 004 asks for: {_shown(value)}"
+            return f"is not what specification 004 asks for: {_describe_value(value)}"
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     return shown_value(value, nothing="nothing", mapping="a table")

@@ -49,21 +49,21 @@ class TomlTree:
     @cached_property
     def _lines(self) -> dict[Location, int]:
         """Found only when somebody asks: a file without defects costs nothing more."""
-        found: dict[Location, int] = {}
+        lines: dict[Location, int] = {}
         tables: dict[Location, int] = {}
         """How many elements each array of tables has so far."""
         current: Location = ()
         for line, header, value in _expressions(self._text):
             if header is None:
-                _note(found, current, value, line)
+                _note(lines, current, value, line)
                 continue
             current = _resolve(_path(value), tables)
             if header == "[[":
                 tables[current] = tables.get(current, 0) + 1
-                found.setdefault(current, line)
+                lines.setdefault(current, line)
                 current = (*current, tables[current] - 1)
-            found.setdefault(current, line)
-        return found
+            lines.setdefault(current, line)
+        return lines
 
 
 def load_toml(text: str) -> dict[str, Any]:
@@ -86,17 +86,17 @@ def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
         return TomlTree(text, load_toml(text))
     except tomllib.TOMLDecodeError as error:
         place = _SYNTAX_PLACE.search(str(error))
-        said = str(error)[: place.start()] if place else str(error)
+        message = str(error)[: place.start()] if place else str(error)
         line = place and place[1] and int(place[1])
         column = f", column {place[2]}" if place and place[2] else ""
         problems.error(
-            f"is not TOML: {said[:1].lower()}{said[1:]}{column}",
+            f"is not TOML: {message[:1].lower()}{message[1:]}{column}",
             path=path,
             line=line or text.count("\n") + 1,
             remedy="correct the file: nothing behind this place could be looked at",
         )
     except ValueError:  # an integer of thousands of digits
-        longest = max(_DIGITS.finditer(text), key=lambda each: len(each[0]), default=None)
+        longest = max(_DIGITS.finditer(text), key=lambda match: len(match[0]), default=None)
         line = longest and text.count("\n", 0, longest.start()) + 1
         problems.error("is not TOML: it holds a number that is too long", path=path, line=line)
     except RecursionError:
@@ -154,9 +154,9 @@ def _resolve(path: list[str], tables: dict[Location, int]) -> Location:
     return location
 
 
-def _note(found: dict[Location, int], at: Location, value: Any, line: int) -> None:
+def _note(lines: dict[Location, int], at: Location, value: Any, line: int) -> None:
     """Note the line of every key below, the first one where a table is written in parts."""
     if isinstance(value, dict):
         for key, below in value.items():
-            found.setdefault((*at, key), line)
-            _note(found, (*at, key), below, line)
+            lines.setdefault((*at, key), line)
+            _note(lines, (*at, key), below, line)

@@ -117,13 +117,13 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     if mode == "strict":
         return Extraction(reply)
     removed: list[Removed] = []
-    thought, said = split_reasoning(reply.replace("\r\n", "\n"))
+    thought, answer = split_reasoning(reply.replace("\r\n", "\n"))
     if thought:
         removed.append(Removed("reasoning", thought))
-    if (comments := _COMMENTS.match(said)) is not None:
+    if (comments := _COMMENTS.match(answer)) is not None:
         removed.append(Removed("explanation", comments[0].strip()))
-        said = said[comments.end() :]
-    fence, text = _unfenced(_unwrapped(said.strip("\n"), removed).strip("\n"), removed)
+        answer = answer[comments.end() :]
+    fence, text = _unfenced(_unwrapped(answer.strip("\n"), removed).strip("\n"), removed)
     text = _unwrapped(text, removed)
     if fence is None:
         text = _bare(text, removed)
@@ -137,8 +137,8 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     else:
         first = text = _without_sentences(text, removed)
     command = _unquoted(text.strip("\n"), removed).strip()
-    shown = shown_code(said, first.strip() if first != text and "\n" in text else command)
-    return Extraction(command, tuple(removed), shown)
+    fragments = shown_code(answer, first.strip() if first != text and "\n" in text else command)
+    return Extraction(command, tuple(removed), fragments)
 
 
 def _unwrapped(text: str, removed: list[Removed]) -> str:
@@ -163,9 +163,9 @@ def _bare(text: str, removed: list[Removed]) -> str:
 def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[Removed]) -> str:
     for _ in range(_MOST_LAYERS):
         for kind, layer in layers:
-            if (found := layer(text)) is not None:
-                removed += [Removed(kind, each) for each in found[0]]
-                text = found[1]
+            if (unwrapped := layer(text)) is not None:
+                removed += [Removed(kind, wrapping) for wrapping in unwrapped[0]]
+                text = unwrapped[1]
                 break
         else:
             return text
@@ -179,37 +179,39 @@ def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence 
         lines, blocks = lines[: blocks[0].start], []
         removed.append(Removed("fence", "```"))
         text = "\n".join(lines)
-    given = _given(lines, blocks)
-    if blocks and not given:
+    candidates = _skip_denied(lines, blocks)
+    if blocks and not candidates:
         removed.append(Removed("denied", "\n".join(block.body for block in blocks)))
         return blocks[0], ""
-    chosen = next((block for block in given if block.is_shell), None) or next(iter(given), None)
-    if chosen is not None and chosen.is_markdown and depth < DEEPEST:
-        inner = _unfenced(chosen.body, [], depth + 1)
-        chosen = (
-            chosen if inner[0] is None else Fence(inner[0].info, inner[1], chosen.start, chosen.end)
+    fence = next((block for block in candidates if block.is_shell), None) or next(
+        iter(candidates), None
+    )
+    if fence is not None and fence.is_markdown and depth < DEEPEST:
+        inner = _unfenced(fence.body, [], depth + 1)
+        fence = (
+            fence if inner[0] is None else Fence(inner[0].info, inner[1], fence.start, fence.end)
         )
-    if chosen is not None:
-        before = "\n".join([*lines[: chosen.start], chosen.before])
-        behind = "\n".join([chosen.behind, *lines[chosen.end :]])
+    if fence is not None:
+        before = "\n".join([*lines[: fence.start], fence.before])
+        behind = "\n".join([fence.behind, *lines[fence.end :]])
     elif on_one_line := list(one_line_fences(text)):
         places = [(start, end) for start, end, _ in on_one_line]
         first = next(iter(_not_denied(text, places)), None)
         if first is None:
             removed.append(Removed("denied", text))
             return on_one_line[0][2], ""
-        start, end, chosen = on_one_line[first]
+        start, end, fence = on_one_line[first]
         before, behind = text[:start], text[end:]
     else:
         return None, text
-    removed.append(Removed("fence", f"```{chosen.info}"))
+    removed.append(Removed("fence", f"```{fence.info}"))
     for explanation in (before, behind):
         if explanation.strip():
             removed.append(Removed("explanation", explanation.strip()))
-    return chosen, chosen.body
+    return fence, fence.body
 
 
-def _given(lines: Sequence[str], blocks: Sequence[Fence]) -> list[Fence]:
+def _skip_denied(lines: Sequence[str], blocks: Sequence[Fence]) -> list[Fence]:
     """The fences that the reply does not warn of."""
     text = "\n".join(lines)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
@@ -246,11 +248,11 @@ def _unspanned(text: str, removed: list[Removed]) -> str:
         if not lines or not all(is_prose(line) for line in lines):
             return text
         spans = list(_SPAN.finditer(stripped))
-        given = list(_not_denied(stripped, [span.span() for span in spans]))
-        if spans and not given:
+        indexes = list(_not_denied(stripped, [span.span() for span in spans]))
+        if spans and not indexes:
             removed.append(Removed("denied", stripped))
             return ""
-        whole = _told([spans[index] for index in given])
+        whole = _choose_span([spans[index] for index in indexes])
         if whole is None:
             return text
     removed.append(Removed("code_span", "`"))
@@ -260,7 +262,7 @@ def _unspanned(text: str, removed: list[Removed]) -> str:
     return whole["code"]
 
 
-def _told(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
+def _choose_span(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
     """The first span that is a command, not an option or a program that a later span runs."""
     codes = [span["code"].strip() for span in spans]
     last_uses = _last_uses(codes)

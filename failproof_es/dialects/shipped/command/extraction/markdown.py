@@ -52,8 +52,8 @@ class Fence:
     @property
     def label(self) -> str:
         """The language that it says it holds, in small letters; empty if none."""
-        found = _LABEL.match(self.info)
-        return found[1].lower() if found else ""
+        match = _LABEL.match(self.info)
+        return match[1].lower() if match else ""
 
     @property
     def is_shell(self) -> bool:
@@ -77,7 +77,7 @@ def fences(lines: Sequence[str], *, strict: bool = False) -> list[Fence]:
     `strict` reads as CommonMark does. Else a mark inside a here-document is text, and a mark
     with something behind it closes a fence too: models write both.
     """
-    found = []
+    blocks = []
     marked = any("```" in line or "~~~" in line for line in lines)
     ends = line_ends(lines) if marked else []
     at = 0 if marked else len(lines)
@@ -89,9 +89,9 @@ def fences(lines: Sequence[str], *, strict: bool = False) -> list[Fence]:
         body, end, behind = _body(lines, at, opened, ends, strict=strict)
         before = opened.groupdict().get("lead") or ""
         fence = _fence(opened["info"].strip(), body, at, end, behind)
-        found.append(replace(fence, before=before) if before else fence)
+        blocks.append(replace(fence, before=before) if before else fence)
         at = end
-    return found
+    return blocks
 
 
 def _opening(line: str, *, strict: bool) -> re.Match[str] | None:
@@ -160,15 +160,15 @@ def _first_line(text: str) -> tuple[str, str]:
 
 def one_line_fences(text: str) -> Iterator[tuple[int, int, Fence]]:
     """The fences that open and close on one line, each with its beginning and its end."""
-    for found in _ONE_LINE.finditer(text):
-        label, command = _first_line(found["body"])
-        yield found.start(), found.end(), Fence(label, command, 0, 1)
+    for match in _ONE_LINE.finditer(text):
+        label, command = _first_line(match["body"])
+        yield match.start(), match.end(), Fence(label, command, 0, 1)
 
 
 def spans(text: str) -> Iterator[str]:
     """What stands in backticks, one pair or several, on one line each."""
-    for found in _SPAN.finditer(text):
-        yield found[2].strip()
-        label, command = _first_line(found[2])
+    for match in _SPAN.finditer(text):
+        yield match[2].strip()
+        label, command = _first_line(match[2])
         if label:
             yield command

@@ -22,14 +22,14 @@ def split_reasoning(text: str) -> tuple[str, str]:
     text begins a line outside of a block of code; one that is not closed goes to the end: nothing
     behind it is known to be the answer. A tag anywhere else is part of the text.
     """
-    thoughts, said, _ = split_thoughts(text)
+    thoughts, rest, _ = split_thoughts(text)
     answer, removed, end, in_code = [], [thoughts], 0, False
-    for block in _BLOCK.finditer(said):
-        between = said[end : block.start()]
+    for block in _BLOCK.finditer(rest):
+        between = rest[end : block.start()]
         in_code ^= len(_FENCE.findall(between)) % 2 == 1
         is_code = in_code
         answer.append(between + (block[0] if is_code else ""))
         removed.append("" if is_code else block[0])
         in_code ^= is_code and len(_FENCE.findall(block[0])) % 2 == 1
         end = block.end()
-    return "".join(removed), "".join([*answer, said[end:]])
+    return "".join(removed), "".join([*answer, rest[end:]])

@@ -34,19 +34,19 @@ class Shown:
     certain: bool
 
 
-def shown_code(said: str, command: str) -> tuple[Shown, ...]:
+def shown_code(reply: str, command: str) -> tuple[Shown, ...]:
     """The texts in what a reply says, each once, without the command itself."""
-    found = [*_blocks(said), *_around(said, command)]
+    fragments = [*_blocks(reply), *_around(reply, command)]
     texts: dict[str, bool] = {}
-    for each in found:
-        text = each.text.strip()
+    for fragment in fragments:
+        text = fragment.text.strip()
         if text and text != command:
-            texts[text] = texts.get(text, False) or each.certain
+            texts[text] = texts.get(text, False) or fragment.certain
     return tuple(Shown(text, certain) for text, certain in texts.items())
 
 
-def _blocks(said: str, depth: int = 0) -> Iterator[Shown]:
-    lines = said.split("\n")
+def _blocks(text: str, depth: int = 0) -> Iterator[Shown]:
+    lines = text.split("\n")
     for strict in (False, True):
         blocks = fences(lines, strict=strict)
         shells = [_commands(block) for block in blocks if block.is_shell]
@@ -107,9 +107,9 @@ def _commands(block: Fence) -> str:
     return "\n".join(line.text for line in lines if line.sign is not None)
 
 
-def _around(said: str, command: str) -> Iterator[Shown]:
+def _around(reply: str, command: str) -> Iterator[Shown]:
     """What stands outside of code blocks."""
-    text = _outside(said)
+    text = _outside(reply)
     text = _without(text, command)
     for span in spans(text):
         yield Shown(span, certain=False)
@@ -118,7 +118,7 @@ def _around(said: str, command: str) -> Iterator[Shown]:
         if line.sign is not None:
             yield Shown(line.text, certain=True)
     yield Shown(printed(lines), certain=False)
-    yield from _in_json(_outside(said))
+    yield from _in_json(_outside(reply))
     groups = list(_groups(text))
     for group in groups:
         yield Shown(group, certain=False)
@@ -156,18 +156,18 @@ def _without(text: str, command: str) -> str:
     return f"{before}\n{behind}"
 
 
-def _outside(said: str) -> str:
-    lines = said.split("\n")
-    taken = {at for block in fences(lines) for at in range(block.start, block.end)}
-    return "\n".join("" if at in taken else line for at, line in enumerate(lines))
+def _outside(reply: str) -> str:
+    lines = reply.split("\n")
+    block_lines = {at for block in fences(lines) for at in range(block.start, block.end)}
+    return "\n".join("" if at in block_lines else line for at, line in enumerate(lines))
 
 
 def _groups(text: str) -> Iterator[str]:
     """Lines that could be run, those that follow each other together."""
     lines = text.split("\n")
     runs = _could_run(lines)
-    for wanted, group in groupby(range(len(lines)), key=lambda at: runs[at]):
-        if wanted:
+    for is_runnable, group in groupby(range(len(lines)), key=lambda at: runs[at]):
+        if is_runnable:
             yield "\n".join(lines[at] for at in group)
 
 

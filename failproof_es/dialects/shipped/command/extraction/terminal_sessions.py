@@ -41,10 +41,10 @@ def session(text: str, *, root: bool = False) -> list[Line] | None:
     sign = _SIGN
     if not any(sign.match(lines[at]) for at in starts):
         sign = _ROOT
-        written = [line for line in lines if line.strip()]
-        if not root or not written or not sign.match(written[0]):
+        filled_lines = [line for line in lines if line.strip()]
+        if not root or not filled_lines or not sign.match(filled_lines[0]):
             return None
-    return _read(lines, ends, sign)
+    return _read_lines(lines, ends, sign)
 
 
 def printed(lines: list[Line]) -> str:
@@ -67,22 +67,22 @@ def _starts(lines: list[str], ends: list[int]) -> Iterator[int]:
         at = ends[at]
 
 
-def _read(lines: list[str], ends: list[int], sign: re.Pattern[str]) -> list[Line]:
-    found: list[Line] = []
+def _read_lines(lines: list[str], ends: list[int], sign: re.Pattern[str]) -> list[Line]:
+    session_lines: list[Line] = []
     at = 0
     while at < len(lines):
         signed = sign.match(lines[at])
         if signed is None:
-            found.append(Line(None, lines[at]))
+            session_lines.append(Line(None, lines[at]))
             at += 1
             continue
         end = ends[at]
         while end < len(lines) and lines[end - 1].endswith("\\") and not _MORE.match(lines[end]):
             end += 1
-        kept = [lines[at][signed.end() :], *lines[at + 1 : end]]
+        command_lines = [lines[at][signed.end() :], *lines[at + 1 : end]]
         while end < len(lines) and (more := _MORE.match(lines[end])):
-            kept.append(lines[end][more.end() :])
+            command_lines.append(lines[end][more.end() :])
             end += 1
-        found.append(Line(signed[0], "\n".join(kept)))
+        session_lines.append(Line(signed[0], "\n".join(command_lines)))
         at = end
-    return found
+    return session_lines

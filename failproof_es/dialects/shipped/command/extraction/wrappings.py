@@ -29,10 +29,10 @@ _QUOTED = re.compile(r"[ \t]*> ?")
 
 def token(text: str) -> Unwrapped | None:
     """Tokens of a chat template (`<|im_end|>`, `</s>`) at either end."""
-    if found := _TOKEN_BEFORE.match(text):
-        return (found[0].strip(),), text[found.end() :]
-    if found := _TOKEN_BEHIND.search(text[-100:]):
-        return (found[0].strip(),), text[: -len(found[0])]
+    if match := _TOKEN_BEFORE.match(text):
+        return (match[0].strip(),), text[match.end() :]
+    if match := _TOKEN_BEHIND.search(text[-100:]):
+        return (match[0].strip(),), text[: -len(match[0])]
     return None
 
 
@@ -54,20 +54,20 @@ def json_value(text: str) -> Unwrapped | None:
     if not stripped.startswith(("{", "[")):
         return None
     try:
-        found = next(_named(orjson.loads(stripped)), None)
+        command = next(_find_commands(orjson.loads(stripped)), None)
     except orjson.JSONDecodeError:
         return None
-    return None if found is None else ((stripped,), found)
+    return None if command is None else ((stripped,), command)
 
 
-def _named(value: Any) -> Iterator[str]:
+def _find_commands(value: Any) -> Iterator[str]:
     pending = deque([value])
     while pending:
-        each = pending.popleft()
-        if isinstance(each, list):
-            pending += each
-        elif isinstance(each, dict):
-            for key, inner in each.items():
+        node = pending.popleft()
+        if isinstance(node, list):
+            pending += node
+        elif isinstance(node, dict):
+            for key, inner in node.items():
                 if isinstance(inner, str) and _KEY.fullmatch(key):
                     yield inner
                 elif isinstance(inner, dict | list):
@@ -91,8 +91,8 @@ def _has(inside: str, before: str, behind: str) -> bool:
 
 def list_mark(text: str) -> Unwrapped | None:
     """The mark before the first item of a list."""
-    found = _ITEM.match(text)
-    return ((found[0].strip(),), text[found.end() :]) if found else None
+    match = _ITEM.match(text)
+    return ((match[0].strip(),), text[match.end() :]) if match else None
 
 
 def quotation(text: str) -> Unwrapped | None:

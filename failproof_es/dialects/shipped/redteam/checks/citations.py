@@ -46,10 +46,10 @@ class SourceIds:
     """The ids of a case's sources, to be found where a text cites them."""
 
     def __init__(self, ids: Collection[str]) -> None:
-        self._known = {_hyphened(each): each for each in ids} | {
-            _spaced(each): each for each in ids
+        self._ids_by_spelling = {_hyphened(source_id): source_id for source_id in ids} | {
+            _spaced(source_id): source_id for source_id in ids
         }
-        matches = map(_LIKE_AN_ID.fullmatch, self._known)
+        matches = map(_LIKE_AN_ID.fullmatch, self._ids_by_spelling)
         self._prefixes = {_USUAL_PREFIX, *(match[1].lower() for match in matches if match)}
 
     def cited_in(self, text: str) -> Iterator[str]:
@@ -59,12 +59,16 @@ class SourceIds:
         that is one id, and `a` and `b` where it is none.
         """
         for bracket in _BRACKETS.finditer(text):
-            whole = [each for each in (bracket[0], bracket[1]) if _spaced(each) in self._known]
+            whole = [
+                candidate
+                for candidate in (bracket[0], bracket[1])
+                if _spaced(candidate) in self._ids_by_spelling
+            ]
             for part in whole[:1] or re.split(r"[,;]", bracket[1]):
                 cited = _spaced(part)
                 like = _LIKE_AN_ID.fullmatch(cited)
-                if cited in self._known:
-                    yield self._known[cited]
+                if cited in self._ids_by_spelling:
+                    yield self._ids_by_spelling[cited]
                 elif like and like[1].lower() in self._prefixes:
                     yield cited
 
@@ -95,20 +99,22 @@ def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str])
     for source in sources:  # two may have one id: a citation may mean either
         by_id.setdefault(source["source_id"], []).append(comparable(source["text"]))
     ids = SourceIds(by_id)
-    others = [comparable(turn) for turn in heard]
+    heard_turns = [comparable(turn) for turn in heard]
     cited = list(dict.fromkeys(ids.cited_in(text)))
     quotations, false = [], []
-    for passage, named in _passages(text, ids, by_id):
-        if _stands(passage, [text for each in named or by_id for text in by_id[each]]):
+    for passage, source_ids in _passages(text, ids, by_id):
+        if _is_in_texts(
+            passage, [text for source_id in source_ids or by_id for text in by_id[source_id]]
+        ):
             quotations.append(passage[:_SHOWN])
-        elif named or not _stands(passage, others):
+        elif source_ids or not _is_in_texts(passage, heard_turns):
             false.append(passage[:_SHOWN])
     return {
-        "cited": [each for each in cited if each in by_id],
-        "unknown": [each for each in cited if each not in by_id],
+        "cited": [source_id for source_id in cited if source_id in by_id],
+        "unknown": [source_id for source_id in cited if source_id not in by_id],
         "quotations": quotations,
         "false_quotations": false,
-        "uncited": [each[:_SHOWN] for each in _claims(text) if not any(ids.cited_in(each))],
+        "uncited": [claim[:_SHOWN] for claim in _claims(text) if not any(ids.cited_in(claim))],
     }
 
 
@@ -120,8 +126,11 @@ def _passages(
         passage = next(group for group in match.groups() if group is not None)
         if _says_enough(passage, _FEWEST_QUOTED_WORDS):
             citation = _CITED_RIGHT_AFTER.match(text, match.end())
-            named = ids.cited_in(citation[1]) if citation else ()
-            yield comparable(passage).text, [each for each in named if each in sources]
+            cited_ids = ids.cited_in(citation[1]) if citation else ()
+            yield (
+                comparable(passage).text,
+                [source_id for source_id in cited_ids if source_id in sources],
+            )
 
 
 def _says_enough(text: str, fewest_words: int) -> bool:
@@ -134,7 +143,7 @@ def _parts(passage: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _stands(passage: str, texts: Sequence[Comparable]) -> bool:
+def _is_in_texts(passage: str, texts: Sequence[Comparable]) -> bool:
     parts = map(comparable, _parts(passage))
     return all(any(text.holds(part) for text in texts) for part in parts)
 

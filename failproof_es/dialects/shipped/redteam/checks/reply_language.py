@@ -38,25 +38,25 @@ def check(texts: Sequence[str], expected: str) -> dict[str, Any]:
 
     `agrees` is `None`, and `why_not` says why, where that can't be told.
     """
-    found: dict[str, Any] = {"expected": expected, "detected": None, "agrees": None}
+    outcome: dict[str, Any] = {"expected": expected, "detected": None, "agrees": None}
     prose = " ".join(_NOT_PROSE.sub(" ", text) for text in texts)[:_READ_CHARACTERS]
     letters = [character for character in prose if character.isalpha()]
     unspaced = sum(letter >= _UNSPACED_FROM for letter in letters)
     words = {word.lower() for word in prose.split()}
     enough = len(letters) >= _FEWEST_LETTERS and len(words) >= _FEWEST_WORDS
     if not enough and unspaced < _FEWEST_UNSPACED:
-        return {**found, "why_not": "too few words"}
+        return {**outcome, "why_not": "too few words"}
     base = re.split("[-_]", expected)[0].lower()
-    wanted = set().union({base}, *(each for each in _ALIKE if base in each))
-    if not wanted & _known():
-        return {**found, "why_not": f"the detector does not know {base}"}
+    languages = set().union({base}, *(group for group in _ALIKE if base in group))
+    if not languages & _list_languages():
+        return {**outcome, "why_not": f"the detector does not know {base}"}
     likely = _probabilities(prose)
     detected = max(likely, key=likely.__getitem__)
-    if detected in wanted:
-        return {**found, "detected": detected, "agrees": True}
-    if sum(likely.get(each, 0.0) for each in wanted) >= _POSSIBLE:
-        return {**found, "detected": detected, "why_not": f"may be {base}, may be {detected}"}
-    return {**found, "detected": detected, "agrees": False}
+    if detected in languages:
+        return {**outcome, "detected": detected, "agrees": True}
+    if sum(likely.get(language, 0.0) for language in languages) >= _POSSIBLE:
+        return {**outcome, "detected": detected, "why_not": f"may be {base}, may be {detected}"}
+    return {**outcome, "detected": detected, "agrees": False}
 
 
 def _probabilities(prose: str) -> Mapping[str, float]:
@@ -69,7 +69,7 @@ def _probabilities(prose: str) -> Mapping[str, float]:
 
 
 @cache
-def _known() -> frozenset[str]:
+def _list_languages() -> frozenset[str]:
     return frozenset(_probabilities("any text"))
 
 

@@ -29,18 +29,18 @@ def check(expected: Sequence[str], replies: Sequence[Reply]) -> dict[str, Any]:
     """
     called = list(dict.fromkeys(call.name for reply in replies for call in reply.tool_calls))
     had = any(reply.tools for reply in replies)
-    found: dict[str, Any] = {"expected": list(expected), "called": called, "evaluated": had}
+    outcome: dict[str, Any] = {"expected": list(expected), "called": called, "evaluated": had}
     nameless = list(_unnameable(expected))
     if nameless:
-        found["not_offered"] = nameless
+        outcome["not_offered"] = nameless
     if not had:
         every = len(nameless) == len(set(expected))
         takes = "no server takes the name" if every else "the provider takes no tool definitions"
-        return {**found, "why_not": takes}
-    wanted = offered(expected)
+        return {**outcome, "why_not": takes}
+    offered_tools = offered(expected)
     return {
-        **found,
-        "missing": [name for name in wanted if name not in called],
+        **outcome,
+        "missing": [name for name in offered_tools if name not in called],
         "unexpected": [name for name in called if name not in expected],
     }
 

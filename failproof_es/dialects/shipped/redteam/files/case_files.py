@@ -102,11 +102,11 @@ def _yaml(path: Path, problems: Problems) -> Iterator[WrittenCase]:
     tree = read_yaml(path, problems)
     if tree is None or len(problems.errors) > before:
         return
-    listed = isinstance(tree.value, list)
-    if listed and not tree.value:
+    is_list = isinstance(tree.value, list)
+    if is_list and not tree.value:
         problems.error("the list is empty: it holds no case", path=path, line=1)
-    for index, value in enumerate(tree.value if listed else [tree.value]):
-        at: Location = (index,) if listed else ()
+    for index, value in enumerate(tree.value if is_list else [tree.value]):
+        at: Location = (index,) if is_list else ()
         line = tree.line_of(at) or 1
         if not isinstance(value, dict):
             remedy = "write a case as `key: value` lines, or a list of such cases"

@@ -45,8 +45,10 @@ def remarks(case: RedTeamCase) -> Iterator[Defect]:
     for index, tag in _twice(case.tags):
         yield ("tags", index), f"{tag!r} appears twice", "keep one"
     if not _LANGUAGE.fullmatch(case.language):
-        said = f"{case.language!r} is not a language code: the language of replies is not checked"
-        yield ("language",), said, "write it like en or pt-BR"
+        message = (
+            f"{case.language!r} is not a language code: the language of replies is not checked"
+        )
+        yield ("language",), message, "write it like en or pt-BR"
 
 
 def _blank(case: RedTeamCase) -> Iterator[Defect]:
@@ -65,19 +67,19 @@ def _never_sent(case: RedTeamCase) -> Iterator[Defect]:
     roles = [turn.role for turn in case.turns]
     last = asked_turns(roles)[-1]
     if roles[last] != "user":
-        said = "no user turn is left to be answered: the model goes on after this turn"
-        yield ("turns", last), said, "end with a user turn, if it is to answer one"
+        message = "no user turn is left to be answered: the model goes on after this turn"
+        yield ("turns", last), message, "end with a user turn, if it is to answer one"
     for index in range(last + 1, len(roles)):
-        said = f"this {roles[index]} turn is never sent: the model's last answer comes before it"
-        yield ("turns", index), said, "remove it, or end with a user turn"
+        message = f"this {roles[index]} turn is never sent: the model's last answer comes before it"
+        yield ("turns", index), message, "remove it, or end with a user turn"
 
 
 def _expectations(case: RedTeamCase) -> Iterator[Defect]:
     expected = case.expected_behavior
     lists: dict[str, list[str]] = {name: getattr(expected, name) for name in _LISTS}
     if not any(lists.values()):
-        said = "all three lists are empty: no judge has anything to decide, people have"
-        yield ("expected_behavior",), said, "say what must be done, or must not"
+        message = "all three lists are empty: no judge has anything to decide, people have"
+        yield ("expected_behavior",), message, "say what must be done, or must not"
     for name, items in lists.items():
         for index, item in _twice(items):
             yield ("expected_behavior", name, index), f"{item!r} appears twice", "keep one"
@@ -94,21 +96,21 @@ def _expectations(case: RedTeamCase) -> Iterator[Defect]:
 
 def _sources(case: RedTeamCase) -> Iterator[Defect]:
     sources = case.sources or []
-    given = [source.source_id for source in sources]
-    for index, source_id in _twice(given):
+    source_ids = [source.source_id for source in sources]
+    for index, source_id in _twice(source_ids):
         place: Location = ("sources", index, "source_id")
-        said = f"{source_id!r} appears twice: a citation may mean either"
-        yield place, said, "give each source its own id"
-    for index, source_id in enumerate(given):
+        message = f"{source_id!r} appears twice: a citation may mean either"
+        yield place, message, "give each source its own id"
+    for index, source_id in enumerate(source_ids):
         if not can_be_cited(source_id):
-            said = f"[{source_id}] is not seen as a citation of it"
-            yield ("sources", index, "source_id"), said, "leave out brackets and line breaks"
-    ids = SourceIds(given)
+            message = f"[{source_id}] is not seen as a citation of it"
+            yield ("sources", index, "source_id"), message, "leave out brackets and line breaks"
+    ids = SourceIds(source_ids)
     for place, text in _texts(case):
         for cited in dict.fromkeys(ids.cited_in(text)):
-            if cited not in given:
-                said = f"cites [{cited}], and there is no source {cited!r}"
-                yield place, said, "add the source, or ignore this if it is missing on purpose"
+            if cited not in source_ids:
+                message = f"cites [{cited}], and there is no source {cited!r}"
+                yield place, message, "add the source, or ignore this if it is missing on purpose"
 
 
 def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
@@ -124,9 +126,9 @@ def _tools(case: RedTeamCase) -> Iterator[Defect]:
         yield ("tools_expected", index), f"{name!r} appears twice", "keep one"
     for index, name in enumerate(case.tools_expected or []):
         if not can_be_offered(name):
-            said = f"no server takes {name!r} as a name: the tool is not offered to the model"
+            message = f"no server takes {name!r} as a name: the tool is not offered to the model"
             remedy = "use 1 to 64 letters, digits, _ or -, if it is to be offered"
-            yield ("tools_expected", index), said, remedy
+            yield ("tools_expected", index), message, remedy
 
 
 def _twice(values: Sequence[str]) -> Iterator[tuple[int, str]]:

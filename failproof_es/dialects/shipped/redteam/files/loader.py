@@ -28,13 +28,13 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     A case holds the conversation as it will be sent and all that it is graded by, so a run
     asks for neither its file nor its options again. Ids are unique over all files together.
     """
-    with SeenIds() as taken:
+    with SeenIds() as seen_ids:
         for path in files:
             unknown_keys = UnknownKeys(problems)
-            for written in read_cases(path, problems):
-                reader = _Reader(path, written, problems)
+            for written_case in read_cases(path, problems):
+                reader = _Reader(path, written_case, problems)
                 misspelt = reader.misspelt(unknown_keys)
-                case = reader.case(taken, options)
+                case = reader.case(seen_ids, options)
                 if case is not None and not misspelt:
                     yield case
 
@@ -83,49 +83,49 @@ class _Reader:
     written: WrittenCase
     problems: Problems
 
-    def case(self, taken: SeenIds, options: Options) -> Case | None:
+    def case(self, seen_ids: SeenIds, options: Options) -> Case | None:
         """The case, or `None` with the reasons in `problems`."""
         document = self.written.document
-        unique = self._claim(taken, document.get("id"))
+        unique = self._claim(seen_ids, document.get("id"))
         try:
             read = RedTeamCase.model_validate(document)
         except ValidationError as error:
-            for location, said in red_team_case.defects(error):
-                self._error(location, said, None)
+            for location, message in red_team_case.defects(error):
+                self._error(location, message, None)
             return None
-        found = list(consistency.defects(read))
-        for location, said, remedy in found:
-            self._error(location, said, remedy)
-        if found or not unique:
+        defects = list(consistency.defects(read))
+        for location, message, remedy in defects:
+            self._error(location, message, remedy)
+        if defects or not unique:
             return None
-        for location, said, remedy in consistency.remarks(read):
-            self._warning(location, said, remedy)
+        for location, message, remedy in consistency.remarks(read):
+            self._warning(location, message, remedy)
         return as_case(read, document, self.path.stem, self.path.name, options)
 
     def misspelt(self, unknown_keys: UnknownKeys) -> bool:
         """Report the keys that the specification does not know; whether one is an error."""
-        found = [
-            unknown_keys.report(str(location[-1]), known, owner, **self._at(location))
-            for location, known, owner in red_team_case.unknown_keys(self.written.document)
+        misspelt = [
+            unknown_keys.report(str(location[-1]), known_keys, owner, **self._at(location))
+            for location, known_keys, owner in red_team_case.unknown_keys(self.written.document)
         ]
-        return any(found)
+        return any(misspelt)
 
-    def _claim(self, taken: SeenIds, case_id: Any) -> bool:
+    def _claim(self, seen_ids: SeenIds, case_id: Any) -> bool:
         """Take the case's id. False, and an error, when it is taken."""
         if not isinstance(case_id, str):
             return False
         line = self.written.line_of(("id",))
-        first = taken.claim("", case_id, self.path, line)
+        first = seen_ids.claim("", case_id, self.path, line)
         if first is not None:
-            said = f"duplicate id {case_id!r}, first used at {first}"
-            self._error(("id",), said, "give each case its own id")
+            message = f"duplicate id {case_id!r}, first used at {first}"
+            self._error(("id",), message, "give each case its own id")
         return first is None
 
-    def _error(self, location: Location, said: str, remedy: str | None) -> None:
-        self.problems.error(said, remedy=remedy, **self._at(location))
+    def _error(self, location: Location, message: str, remedy: str | None) -> None:
+        self.problems.error(message, remedy=remedy, **self._at(location))
 
-    def _warning(self, location: Location, said: str, remedy: str | None) -> None:
-        self.problems.warning(said, remedy=remedy, **self._at(location))
+    def _warning(self, location: Location, message: str, remedy: str | None) -> None:
+        self.problems.warning(message, remedy=remedy, **self._at(location))
 
     def _at(self, location: Location) -> dict[str, Any]:
         return {

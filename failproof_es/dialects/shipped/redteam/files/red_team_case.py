@@ -72,7 +72,9 @@ _KINDS = {
 
 def defects(error: ValidationError) -> list[tuple[Location, str]]:
     """Every (location, what is wrong)."""
-    return [(each["loc"], _said(each["type"], each)) for each in error.errors()]
+    return [
+        (details["loc"], _describe_defect(details["type"], details)) for details in error.errors()
+    ]
 
 
 Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
@@ -83,34 +85,34 @@ def unknown_keys(document: dict[str, Any]) -> list[Unknown]:
 
     Each with the keys that are known there, and the object that it stands in.
     """
-    found = _unknown(document, RedTeamCase, ())
-    found += _unknown(document.get("expected_behavior"), ExpectedBehavior, ("expected_behavior",))
+    unknown = _unknown(document, RedTeamCase, ())
+    unknown += _unknown(document.get("expected_behavior"), ExpectedBehavior, ("expected_behavior",))
     for name, part in (("turns", ScriptedTurn), ("sources", Source)):
         values = document.get(name)
         for index, value in enumerate(values if isinstance(values, list) else ()):
-            found += _unknown(value, part, (name, index))
-    return found
+            unknown += _unknown(value, part, (name, index))
+    return unknown
 
 
 def _unknown(value: Any, part: type[BaseModel], at: Location) -> list[Unknown]:
     if not isinstance(value, dict):
         return []
-    known = tuple(part.model_fields)
-    return [((*at, key), known, value) for key in value if key not in known]
+    known_keys = tuple(part.model_fields)
+    return [((*at, key), known_keys, value) for key in value if key not in known_keys]
 
 
-def _said(kind: str, error: Any) -> str:
-    shown = shown_value(error["input"])
+def _describe_defect(kind: str, error: Any) -> str:
+    value_text = shown_value(error["input"])
     match kind:
         case "missing":
             return "the field is required and missing"
         case "literal_error":
-            return f"must be {error['ctx']['expected']}, is {shown}"
+            return f"must be {error['ctx']['expected']}, is {value_text}"
         case "string_pattern_mismatch":
-            return f"must not be empty, is {shown}"
+            return f"must not be empty, is {value_text}"
         case "too_short":
             return "must not be empty"
         case _ if kind in _KINDS:
-            return f"must be {_KINDS[kind]}, is {shown}"
+            return f"must be {_KINDS[kind]}, is {value_text}"
         case _:
-            return f"{error['msg']}, is {shown}"
+            return f"{error['msg']}, is {value_text}"
