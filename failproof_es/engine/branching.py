@@ -189,9 +189,9 @@ async def _checked_branch(
         first, last = _stands_at(connection, run_id)
     position = last if position is None else position
     _require_within(source, position, first, last)
-    written, changed = configured_again(source, settings)
+    document, changed = configured_again(source, settings)
     require_plugins(source.started)
-    configuration = configuration_from_resolved(written)
+    configuration = configuration_from_resolved(document)
     if permissions is None:
         permissions = with_own_servers(remembered_permissions(), configuration, changed)
     targets = Targets(configuration, permissions)
@@ -199,14 +199,14 @@ async def _checked_branch(
         announce(configuration, say)
         new_id = uuid4()
         branched = Branch(run_id=run_id, position=position, again=again, settings=changed)
-        digest = digest_of(written) if changed else source.started.configuration_digest
-        resolved = ResolvedConfiguration(_described(source, branched), written, digest)
+        digest = digest_of(document) if changed else source.started.configuration_digest
+        resolved = ResolvedConfiguration(_described(source, branched), document, digest)
         checked = partial(_check, store, source, branched, configuration, targets)
-        asked, retry_note = (
+        plan, retry_note = (
             await recorded_preflight(store, new_id, resolved, targets, checked, say)
         ).found
         yield _NewBranch(
-            new_id, source, branched, resolved, configuration, targets, asked, retry_note
+            new_id, source, branched, resolved, configuration, targets, plan, retry_note
         )
     finally:
         await targets.close()
@@ -245,12 +245,12 @@ def _require_within(source: Run, position: int, first: int, last: int) -> None:
     number = source.started.run_number
     if not first <= position <= last:
         side = "before" if position < first else "beyond"
-        said = (
+        message = (
             f"position {position} lies {side} run {number}, which is at positions {first} to "
             f"{last} of the log"
         )
         remedy = f"`failproof-es log {number}` shows what happened at each of them"
-        raise InvalidInput([Problem(said, field="--at", remedy=remedy)])
+        raise InvalidInput([Problem(message, field="--at", remedy=remedy)])
 
 
 async def _check(
@@ -267,14 +267,16 @@ async def _check(
     estimates = Estimates(dialect, configuration, targets)
     if problems := estimates.ceiling_problems():
         raise InvalidInput(problems)
-    asked, again, kept = await asyncio.to_thread(_estimate, store, source, branched, estimates)
+    plan, again, carried_over = await asyncio.to_thread(
+        _estimate, store, source, branched, estimates
+    )
     warnings = [*unencrypted(configuration), *estimates.warnings()]
     if branched.again is None:
-        return PreflightResult((asked, ""), warnings, remarks, estimates.as_json())
+        return PreflightResult((plan, ""), warnings, remarks, estimates.as_json())
     if not again:
         raise _nothing_to_ask_again(source, branched.again)
-    said = f": {count_again(again, branched.again)} asked again, {kept:,} carried over"
-    return PreflightResult((asked, said), warnings, remarks, estimates.as_json())
+    note = f": {count_again(again, branched.again)} asked again, {carried_over:,} carried over"
+    return PreflightResult((plan, note), warnings, remarks, estimates.as_json())
 
 
 def _nothing_to_ask_again(source: Run, again: Again) -> InvalidInput:
@@ -296,25 +298,25 @@ def _estimate(
     """
     of = source.started
     plan = PlannedCases()
-    again = kept = 0
+    again = carried_over = 0
     models = [model.key for model in of.models]
     with store.connect() as connection:
         for chunk in range(source.chunks):
             digests = read_chunk(connection, of.originator_id, chunk)
-            left: dict[UUID, Counter[str]] = {}
+            remaining: dict[UUID, Counter[str]] = {}
             for window in planned_windows(source, digests, models):
                 ended = endings(connection, branched, window)
                 carried = {key for key, end in ended.items() if carries_over(branched, end)}
-                kept += len(carried)
+                carried_over += len(carried)
                 again += len(ended) - len(carried)
                 for key in window:
                     if key not in carried:
-                        left.setdefault(key.prompt_id, Counter())[key.model_key] += 1
+                        remaining.setdefault(key.prompt_id, Counter())[key.model_key] += 1
             for digest, case in zip(digests, read_cases(connection, digests), strict=True):
                 plan.add(digest, case)
-                if asked := left.get(prompt_id(digest)):
-                    estimates.add(case, asked)
-    return plan, again, kept
+                if repetitions := remaining.get(prompt_id(digest)):
+                    estimates.add(case, repetitions)
+    return plan, again, carried_over
 
 
 def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
@@ -367,10 +369,10 @@ def _reached(
     """The recorded models, with their present connections."""
 
     def now(snapshot: ModelSnapshot, model: Model) -> ModelSnapshot:
-        named = {"base_url": model.base_url, "api_key_env": model.api_key_env}
-        settings = {**snapshot.settings, **named}
-        kept = {name: value for name, value in settings.items() if value is not None}
-        return snapshot.model_copy(update={"settings": kept})
+        endpoint = {"base_url": model.base_url, "api_key_env": model.api_key_env}
+        settings = {**snapshot.settings, **endpoint}
+        present = {name: value for name, value in settings.items() if value is not None}
+        return snapshot.model_copy(update={"settings": present})
 
     return tuple(now(*pair) for pair in zip(snapshots, models, strict=True))
 

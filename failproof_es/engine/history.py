@@ -128,24 +128,25 @@ def read_evaluations(
     *,
     up_to: int | None = None,
     read: ReadStreams = read_streams,
-    begun: Collection[EvaluationKey] | None = None,
+    started_keys: Collection[EvaluationKey] | None = None,
 ) -> list[RecordedEvaluation]:
     """These evaluations in the order given, with their events up to a position.
 
     A carried-over evaluation has the history that it refers to. `read` reads each stream once.
-    `begun` are those of them that may have events, `None` for all: only their streams are read.
+    `started_keys` are those of them that may have events, `None` for all: only their streams are
+    read.
     """
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
     cases = {prompt: stored_case(prompts, prompt) for prompt in {key.prompt_id for key in keys}}
-    wanted = [key.evaluation_id for key in keys if begun is None or key in begun]
-    rows = read(connection, wanted) if wanted else {}
-    histories = {stream: _history(found, up_to) for stream, found in rows.items()}
+    stream_ids = [key.evaluation_id for key in keys if started_keys is None or key in started_keys]
+    rows = read(connection, stream_ids) if stream_ids else {}
+    histories = {stream: _history(events, up_to) for stream, events in rows.items()}
     references = {
         stream: first
         for stream, (history, _) in histories.items()
         if history and isinstance(first := history[0], CarriedOver)
     }
-    elsewhere = [each.source_evaluation_id for each in references.values()]
+    elsewhere = [reference.source_evaluation_id for reference in references.values()]
     sources = read_streams(connection, elsewhere) if elsewhere else {}
     for stream, reference in references.items():
         histories[stream] = _followed(histories[stream], reference, sources)
@@ -153,9 +154,9 @@ def read_evaluations(
         RecordedEvaluation(
             key,
             cases[key.prompt_id],
-            (found := histories.get(key.evaluation_id, ([], None)))[0],
+            (history := histories.get(key.evaluation_id, ([], None)))[0],
             references.get(key.evaluation_id),
-            found[1],
+            history[1],
             prompts[key.prompt_id][0],
         )
         for key in keys
@@ -178,10 +179,10 @@ def _history(rows: Sequence[Row], up_to: int | None) -> History:
 
 
 def _followed(
-    found: History, reference: CarriedOver, sources: Mapping[UUID, Sequence[RecordedEvent]]
+    history: History, reference: CarriedOver, sources: Mapping[UUID, Sequence[RecordedEvent]]
 ) -> History:
     """The events that a reference stands for. Nothing may follow the reference."""
-    own, broken = found
+    own, broken = history
     try:
         fold(own)
         if broken is None:
@@ -196,22 +197,26 @@ def _followed(
 def split_by_size(
     connection: Connection,
     keys: Sequence[EvaluationKey],
-    begun: Collection[EvaluationKey] | None = None,
+    started_keys: Collection[EvaluationKey] | None = None,
 ) -> Iterator[list[EvaluationKey]]:
     """The keys in order, in batches that `read_evaluations` can read in little memory.
 
-    `begun` are those of them that may have events, `None` for all.
+    `started_keys` are those of them that may have events, `None` for all.
     """
     by_id = {key.evaluation_id: key for key in keys}
-    beside = {key.evaluation_id: [key.prompt_id] for key in keys}
-    absent = {stream for stream, key in by_id.items() if begun is not None and key not in begun}
-    wanted = [stream for stream in by_id if stream not in absent]
-    for row in read_beginnings(connection, wanted, CarriedOver.__name__) if wanted else ():
+    related_streams = {key.evaluation_id: [key.prompt_id] for key in keys}
+    absent = {
+        stream
+        for stream, key in by_id.items()
+        if started_keys is not None and key not in started_keys
+    }
+    present = [stream for stream in by_id if stream not in absent]
+    for row in read_beginnings(connection, present, CarriedOver.__name__) if present else ():
         with suppress(UnreadableState):  # reading it says what is wrong
             event = row.event()
             assert isinstance(event, CarriedOver)
-            beside[row.stream_id].append(event.source_evaluation_id)
-    for streams in portions(connection, list(by_id), beside, absent):
+            related_streams[row.stream_id].append(event.source_evaluation_id)
+    for streams in portions(connection, list(by_id), related_streams, absent):
         yield [by_id[stream] for stream in streams]
 
 
@@ -251,16 +256,16 @@ def read_unfinished(
     run_id = run.started.originator_id
     scored = abandoned = 0
     chunk, last = first_chunk, min(first_chunk + _CHUNKS_AT_ONCE, run.chunks)
-    left: list[EvaluationKey] = []
-    begun: frozenset[EvaluationKey] = frozenset()
-    while chunk < last and not left:
+    unfinished: list[EvaluationKey] = []
+    started_keys: frozenset[EvaluationKey] = frozenset()
+    while chunk < last and not unfinished:
         digests = read_chunk(connection, run_id, chunk)
         chunk += 1
         planned = planned_names(digests, models, range(1, repetitions_of(run.started) + 1))
-        found = _unfinished_of(connection, run, planned)
-        scored, abandoned = scored + found[0], abandoned + found[1]
-        left, begun = left + found[2], begun | found[3]
-    return Unfinished(chunk, scored, abandoned, left, begun)
+        chunk_state = _unfinished_of(connection, run, planned)
+        scored, abandoned = scored + chunk_state[0], abandoned + chunk_state[1]
+        unfinished, started_keys = unfinished + chunk_state[2], started_keys | chunk_state[3]
+    return Unfinished(chunk, scored, abandoned, unfinished, started_keys)
 
 
 def read_unfinished_part(
@@ -307,26 +312,27 @@ def _digests(connection: Connection, run: Run, cases: range) -> list[str]:
 
 
 def _unfinished_of(
-    connection: Connection, run: Run, named: Iterable[PlannedEvaluation]
+    connection: Connection, run: Run, evaluations: Iterable[PlannedEvaluation]
 ) -> tuple[int, int, list[EvaluationKey], frozenset[EvaluationKey]]:
     """How many of these have ended, with a score and without; the others in plan order, and those
     among them that have begun."""
     run_id, final = run.started.originator_id, list(_FINAL)
     scored = abandoned = 0
-    left: list[EvaluationKey] = []
-    begun: set[EvaluationKey] = set()
-    for planned in _batches(named):
+    unfinished: list[EvaluationKey] = []
+    started_keys: set[EvaluationKey] = set()
+    for planned in _batches(evaluations):
         streams = planned_streams(run_id, planned)
-        [found] = connection.execute(
+        [row] = connection.execute(
             query("finished_streams"), {"streams": streams, "final": final}
         ).fetchall()
-        scored, abandoned = scored + found[0], abandoned + found[1]
-        keys = {place: _key_of(run_id, planned[place - 1]) for place in found[2]}
-        left += keys.values()
-        begun.update(keys[place] for place in found[3])
-    if len(set(left)) < len(left):  # one that is planned twice may begin before it comes again
-        begun.update(left)
-    return scored, abandoned, left, frozenset(begun)
+        scored, abandoned = scored + row[0], abandoned + row[1]
+        keys = {place: _key_of(run_id, planned[place - 1]) for place in row[2]}
+        unfinished += keys.values()
+        started_keys.update(keys[place] for place in row[3])
+    # one that is planned twice may begin before it comes again
+    if len(set(unfinished)) < len(unfinished):
+        started_keys.update(unfinished)
+    return scored, abandoned, unfinished, frozenset(started_keys)
 
 
 def _key_of(run_id: UUID, planned: PlannedEvaluation) -> EvaluationKey:
@@ -334,8 +340,8 @@ def _key_of(run_id: UUID, planned: PlannedEvaluation) -> EvaluationKey:
     return EvaluationKey(run_id, prompt_id(digest), model, repetition)
 
 
-def _batches(named: Iterable[PlannedEvaluation]) -> Iterator[list[PlannedEvaluation]]:
-    planned = iter(named)
+def _batches(evaluations: Iterable[PlannedEvaluation]) -> Iterator[list[PlannedEvaluation]]:
+    planned = iter(evaluations)
     while batch := list(islice(planned, _LOOKED_UP_AT_ONCE)):
         yield batch
 

@@ -36,8 +36,8 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
     models = [*configuration.models, *configuration.asked_judges]
     for model in models:
         versions.update(provider_type(model.provider).packages(model))
-    if found := package_of_dialect(dialect):
-        versions.update([found])
+    if package := package_of_dialect(dialect):
+        versions.update([package])
     versions.update(filter(None, map(DECLARED.package_of, configuration.gates.declared())))
     return versions | packages_of_scorers(configuration.model_dump(include={"grading"}))
 

@@ -63,20 +63,20 @@ class Prepared:
         document = {
             "kind": self.importer.name,
             "options": self.told_options,
-            "sources": sorted((each.sha256, each.bytes) for each in self.source.files),
+            "sources": sorted((file.sha256, file.bytes) for file in self.source.files),
         }
-        told = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-        return import_id(hashlib.sha256(told).digest())
+        serialized = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+        return import_id(hashlib.sha256(serialized).digest())
 
     @property
     def told_options(self) -> dict[str, Any]:
         """The options that were given."""
-        given = {
+        options = {
             "columns": dict(self.options.columns),
             "match": self.options.match,
             "split": self.options.split,
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in options.items() if value}
 
 
 class CaseImport:
@@ -115,13 +115,13 @@ class CaseImport:
             else:
                 self._map(prepared, models, aside)
         self._source.require_unchanged()
-        for staged in sorted(each for each in aside.rglob("*") if each.is_file()):
+        for staged in sorted(path for path in aside.rglob("*") if path.is_file()):
             at = self._output / staged.relative_to(aside)
             prepared.files.append(NewFile(at, staged, *_digested(staged)))
-        there = [each.path for each in prepared.files if each.path.exists()]
+        there = [file.path for file in prepared.files if file.path.exists()]
         if there and not force:
             remedy = "choose another folder, or replace it with --force"
-            raise InvalidInput([Problem("is there already", each, remedy=remedy) for each in there])
+            raise InvalidInput([Problem("is there already", path, remedy=remedy) for path in there])
         return prepared
 
     def _map(self, prepared: Prepared, models: Sequence[dict[str, Any]], aside: Path) -> None:
@@ -130,11 +130,13 @@ class CaseImport:
         prepared.cases = sum(suite.cases for suite in suites)
         if not suites:
             raise InvalidInput(self._nothing(prepared.findings))
-        asked = list(models) or self._usable(prepared.findings)
+        asked_models = list(models) or self._usable(prepared.findings)
         for suite in suites:
             judged = suite.file.name == JUDGED
             name = f"{self._name}-judged" if judged and len(suites) > 1 else self._name
-            text = configuration_text(name, [suite.file.name], suite.dialect, asked, judged=judged)
+            text = configuration_text(
+                name, [suite.file.name], suite.dialect, asked_models, judged=judged
+            )
             self._configure(aside / CONFIGURATIONS[suite.file.name], text)
 
     def _copy(
@@ -154,8 +156,8 @@ class CaseImport:
             (aside / at).parent.mkdir(parents=True, exist_ok=True)
             (aside / at).write_bytes(file.read_bytes())
         if dialect.name == "benchmark" or CONFIGURATIONS[CASES] in names:
-            said = "no configuration is written: its judge has to be named, or its name is taken"
-            findings.remarks.append(said)
+            remark = "no configuration is written: its judge has to be named, or its name is taken"
+            findings.remarks.append(remark)
             return
         judged = dialect.name == "redteam"
         skip = bool(findings.not_mapped.count)
@@ -171,8 +173,8 @@ class CaseImport:
             try:
                 self._configure(trial, text)
             except InvalidInput:
-                named = f"{model['provider']}:{model['model']}"
-                place = Place(str(self._source.path), None, named)
+                model_key = f"{model['provider']}:{model['model']}"
+                place = Place(str(self._source.path), None, model_key)
                 findings.note(place, "the model's settings are not valid here: it is left out")
             else:
                 usable.append(model)
@@ -185,21 +187,28 @@ class CaseImport:
             load_configuration(path)
         except InvalidInput as error:
             place = self._output / path.name
-            raise InvalidInput([replace(each, path=place) for each in error.problems]) from None
+            raise InvalidInput(
+                [replace(problem, path=place) for problem in error.problems]
+            ) from None
 
     def _nothing(self, findings: Findings) -> list[Problem]:
         """Why there is no case."""
-        listed = [
-            Problem(each.reason, Path(each.place.path), each.place.line, each.place.field)
-            for each in findings.not_mapped.listed[:20]
+        problems = [
+            Problem(
+                unmapped.reason,
+                Path(unmapped.place.path),
+                unmapped.place.line,
+                unmapped.place.field,
+            )
+            for unmapped in findings.not_mapped.listed[:20]
         ]
-        return [Problem("holds nothing that becomes a case", self._source.path), *listed]
+        return [Problem("holds nothing that becomes a case", self._source.path), *problems]
 
     def _require_options(self, options: Options) -> None:
-        given = {"columns": options.columns, "match": options.match, "split": options.split}
+        option_values = {"columns": options.columns, "match": options.match, "split": options.split}
         wrong = [
             Problem(f"--{name.removesuffix('s')}: the kind {self._importer.name!r} takes none")
-            for name, value in given.items()
+            for name, value in option_values.items()
             if value and name not in self._importer.takes
         ]
         if wrong:
@@ -213,32 +222,33 @@ class CaseImport:
 
 def record_and_write(store: Store, prepared: Prepared) -> None:
     """Record the import, then put each file in its place. Raises `InvalidInput`, `ReadOnlyLog`."""
-    record_operations(store, prepared.import_id, [(CasesImported, _told(prepared))])
+    record_operations(store, prepared.import_id, [(CasesImported, _describe_import(prepared))])
     for file in prepared.files:
         try:
             atomic_write(file.path, _pieces(file.staged))
         except OSError as error:
-            said = f"cannot be written: {describe_write_error(file.path, error)}"
+            message = f"cannot be written: {describe_write_error(file.path, error)}"
             remedy = "the import is on record, its files are not all in place: run it again"
-            raise InvalidInput([Problem(said, file.path, remedy=remedy)]) from None
+            raise InvalidInput([Problem(message, file.path, remedy=remedy)]) from None
 
 
-def _told(prepared: Prepared) -> dict[str, Any]:
+def _describe_import(prepared: Prepared) -> dict[str, Any]:
     not_mapped = prepared.findings.not_mapped
     package = IMPORTERS.package_of(prepared.importer.name)
     return {
         "kind": prepared.importer.name,
         "path": str(prepared.source.path),
         "options": prepared.told_options,
-        "sources": [_file(each) for each in prepared.source.files],
+        "sources": [_file(file) for file in prepared.source.files],
         "written": [
-            {"path": str(each.path), "bytes": each.bytes, "sha256": each.sha256}
-            for each in prepared.files
+            {"path": str(file.path), "bytes": file.bytes, "sha256": file.sha256}
+            for file in prepared.files
         ],
         "records": prepared.findings.read,
         "cases": prepared.cases,
         "not_mapped": [
-            {**each.place._asdict(), "reason": each.reason} for each in not_mapped.listed
+            {**unmapped.place._asdict(), "reason": unmapped.reason}
+            for unmapped in not_mapped.listed
         ],
         "not_mapped_count": not_mapped.count,
         "more_not_mapped": dict(not_mapped.more),

@@ -116,10 +116,10 @@ async def start(
             dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
             await open_models(store, run_id, targets)
             with step("recording the plan"):
-                begun = await asyncio.to_thread(
+                started = await asyncio.to_thread(
                     _begin, store, run_id, loaded, dialect, targets, plan
                 )
-            observe(begun)
+            observe(started)
             del plan
             driver = Driver(
                 store, lease, configuration, targets,
@@ -306,8 +306,8 @@ async def _checked(
 
 def _run_id(configuration: Configuration) -> UUID:
     """The run's stream id: its UUID, one derived from its text id, or a new one."""
-    named = configuration.test_run.id
-    return uuid4() if named is None else run_id_of(named)
+    text_id = configuration.test_run.id
+    return uuid4() if text_id is None else run_id_of(text_id)
 
 
 def _require_new(store: Store, run_id: UUID) -> None:
@@ -373,11 +373,11 @@ def _begin(
 
 def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:
     """Of how much the run is which part; `None` where its configuration asks for all."""
-    chosen = loaded.configuration.selection
-    if plan.selected is None or chosen == type(chosen)():
+    selection = loaded.configuration.selection
+    if plan.selected is None or selection == type(selection)():
         return None
-    told = {"of_models": loaded.of_models, "models": tuple(chosen.models or ())}
-    return plan.selected.model_copy(update=told)
+    changes = {"of_models": loaded.of_models, "models": tuple(selection.models or ())}
+    return plan.selected.model_copy(update=changes)
 
 
 def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:

@@ -28,9 +28,9 @@ class AnsweringModel:
 
     has_matched: bool = False
 
-    def require(self, asked: Model, answered: str | None) -> None:
+    def require(self, model: Model, answered: str | None) -> None:
         """Raise `ModelError` (`model_mismatch`) when another model answered than was asked."""
-        require_model(asked.model, asked.version, answered, asked.version_check)
+        require_model(model.model, model.version, answered, model.version_check)
         self.has_matched = True
 
     def is_mistaken(self, error: ErrorRecorded) -> bool:

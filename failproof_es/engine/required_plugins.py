@@ -35,15 +35,15 @@ def installed_version(package: str) -> str | None:
 
 def describe_packages(started: RunStarted) -> list[str]:
     """The added packages that a run began with, each with the version installed here."""
-    told = []
+    descriptions = []
     for package, version in packages_beside_ours(started.packages).items():
         here = installed_version(package)
         if here == version:
-            told.append(f"{package} {version}")
+            descriptions.append(f"{package} {version}")
         else:
             now = "not installed here" if here is None else f"{here} is installed here"
-            told.append(f"{package} {version}, {now}")
-    return told
+            descriptions.append(f"{package} {version}, {now}")
+    return descriptions
 
 
 def other_versions(started: RunStarted) -> list[str]:
@@ -107,4 +107,4 @@ def _raise(started: RunStarted, *missing: str) -> None:
     if missing:
         packages = "; ".join(describe_packages(started))
         remedy = f"the run began with {packages}" if packages else "install the package with it"
-        raise InvalidInput([Problem(each, remedy=remedy) for each in missing])
+        raise InvalidInput([Problem(message, remedy=remedy) for message in missing])

@@ -47,14 +47,14 @@ class Attempts:
 
 
 def read_attempts(
-    own: Sequence[Told], others: Iterable[Sequence[Told]], cases_told: CasesTold
+    own: Sequence[Told], other_runs: Iterable[Sequence[Told]], cases_told: CasesTold
 ) -> Attempts:
     """Count the attempts. No run may be missing, and none may be here that is unrelated.
 
     The first of `own` and of each other run is its `RunStarted`; `cases_told` gives the digests
     of stored cases that `own` planned. Raises `UnrelatedRuns`.
     """
-    runs = list(others)
+    runs = list(other_runs)
     try:
         return _by_experiment(own, runs, cases_told)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -62,32 +62,32 @@ def read_attempts(
 
 
 def _by_experiment(
-    own: Sequence[Told], others: Sequence[Sequence[Told]], cases_told: CasesTold
+    own: Sequence[Told], other_runs: Sequence[Sequence[Told]], cases_told: CasesTold
 ) -> Attempts:
-    streams = {_run_id(stream): stream for stream in (own, *others)}
+    streams = {_run_id(stream): stream for stream in (own, *other_runs)}
     asking = {run_id: RunQuestions.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
-    if len({each.number for each in asking.values()}) < 1 + len(others):
+    if len({run.number for run in asking.values()}) < 1 + len(other_runs):
         raise UnrelatedRuns("two runs have the same number")
-    for each in asking.values():
-        if each.questions != _questions_planned(streams[each.run_id]):
-            raise UnrelatedRuns(f"run {each.run_id} planned other questions than it recorded")
+    for run in asking.values():
+        if run.questions != _questions_planned(streams[run.run_id]):
+            raise UnrelatedRuns(f"run {run.run_id} planned other questions than it recorded")
     it = asking[_run_id(own)]
     _check_own(it, own, cases_told)
-    found = find_related(it, asking.values())
-    _check_complete(found, own, it.number, streams)
-    _check_numbers(found, streams)
+    related = find_related(it, asking.values())
+    _check_complete(related, own, it.number, streams)
+    _check_numbers(related, streams)
     return Attempts(
-        1 + found.attempts.index(it),
-        len(found.attempts),
+        1 + related.attempts.index(it),
+        len(related.attempts),
         it.digest,
         tuple(
-            {"attempt": place, **_outcome(each, streams[each.run_id])}
-            for place, each in enumerate(found.attempts, 1)
-            if each is not it
+            {"attempt": place, **_outcome(run, streams[run.run_id])}
+            for place, run in enumerate(related.attempts, 1)
+            if run is not it
         ),
         tuple(
-            {"shared_cases": shared, **_outcome(each, streams[each.run_id])}
-            for each, shared in found.overlapping
+            {"shared_cases": shared, **_outcome(run, streams[run.run_id])}
+            for run, shared in related.overlapping
         ),
     )
 
@@ -96,11 +96,14 @@ def _check_own(own: RunQuestions, stream: Sequence[Told], cases_told: CasesTold)
     """Check a run's recorded digests: they are computed again from the cases themselves."""
     graded = Records(DIGEST_BYTES)
     for payload in _of_topic(stream, "CasesPlanned"):
-        found = cases_told(payload["digests"])
-        for _, digest in found:
+        case_digests = cases_told(payload["digests"])
+        for _, digest in case_digests:
             graded.add(digest)
-        said, questions = payload.get("questions"), b"".join(question for question, _ in found)
-        if not isinstance(said, Digests) or said.packed != questions:
+        recorded, questions = (
+            payload.get("questions"),
+            b"".join(question for question, _ in case_digests),
+        )
+        if not isinstance(recorded, Digests) or recorded.packed != questions:
             raise UnrelatedRuns("the recorded questions are not those of the cases")
     cases = (digest.hex() for digest in graded)
     if own.digest != experiment_digest_of_sorted(conditions(stream[0][1]), cases):
@@ -108,30 +111,30 @@ def _check_own(own: RunQuestions, stream: Sequence[Told], cases_told: CasesTold)
 
 
 def _check_complete(
-    found: RelatedRuns, own: Sequence[Told], number: int, streams: Mapping[str, object]
+    related: RelatedRuns, own: Sequence[Told], number: int, streams: Mapping[str, object]
 ) -> None:
     """Every run here is an attempt or overlaps, and no earlier overlapping run is missing."""
-    overlapping = {each.run.run_id for each in found.overlapping}
-    if strange := set(streams) - overlapping - {each.run_id for each in found.attempts}:
+    overlapping = {overlap.run.run_id for overlap in related.overlapping}
+    if strange := set(streams) - overlapping - {run.run_id for run in related.attempts}:
         raise UnrelatedRuns(
             f"run {min(strange)} is no attempt of this experiment and does not overlap"
         )
-    said = own[0][1]["experiment"]["overlapping"]
-    before = sum(each.run.number < number for each in found.overlapping)
-    if type(said) is not int or said != before:
+    recorded = own[0][1]["experiment"]["overlapping"]
+    before = sum(overlap.run.number < number for overlap in related.overlapping)
+    if type(recorded) is not int or recorded != before:
         raise UnrelatedRuns(
             "an overlapping run is missing or was added: "
-            f"the run recorded {said} before it, and {before} are here"
+            f"the run recorded {recorded} before it, and {before} are here"
         )
 
 
-def _check_numbers(found: RelatedRuns, streams: Mapping[str, Sequence[Told]]) -> None:
+def _check_numbers(related: RelatedRuns, streams: Mapping[str, Sequence[Told]]) -> None:
     """The number that each attempt recorded is its place among the attempts here."""
-    for place, each in enumerate(found.attempts, 1):
-        said = streams[each.run_id][0][1].get("attempt")
-        if type(said) is not int or said != place:
+    for place, run in enumerate(related.attempts, 1):
+        recorded = streams[run.run_id][0][1].get("attempt")
+        if type(recorded) is not int or recorded != place:
             raise UnrelatedRuns(
-                f"a run of this experiment is missing: attempt {said} is number {place} here"
+                f"a run of this experiment is missing: attempt {recorded} is number {place} here"
             )
 
 
@@ -144,30 +147,30 @@ def _run_id(stream: Sequence[Told]) -> str:
 
 def _reader(stream: Sequence[Told]) -> Callable[[], frozenset[str]]:
     """Reads the plan when it is asked for; one that cannot be read is refused at once."""
-    if any(type(each) is list for each in _lists(stream)):
+    if any(type(questions) is list for questions in _lists(stream)):
         _planned(stream)
     return lambda: _planned(stream)
 
 
 def _planned(stream: Sequence[Told]) -> frozenset[str]:
-    digests = frozenset(digest for each in _lists(stream) for digest in each)
+    digests = frozenset(digest for questions in _lists(stream) for digest in questions)
     if any(type(digest) is not str for digest in digests):
         raise ValueError("its plan holds something that is not a digest")
     return digests
 
 
 def _lists(stream: Sequence[Told]) -> list[Any]:
-    listed = [payload.get("questions") for payload in _of_topic(stream, "CasesPlanned")]
-    if any(type(each) not in (list, Digests) for each in listed):
+    question_lists = [payload.get("questions") for payload in _of_topic(stream, "CasesPlanned")]
+    if any(type(questions) not in (list, Digests) for questions in question_lists):
         raise ValueError("its plan is not a list")
-    return listed
+    return question_lists
 
 
 def _questions_planned(stream: Sequence[Told]) -> str:
     """The `set_digest` of the questions that a run planned."""
-    listed = _lists(stream)
-    if all(type(each) is Digests for each in listed):
-        return digest_of_sorted(sorted_digests(listed))
+    question_lists = _lists(stream)
+    if all(type(questions) is Digests for questions in question_lists):
+        return digest_of_sorted(sorted_digests(question_lists))
     return set_digest(_planned(stream))
 
 
@@ -201,18 +204,18 @@ def lines(attempts: Attempts, configuration_digest: str) -> list[str]:
     return [
         f"attempt {attempts.attempt} of {attempts.attempts} of experiment {attempts.experiment}, "
         f"configuration {configuration_digest}",
-        *(f"attempt {each['attempt']} was {_told(each)}" for each in attempts.others),
+        *(f"attempt {run['attempt']} was {_describe_run(run)}" for run in attempts.others),
         *(
-            f"overlapping, with {each['shared_cases']} of the same cases: {_told(each)}"
-            for each in attempts.overlapping
+            f"overlapping, with {run['shared_cases']} of the same cases: {_describe_run(run)}"
+            for run in attempts.overlapping
         ),
     ]
 
 
-def _told(run: Mapping[str, Any]) -> str:
+def _describe_run(run: Mapping[str, Any]) -> str:
     counts, met = run["counts"], run["gates_met"]
-    said = (
+    count_text = (
         "no counts" if counts is None else ", ".join(f"{name} {counts[name]}" for name in _COUNTS)
     )
     gates = {True: "gates met", False: "gates not met", None: "no gates judged"}[met]
-    return f"run {run['run_number']} ({run['run_id']}): {run['status']}, {said}, {gates}"
+    return f"run {run['run_number']} ({run['run_id']}): {run['status']}, {count_text}, {gates}"

@@ -155,7 +155,7 @@ def lines(
         {"manifest": _manifest(contents, of_tree, count)},
         {"summary": _summary(contents, of_tree)},
         {"checkpoint": str(signed)},
-        {"proof": [_encoded(each) for each in proof]},
+        {"proof": [_encoded(node) for node in proof]},
     )
     for document in chain(documents, map(_event_document, events)):
         line = _canonical(document)
@@ -182,15 +182,15 @@ def read(data: bytes) -> Bundle:
         parsed = note.parse(_only(signed, "checkpoint", str))
     except NoteError as error:
         raise EvidenceError(f"checkpoint: {error}") from None
-    said = _only(manifest, "manifest", dict)
-    told = _only(summary, "summary", list)
-    if not (_plain(said) and _plain(told)):
+    manifest_fields = _only(manifest, "manifest", dict)
+    summary_lines = _only(summary, "summary", list)
+    if not (_plain(manifest_fields) and _plain(summary_lines)):
         raise EvidenceError(
             "the manifest or the summary has a value of a wrong type, or too many levels"
         )
     return Bundle(
-        said,
-        tuple(told),
+        manifest_fields,
+        tuple(summary_lines),
         parsed,
         tuple(_hash(text) for text in _only(proof, "proof", list)),
         tuple(
@@ -203,7 +203,7 @@ def _plain(value: Any, levels: int = _MOST_LEVELS) -> bool:
     """Whether it has one canonical form (no fractions), and is not nested too deep."""
     if type(value) in (dict, list):
         inner = value.values() if type(value) is dict else value
-        return levels > 0 and all(_plain(each, levels - 1) for each in inner)
+        return levels > 0 and all(_plain(child, levels - 1) for child in inner)
     return type(value) in (str, int, bool, NoneType)
 
 
@@ -214,9 +214,9 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
     """
     try:
         of_tree = checkpoint.opened(bundle.note, key)
-        if strangers := [each.name for each in cosigners if each.kind != COSIGNATURE]:
+        if strangers := [cosigner.name for cosigner in cosigners if cosigner.kind != COSIGNATURE]:
             raise NoteError(f"the key {strangers[0]!r} is not a cosigner's")
-        cosigned = {each.name: bundle.note.verify(each) for each in cosigners}
+        cosigned = {cosigner.name: bundle.note.verify(cosigner) for cosigner in cosigners}
     except NoteError as error:
         raise EvidenceError(f"checkpoint: {error}") from None
     indices = [event.index for event in bundle.events]
@@ -300,9 +300,9 @@ def _canonical(document: dict[str, Any]) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _same(said: dict[str, Any], derived: dict[str, Any]) -> bool:
+def _same(recorded: dict[str, Any], derived: dict[str, Any]) -> bool:
     """Whether two documents have the same text. `==` would not do: to Python, 1 equals True."""
-    return _canonical(said) == _canonical(derived)
+    return _canonical(recorded) == _canonical(derived)
 
 
 def _document(line: bytes, what: str) -> dict[str, Any]:

@@ -80,8 +80,8 @@ def contents_of(run_id: UUID, read: RunReader, again: Iterable[Proven]) -> Conte
     if ending is None:
         raise EvidenceError(f"run {run_id} is sealed without having ended")
     _check_plan(own, read.prompts)
-    for stream_id, asked in read.asked_early:
-        if not read.has_prompt(asked):
+    for stream_id, prompt_id in read.asked_early:
+        if not read.has_prompt(prompt_id):
             raise EvidenceError(f"stream {UUID(bytes=stream_id)}: its prompt was not planned")
     _check_carried_over(own[0], read)
     _check_reviews(run_id, read)
@@ -118,7 +118,7 @@ def _check_plan(own: Sequence[RunEvent], prompts: Records) -> None:
                 raise EvidenceError("a plan without digests")
     if cases != _number(own[0].payload, "planned_cases"):
         raise EvidenceError("the plan does not hold as many cases as the run was started with")
-    if len(planned) != len(prompts) or any(each not in prompts for each in planned):
+    if len(planned) != len(prompts) or any(prompt not in prompts for prompt in planned):
         raise EvidenceError("the prompts are not exactly those that were planned")
 
 
@@ -132,8 +132,12 @@ def _stream_of(digest: bytes) -> bytes:
 def _check_carried_over(started: RunEvent, read: RunReader) -> None:
     """Check that exactly the evaluations that are carried over are here, unchanged."""
     remaining = dict.fromkeys(read.elsewhere)
-    carried = [each for each in read.evaluations() if each.own and each.carried_over]
-    for stream in sorted(carried, key=lambda each: each.first):
+    carried = [
+        evaluation
+        for evaluation in read.evaluations()
+        if evaluation.own and evaluation.carried_over
+    ]
+    for stream in sorted(carried, key=lambda evaluation: evaluation.first):
         name = UUID(bytes=stream.stream_id)
         if stream.events > 1 or started.payload.get("branched_from") is None:
             raise EvidenceError(f"stream {name} cannot have been carried over")
@@ -150,10 +154,10 @@ def _check_carried_over(started: RunEvent, read: RunReader) -> None:
 def _stream_named(text: str) -> bytes | None:
     """The id that a text names as a writer writes it; `None` where it names none."""
     try:
-        named = UUID(text)
+        stream_id = UUID(text)
     except ValueError:
         return None
-    return named.bytes if str(named) == text else None
+    return stream_id.bytes if str(stream_id) == text else None
 
 
 def _check_reference(
@@ -170,15 +174,15 @@ def _check_reference(
     same_run = _text(reference, "source_run_id") == _text(of_source, "run_id")
     if not same_run or _case(reference) != _case(of_source):
         raise EvidenceError(f"stream {name} is not the evaluation that is carried over")
-    said = (_number(reference, "source_events"), _text(reference, "source_sha256"))
-    if said != (source.events, source.digest.hex()):
+    recorded = (_number(reference, "source_events"), _text(reference, "source_sha256"))
+    if recorded != (source.events, source.digest.hex()):
         raise EvidenceError(f"stream {name} is not what was carried over")
 
 
 def _case(payload: dict[str, Any]) -> tuple[str, str, int]:
     """An evaluation's prompt, model and repetition."""
-    asked = _text(payload, "prompt_id"), _text(payload, "model_key")
-    return *asked, _number(payload, "repetition")
+    question = _text(payload, "prompt_id"), _text(payload, "model_key")
+    return *question, _number(payload, "repetition")
 
 
 def _check_reviews(run_id: UUID, read: RunReader) -> None:
@@ -187,8 +191,8 @@ def _check_reviews(run_id: UUID, read: RunReader) -> None:
         for event in stream:
             reviewed = _text(event.payload, "evaluation_id")
             about = event.payload.get("about") == str(run_id)
-            named = _stream_named(reviewed)
-            evaluation = None if named is None else read.evaluation(named)
+            evaluation_id = _stream_named(reviewed)
+            evaluation = None if evaluation_id is None else read.evaluation(evaluation_id)
             if event.topic != REVIEW or not about or evaluation is None or not evaluation.own:
                 raise EvidenceError(
                     f"stream {stream_id} holds something that is not a review of this run"
@@ -209,7 +213,7 @@ def _attempts(run_id: UUID, read: RunReader) -> Attempts:
         runs.append([(event.topic, event.payload) for event in stream])
 
     def cases_told(digests: Digests) -> list[tuple[bytes, bytes]]:
-        return read.cases_told([_stream_of(each) for each in digests.parts()])
+        return read.cases_told([_stream_of(digest) for digest in digests.parts()])
 
     try:
         return read_attempts(runs[0], runs[1:], cases_told)
@@ -218,22 +222,23 @@ def _attempts(run_id: UUID, read: RunReader) -> Attempts:
 
 
 def _checked_seal(run_id: UUID, read: RunReader, sealed_at: int) -> Seal:
-    said = read.own[sealed_at].payload
+    payload = read.own[sealed_at].payload
     seal = seal_of_records(
         (
-            stream_record(each.stream_id, each.events, each.digest)
-            for each in read.evaluations()
-            if each.own
+            stream_record(evaluation.stream_id, evaluation.events, evaluation.digest)
+            for evaluation in read.evaluations()
+            if evaluation.own
         ),
         run_id.bytes,
         [event.leaf for event in read.own[:sealed_at]],
     )
     for name, value in (("streams", seal.streams), ("events", seal.events)):
-        if _number(said, name) != value:
+        if _number(payload, name) != value:
             raise EvidenceError(
-                f"the seal counts {said[name]} {name}, and here are {value}: the run is incomplete"
+                f"the seal counts {payload[name]} {name}, and here are {value}: "
+                "the run is incomplete"
             )
-    if _text(said, "root") != seal.root.hex():
+    if _text(payload, "root") != seal.root.hex():
         raise EvidenceError("the seal does not match these events")
     return seal
 

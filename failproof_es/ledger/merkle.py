@@ -82,8 +82,8 @@ class Frontier:
         if not self._roots:
             return EMPTY_ROOT
         root = self._roots[-1]
-        for left in reversed(self._roots[:-1]):
-            root = node_hash(left, root)
+        for sibling in reversed(self._roots[:-1]):
+            root = node_hash(sibling, root)
         return root
 
     def copy(self) -> Frontier:
@@ -265,13 +265,13 @@ def root_from_multiproof(
     remaining = iter(proof)
     stack: list[tuple[int, int, bytes]] = []
     for begin, end, place in _cover(indices, size):
-        found = next(remaining, None) if place is None else leaf_hashes[place]
-        if found is None:
+        node = next(remaining, None) if place is None else leaf_hashes[place]
+        if node is None:
             raise InvalidProof("the proof is too short")
-        stack.append((begin, end, found))
+        stack.append((begin, end, node))
         while len(stack) > 1 and _are_siblings(stack[-2], stack[-1], size):
-            (left, _, a), (_, right, b) = stack[-2:]
-            stack[-2:] = [(left, right, node_hash(a, b))]
+            (low, _, a), (_, high, b) = stack[-2:]
+            stack[-2:] = [(low, high, node_hash(a, b))]
     if next(remaining, None) is not None:
         raise InvalidProof("the proof is too long")
     return stack[0][2]

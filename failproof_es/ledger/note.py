@@ -60,8 +60,8 @@ class PublicKey:
     @property
     def key_id(self) -> bytes:
         """Four bytes by which a signature line names its key."""
-        named = self.name.encode() + b"\n" + bytes([self.kind]) + self.public
-        return hashlib.sha256(named).digest()[:_KEY_ID_BYTES]
+        identity = self.name.encode() + b"\n" + bytes([self.kind]) + self.public
+        return hashlib.sha256(identity).digest()[:_KEY_ID_BYTES]
 
     def __str__(self) -> str:
         """The key as people pass it on: `name+id+base64`."""
@@ -74,10 +74,10 @@ class PublicKey:
         name, key_id, kind, public = _read_key(text.strip())
         y = int.from_bytes(public, "little") & (1 << 255) - 1
         if y >= _FIELD or y in _SMALL_ORDER:
-            raise NoteError(f"the key {_shown(name)} is not a valid point for a key")
+            raise NoteError(f"the key {_quote_text(name)} is not a valid point for a key")
         key = cls(name, public, kind)
         if key.key_id.hex() != key_id:
-            raise NoteError(f"the key {_shown(name)} does not have the id {key_id}")
+            raise NoteError(f"the key {_quote_text(name)} does not have the id {key_id}")
         return key
 
 
@@ -110,8 +110,8 @@ class SigningKey:
     @classmethod
     def parse(cls, text: str) -> SigningKey:
         """The key in that form. Raises `NoteError`, which never quotes it."""
-        prefix, found, rest = text.strip().partition("PRIVATE+KEY+")
-        if prefix or not found:
+        prefix, marker, rest = text.strip().partition("PRIVATE+KEY+")
+        if prefix or not marker:
             raise NoteError("a signing key begins with PRIVATE+KEY+")
         name, key_id, kind, seed = _read_key(rest)
         key = cls(name, Ed25519PrivateKey.from_private_bytes(seed), kind)
@@ -153,9 +153,9 @@ class Note:
 
     def signed(self, *signatures: Signature) -> Note:
         """The note with more signatures; one of a key that signed already takes its place."""
-        keys = {(each.name, each.key_id) for each in signatures}
-        kept = tuple(s for s in self.signatures if (s.name, s.key_id) not in keys)
-        return replace(self, signatures=(*kept, *signatures))
+        keys = {(signature.name, signature.key_id) for signature in signatures}
+        remaining = tuple(s for s in self.signatures if (s.name, s.key_id) not in keys)
+        return replace(self, signatures=(*remaining, *signatures))
 
     def verify(self, key: PublicKey) -> int | None:
         """Check `key`'s signature; return when it was made, where it says so.
@@ -218,10 +218,10 @@ def _parts(payload: bytes, kind: Kind) -> tuple[bytes | None, bytes]:
 
 def _signature(line: str) -> Signature:
     if not line.startswith(_MARK):
-        raise NoteError(f"not a signature line: {_shown(line)}")
+        raise NoteError(f"not a signature line: {_quote_text(line)}")
     name, space, encoded = line[len(_MARK) :].partition(" ")
     if not space:
-        raise NoteError(f"not a signature line: {_shown(line)}")
+        raise NoteError(f"not a signature line: {_quote_text(line)}")
     payload = _decoded(encoded)
     if len(payload) <= _KEY_ID_BYTES:
         raise NoteError("a signature is too short")
@@ -235,7 +235,7 @@ def _read_key(text: str) -> tuple[str, str, Kind, bytes]:
         raise NoteError("a key is written name+id+base64, the id being eight hexadecimal digits")
     material = _decoded(parts[2])
     if len(material) != 33 or material[0] not in (ED25519, COSIGNATURE):
-        raise NoteError(f"the key {_shown(parts[0])} is not of a kind that is known here")
+        raise NoteError(f"the key {_quote_text(parts[0])} is not of a kind that is known here")
     kind: Kind = ED25519 if material[0] == ED25519 else COSIGNATURE
     return _checked_name(parts[0]), parts[1], kind, material[1:]
 
@@ -253,7 +253,7 @@ def _decoded(encoded: str) -> bytes:
 
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise NoteError(f"a key's name has no space, no plus and is not empty: {_shown(name)}")
+        raise NoteError(f"a key's name has no space, no plus and is not empty: {_quote_text(name)}")
     return _unicode(name)
 
 
@@ -271,5 +271,5 @@ def _unicode(text: str) -> str:
     return text
 
 
-def _shown(text: str) -> str:
+def _quote_text(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

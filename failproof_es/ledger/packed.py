@@ -108,7 +108,7 @@ class Digests(Sequence[str]):
             packed = bytes.fromhex(joined)
         except (TypeError, ValueError):
             return None
-        if packed.hex() != joined or any(len(each) != _DIGITS for each in value):
+        if packed.hex() != joined or any(len(digest) != _DIGITS for digest in value):
             return None
         return cls(packed)
 
@@ -121,7 +121,7 @@ class Digests(Sequence[str]):
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
+            return [self[index] for index in range(*place.indices(len(self)))]
         at = range(len(self))[place] * DIGEST_BYTES
         return self.packed[at : at + DIGEST_BYTES].hex()
 
@@ -133,8 +133,8 @@ class Digests(Sequence[str]):
 
 def sorted_digests(lists: Iterable[Digests]) -> Iterator[str]:
     """The digests of several lists in hexadecimal, in order, each once."""
-    found = Records(DIGEST_BYTES)
-    for each in lists:
-        for digest in each.parts():
-            found.add(digest)
-    return (digest.hex() for digest in found)
+    records = Records(DIGEST_BYTES)
+    for digests in lists:
+        for digest in digests.parts():
+            records.add(digest)
+    return (digest.hex() for digest in records)

@@ -199,7 +199,7 @@ class RunReader:
         """All events were added; `again` gives them once more. Raises `EvidenceError`."""
         if self.refused is not None:
             raise self.refused
-        late = {key: each for key, each in self._open.items() if each.before is not None}
+        late = {key: stream for key, stream in self._open.items() if stream.before is not None}
         if late:
             _read_again(late, again)
         for key, stream in self._open.items():
@@ -221,10 +221,10 @@ class RunReader:
 
         Raises one of `UNREADABLE` where a prompt holds no case.
         """
-        found = [self.prompts.find(each) or b"" for each in prompts]
-        if odd := [self._odd_cases[each] for each in prompts if each in self._odd_cases]:
-            raise min(odd, key=lambda each: each[0])[1]
-        return [(both[:_DIGEST_BYTES], both[_DIGEST_BYTES:]) for both in found]
+        digests = [self.prompts.find(prompt) or b"" for prompt in prompts]
+        if odd := [self._odd_cases[prompt] for prompt in prompts if prompt in self._odd_cases]:
+            raise min(odd, key=lambda odd_case: odd_case[0])[1]
+        return [(both[:_DIGEST_BYTES], both[_DIGEST_BYTES:]) for both in digests]
 
     # -- one event ---------------------------------------------------------------------------
 
@@ -286,31 +286,31 @@ class RunReader:
             review = self._reviewing[key] = self.reviews[event.stream_id] = []
             review.append(_review_event(event, payload))
         else:
-            return self._begun(key, event, payload)
+            return self._open_stream(key, event, payload)
         return None
 
-    def _begun(self, key: bytes, event: Proven, payload: dict[str, Any]) -> _Open:
+    def _open_stream(self, key: bytes, event: Proven, payload: dict[str, Any]) -> _Open:
         stream = self._open[key] = _Open(event.index, 0)
         if payload.get("run_id") != self._name:
-            self.elsewhere[key] = _kept(payload, _CASE)
+            self.elsewhere[key] = _pack_fields(payload, _CASE)
             return stream
         stream.flags = _OWN
-        asked = payload.get("prompt_id")
-        if not self.has_prompt(asked):
-            self.asked_early.append((key, asked if type(asked) is str else None))
+        prompt_id = payload.get("prompt_id")
+        if not self.has_prompt(prompt_id):
+            self.asked_early.append((key, prompt_id if type(prompt_id) is str else None))
         if event.topic == _CARRIED:
-            self.carried[key] = _kept(payload, _SOURCE + _CASE)
+            self.carried[key] = _pack_fields(payload, _SOURCE + _CASE)
         return stream
 
-    def has_prompt(self, told: Any) -> bool:
+    def has_prompt(self, prompt_id: Any) -> bool:
         """Whether it is the id of a prompt that was added, as a writer writes it."""
-        if type(told) is not str or len(told) != 36:
+        if type(prompt_id) is not str or len(prompt_id) != 36:
             return False
         try:
-            key = bytes.fromhex(told.replace("-", ""))
+            key = bytes.fromhex(prompt_id.replace("-", ""))
         except ValueError:
             return False
-        return len(key) == _ID_BYTES and key in self.prompts and str(UUID(bytes=key)) == told
+        return len(key) == _ID_BYTES and key in self.prompts and str(UUID(bytes=key)) == prompt_id
 
     def _add_prompt(self, key: bytes, payload: dict[str, Any]) -> None:
         try:
@@ -337,12 +337,12 @@ def payload_of(event: Proven) -> dict[str, Any]:
         raise EvidenceError(f"event {event.index}: its state is not JSON: {error}") from None
 
 
-def told(kept: bytes) -> dict[str, Any]:
+def told(packed: bytes) -> dict[str, Any]:
     """What was kept of an evaluation's first event."""
-    return marshal.loads(kept)  # type: ignore[no-any-return]  # noqa: S302 - this module made it
+    return marshal.loads(packed)  # type: ignore[no-any-return]  # noqa: S302 - this module made it
 
 
-def _kept(payload: dict[str, Any], names: Iterable[str]) -> bytes:
+def _pack_fields(payload: dict[str, Any], names: Iterable[str]) -> bytes:
     """Some fields of a payload, small. What is neither text nor a number is kept as `None`."""
     plain = (str, int)
     return marshal.dumps(
@@ -363,8 +363,8 @@ def _read_again(late: dict[bytes, _Open], again: Iterable[Proven]) -> None:
     """Make the digests of streams that went on after they were taken for whole."""
     leaves = {key: bytearray() for key in late}
     for event in again:
-        if (found := leaves.get(event.stream)) is not None:
-            found += event.leaf_hash()
+        if (hashes := leaves.get(event.stream)) is not None:
+            hashes += event.leaf_hash()
     for key, stream in late.items():
         events, digest = stream.before or (0, b"")
         first = leaves[key][: _DIGEST_BYTES * events]
@@ -392,8 +392,8 @@ def _run_event(event: Proven, payload: dict[str, Any], *, own: bool) -> RunEvent
 
 def _review_event(event: Proven, payload: dict[str, Any]) -> ReviewEvent:
     names: tuple[str, ...] = ("evaluation_id", "about")
-    said = {name: payload[name] for name in names if name in payload}
-    return ReviewEvent(event.topic, said, event.index)
+    fields = {name: payload[name] for name in names if name in payload}
+    return ReviewEvent(event.topic, fields, event.index)
 
 
 def _case_told(payload: dict[str, Any]) -> bytes:

@@ -67,9 +67,9 @@ def _check_depth(text: str) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(found := dict(pairs)) != len(pairs):
+    if len(members := dict(pairs)) != len(pairs):
         raise ValueError("a name appears twice in one object")
-    return found
+    return members
 
 
 def _integer(digits: str) -> int:

@@ -77,12 +77,12 @@ def _open(url: str, parameters: dict[str, Any]) -> psycopg.Connection[Any]:
     and `use_own_names` sets the limits a moment later. Where a connection service file may name
     options, they stay as they are.
     """
-    named = {**conninfo_to_dict(url), **parameters}
-    parameters = {**{k: v for k, v in _PARAMETERS.items() if k not in named}, **parameters}
-    if named.get("service") or "PGSERVICE" in os.environ:
+    all_parameters = {**conninfo_to_dict(url), **parameters}
+    parameters = {**{k: v for k, v in _PARAMETERS.items() if k not in all_parameters}, **parameters}
+    if all_parameters.get("service") or "PGSERVICE" in os.environ:
         return psycopg.Connection.connect(url, autocommit=True, **parameters)
-    server = tuple(str(named.get(name, "")) for name in ("host", "hostaddr", "port"))
-    own = str(named.get("options") or os.environ.get("PGOPTIONS", ""))
+    server = tuple(str(all_parameters.get(name, "")) for name in ("host", "hostaddr", "port"))
+    own = str(all_parameters.get("options") or os.environ.get("PGOPTIONS", ""))
     while True:
         limits = _settable(server)
         options = " ".join([*filter(None, [own]), *(f"-c {k}={_TIME_LIMITS[k]}" for k in limits)])
@@ -121,11 +121,11 @@ def _lifted(connection: psycopg.Connection[Any], limits: set[str]) -> bool:
     return result.status == ExecStatus.COMMAND_OK
 
 
-def _named_as_refused(message: str, wanted: list[str]) -> frozenset[str]:
+def _named_as_refused(message: str, limits: list[str]) -> frozenset[str]:
     """The limits that were refused: all if a pooler refused, the named ones if a server did."""
-    if wanted and ("startup parameter" in message or "options" in message):
+    if limits and ("startup parameter" in message or "options" in message):
         return frozenset(_TIME_LIMITS)
-    return frozenset(name for name in wanted if name in message)
+    return frozenset(name for name in limits if name in message)
 
 
 def parameters_of(url: str) -> dict[str, str]:

@@ -99,11 +99,11 @@ def _log_tree(number: int, origin: bytes | None) -> LogTree:
     if not origin:
         why = "the database does not say which log it holds: its origin is missing"
         return LogTree(number, "", why)
-    named = origin.decode(errors="backslashreplace")
-    if named.encode() == origin and named.isprintable() and len(origin) <= _LONGEST_ORIGIN:
-        return LogTree(number, named)
-    shown = shortened(named, _LONGEST_ORIGIN)
-    why = f"the database says that its log is {shown!r}: that is not a log's name"
+    name = origin.decode(errors="backslashreplace")
+    if name.encode() == origin and name.isprintable() and len(origin) <= _LONGEST_ORIGIN:
+        return LogTree(number, name)
+    excerpt = shortened(name, _LONGEST_ORIGIN)
+    why = f"the database says that its log is {excerpt!r}: that is not a log's name"
     return LogTree(number, "", why)
 
 
@@ -131,7 +131,7 @@ def _why_none(tile: Tile) -> str | None:
         return f"it does not hold {tile.width} hashes"
     if tile.level == 0:
         there = tile.positions or []
-        if len(there) != tile.width or any(type(each) is not int for each in there):
+        if len(there) != tile.width or any(type(position) is not int for position in there):
             return f"it does not hold {tile.width} positions"
     return None
 
@@ -145,16 +145,16 @@ def tiles(
     """
     while True:
         with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
-            found = cursor.execute(
+            rows = cursor.execute(
                 "SELECT DISTINCT ON (tile) level, tile, width, hashes, positions "
                 f"FROM failproof.ledger_tile_list WHERE tree = {_TREE} AND level = %s "
                 "AND tile >= %s ORDER BY tile, width DESC LIMIT %s",
                 (tree, level, first, _TILES_AT_ONCE),
             ).fetchall()
-        yield from map(_checked, found)
-        if len(found) < _TILES_AT_ONCE:
+        yield from map(_checked, rows)
+        if len(rows) < _TILES_AT_ONCE:
             return
-        first = found[-1].tile + 1
+        first = rows[-1].tile + 1
 
 
 def no_tiles(connection: Connection) -> list[Tile]:
@@ -173,38 +173,38 @@ def leaf_tiles(connection: Connection, tree: int, no_tile: Callable[[str], None]
     A row in the tree that is not a valid tile is passed to `no_tile` and skipped.
     """
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
-        found = cursor.stream(
+        rows = cursor.stream(
             "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
             "WHERE tree = %s AND level = 0 AND tile >= 0 ORDER BY tile, width",
             (tree,),
         )
-        for each in found:
-            if why := _why_none(each):
-                no_tile(_no_tile(each, why))
+        for row in rows:
+            if why := _why_none(row):
+                no_tile(_no_tile(row, why))
             else:
-                yield each
+                yield row
 
 
 def tile(connection: Connection, level: int, number: int) -> Tile | None:
     """The widest tile at an index. Raises `LedgerBroken` if it is not a valid tile."""
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
-    found = cursor.execute(
+    row = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         f"WHERE tree = {_TREE} AND level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
         (None, level, number),
     ).fetchone()
-    return None if found is None else _checked(found)
+    return None if row is None else _checked(row)
 
 
 def last_tile(connection: Connection) -> Tile | None:
     """The last tile of leaves, in its widest form. Raises `LedgerBroken` if it is not valid."""
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
-    found = cursor.execute(
+    row = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         f"WHERE tree = {_TREE} AND level = 0 ORDER BY tile DESC, width DESC LIMIT 1",
         (None,),
     ).fetchone()
-    return None if found is None else _checked(found)
+    return None if row is None else _checked(row)
 
 
 def levels(connection: Connection) -> int:
@@ -225,13 +225,13 @@ def tile_of(connection: Connection, position: int) -> Tile | None:
     Raises `LedgerBroken` if it is not a valid tile.
     """
     cursor = connection.cursor(row_factory=class_row(Tile), binary=True)
-    found = cursor.execute(
+    row = cursor.execute(
         "SELECT level, tile, width, hashes, positions FROM failproof.ledger_tile_list "
         f"WHERE tree = {_TREE} AND level = 0 AND positions[1] <= %s "
         "ORDER BY positions[1] DESC, width DESC LIMIT 1",
         (None, position),
     ).fetchone()
-    return None if found is None else _checked(found)
+    return None if row is None else _checked(row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,10 @@ def add_tiles(connection: Connection, new: list[Tile]) -> None:
         cursor.executemany(
             "SELECT failproof.add_tile(%b::smallint, %b::bigint, %b::smallint, %b::bytea, "
             "%b::bigint[])",
-            [(each.level, each.tile, each.width, each.hashes, each.positions) for each in new],
+            [
+                (new_tile.level, new_tile.tile, new_tile.width, new_tile.hashes, new_tile.positions)
+                for new_tile in new
+            ],
         )
 
 

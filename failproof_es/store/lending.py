@@ -52,15 +52,15 @@ class Lender:
         _close(self._idle)
 
     def _take_idle(self) -> psycopg.Connection[Any] | None:
-        return _taken(self._idle)
+        return _pop_idle(self._idle)
 
 
-def _taken(idle: list[psycopg.Connection[Any]]) -> psycopg.Connection[Any] | None:
+def _pop_idle(idle: list[psycopg.Connection[Any]]) -> psycopg.Connection[Any] | None:
     with contextlib.suppress(IndexError):  # another thread may take it at the same moment
         return idle.pop()
     return None
 
 
 def _close(idle: list[psycopg.Connection[Any]]) -> None:
-    while (connection := _taken(idle)) is not None:
+    while (connection := _pop_idle(idle)) is not None:
         connection.close()

@@ -78,9 +78,9 @@ class EventMapper(Mapper[UUID]):
 
 
 def _kinds(kind: type[Record]) -> Iterator[type[Record]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _kinds(each)
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _kinds(subclass)
 
 
 _VOCABULARY = Record.__module__.rpartition(".")[0] + "."
@@ -155,11 +155,11 @@ def upcast(
         raise UnreadableState(f"{_place(topic, stream_id, version)}: {why}")
     try:
         payload: dict[str, Any] = orjson.loads(state)
-        written = payload.pop("schema_version")
-        if written > event_class.schema_version:
-            why = f"schema version {written} is newer than this version of failproof-es"
+        recorded_version = payload.pop("schema_version")
+        if recorded_version > event_class.schema_version:
+            why = f"schema version {recorded_version} is newer than this version of failproof-es"
             raise UnreadableState(f"{_place(topic, stream_id, version)}: {why}")
-        for old in range(written, event_class.schema_version):
+        for old in range(recorded_version, event_class.schema_version):
             payload = UPCASTERS[topic, old](payload)
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
         raise UnreadableState(f"{_place(topic, stream_id, version)}: {error}") from error

@@ -85,7 +85,7 @@ class Store:
         database cannot be used, or when another server's schema is of another version.
         """
         store = cls.reach(database_url)
-        with _told(store.url):
+        with _translate_errors(store.url):
             state = store.state()
             if state is SchemaState.ABSENT or (state is SchemaState.OUTDATED and store.embedded):
                 done = store.install()
@@ -115,7 +115,7 @@ class Store:
         `InvalidInput` when the database cannot be used.
         """
         url = self.embedded.url if self.embedded else self.url
-        with _told(url), connect(url) as connection:
+        with _translate_errors(url), connect(url) as connection:
             if self.embedded is None:
                 require_sessions(connection, url)
             try:
@@ -216,12 +216,12 @@ class Store:
     def _began(self, started: RunStarted) -> bool:
         """Whether this run is on record, after its commit was sent and not acknowledged."""
         try:
-            return self.outage.retry(partial(self._stands, started))
+            return self.outage.retry(partial(self._is_recorded, started))
         except LogUnavailable as error:
-            named = f"run {started.run_number} ({started.run_id})"
-            raise LogUnavailable(f"whether {named} was recorded is not known: {error}") from error
+            label = f"run {started.run_number} ({started.run_id})"
+            raise LogUnavailable(f"whether {label} was recorded is not known: {error}") from error
 
-    def _stands(self, started: RunStarted) -> bool:
+    def _is_recorded(self, started: RunStarted) -> bool:
         with self.connect() as connection:
             with connection.transaction(force_rollback=True):
                 # Under the lock for numbering: that commit has succeeded by now, or never will.
@@ -260,7 +260,7 @@ class Store:
 
 
 @contextlib.contextmanager
-def _told(url: str) -> Iterator[None]:
+def _translate_errors(url: str) -> Iterator[None]:
     """Raise the server's errors as `InvalidInput`, without the password."""
     try:
         yield

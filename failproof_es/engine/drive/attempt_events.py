@@ -49,7 +49,7 @@ def response_received(
     }
     return ResponseReceived(
         **header(state),
-        **_asked(request),
+        **_identify_request(request),
         **read,
         **_body(scrub, answer.body, whole_body),
         status=answer.status,
@@ -76,7 +76,7 @@ def error_recorded(
     stack_trace = _short(scrub.text("stack_trace", trace))
     return ErrorRecorded(
         **header(state),
-        **_asked(request),
+        **_identify_request(request),
         kind=error.kind,
         message=message,
         disposition=error.disposition,
@@ -96,12 +96,12 @@ def attempt_lost(
     """The event of a request that has no outcome and will not get one."""
     return AttemptLost(
         **header(state),
-        **_asked(request),
+        **_identify_request(request),
         reason=reason,
     )
 
 
-def _asked(request: RequestSent) -> dict[str, Any]:
+def _identify_request(request: RequestSent) -> dict[str, Any]:
     """The fields that identify the request within its evaluation."""
     return {
         "purpose": request.purpose,
@@ -116,14 +116,16 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _body(scrub: Scrubbing, body: bytes, kept: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:
-    """The part of a body that is recorded: `kept`, if it is known to hold no key."""
+def _body(
+    scrub: Scrubbing, body: bytes, record_body: Callable[[bytes], dict[str, Any]]
+) -> dict[str, Any]:
+    """The part of a body that is recorded: `record_body(body)`, if it is known to hold no key."""
     placeholder = scrub.body("body", body)
     if placeholder is not None:
         return redacted_body(body, placeholder)
     if scrub.has_keys and not is_text(body):
         return withheld_body(body)
-    return kept(body)
+    return record_body(body)
 
 
 def _short(text: str) -> str:

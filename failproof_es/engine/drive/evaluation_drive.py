@@ -133,8 +133,8 @@ class EvaluationDrive:
         """Why it ended, if neither everything is done nor a stop was `requested`."""
         if self.trouble or not self._turned_away or requested:
             return self.trouble
-        left = plural(len(self._turned_away), "evaluation")
-        return Halted(f"{left} left unfinished; {self._turned_away[0]}")
+        unfinished = plural(len(self._turned_away), "evaluation")
+        return Halted(f"{unfinished} left unfinished; {self._turned_away[0]}")
 
     def _planned(self) -> int:
         """The planned evaluations of its part: every piece has as many."""
@@ -204,7 +204,7 @@ class EvaluationDrive:
 
 def drain_s(configuration: Configuration) -> float:
     """How long requests in flight may take to end after a stop, in seconds."""
-    given = configuration.execution.timeout_per_request_ms
-    asked = (*configuration.models, *configuration.asked_judges)
-    longest_ms = max(given, *(model.timeout_ms or given for model in asked))
+    default_ms = configuration.execution.timeout_per_request_ms
+    models = (*configuration.models, *configuration.asked_judges)
+    longest_ms = max(default_ms, *(model.timeout_ms or default_ms for model in models))
     return longest_ms / 1000 + _DRAIN_MARGIN_S

@@ -59,13 +59,13 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         return
     from failproof_es.models import provider_type  # who only reads needs no model
 
-    named = configuration.judges
+    judges = configuration.judges
     for number, judge in enumerate(configuration.asked_judges):
         if provider_type(judge.provider).too_weak_to_judge(judge):
             yield Problem(
                 f"the embedded model {judge.model} is too weak to judge: expect nearly every "
                 "evaluation to end as judge_failed, and do not trust its verdicts",
-                field="judge" if named is None else f"judges[{number}]",
+                field="judge" if judges is None else f"judges[{number}]",
                 remedy="to see the steps it will do; for verdicts name a strong model",
                 severity="warning",
             )

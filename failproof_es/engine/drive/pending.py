@@ -100,20 +100,22 @@ class PendingEvaluations:
         await self.journal.append(*events)
         for event in events:
             self.observe(event)
-        found = await self.reader.read(read_evaluations, [recorded.key for recorded in window])
+        evaluations = await self.reader.read(
+            read_evaluations, [recorded.key for recorded in window]
+        )
         if self.on_carried_over is not None:
-            taken = {event.originator_id for event in events}
-            for recorded in found:
-                if recorded.key.evaluation_id in taken:
+            carried_ids = {event.originator_id for event in events}
+            for recorded in evaluations:
+                if recorded.key.evaluation_id in carried_ids:
                     self.on_carried_over(recorded)
-        return found
+        return evaluations
 
     async def _read_ahead(self, models: Sequence[str]) -> Windows:
         """The plan in windows; the next one is read while the last one is processed."""
         ahead: asyncio.Task[list[RecordedEvaluation]] | None = None
         try:
-            async for keys, begun in self._planned_keys(models):
-                reading = self.reader.read(read_evaluations, keys, begun=begun)
+            async for keys, started_keys in self._planned_keys(models):
+                reading = self.reader.read(read_evaluations, keys, started_keys=started_keys)
                 window, ahead = ahead, asyncio.create_task(reading)
                 if window is not None:
                     yield await window
@@ -124,14 +126,14 @@ class PendingEvaluations:
                 ahead.cancel()
 
     async def _planned_keys(self, models: Sequence[str]) -> AsyncGenerator[Portion]:
-        async for found in self._unfinished(models):
-            self.tally.scored += found.scored
-            self.tally.abandoned += found.abandoned
-            for first in range(0, len(found.keys), WINDOW):
-                window = found.keys[first : first + WINDOW]
-                begun = found.begun and found.begun.intersection(window)
-                for portion in await self.reader.read(_portioned, window, begun):
-                    yield portion, begun
+        async for unfinished in self._unfinished(models):
+            self.tally.scored += unfinished.scored
+            self.tally.abandoned += unfinished.abandoned
+            for first in range(0, len(unfinished.keys), WINDOW):
+                window = unfinished.keys[first : first + WINDOW]
+                started_keys = unfinished.begun and unfinished.begun.intersection(window)
+                for portion in await self.reader.read(_portioned, window, started_keys):
+                    yield portion, started_keys
 
     async def _unfinished(self, models: Sequence[str]) -> AsyncGenerator[Unfinished]:
         if self.part is not None:
@@ -139,9 +141,9 @@ class PendingEvaluations:
             return
         chunk = 0
         while chunk < self.run.chunks:
-            found = await self.reader.read(read_unfinished, self.run, chunk, models)
-            chunk = found.next_chunk
-            yield found
+            unfinished = await self.reader.read(read_unfinished, self.run, chunk, models)
+            chunk = unfinished.next_chunk
+            yield unfinished
 
     async def _submitted(self, keys: AsyncGenerator[EvaluationKey]) -> Windows:
         async with contextlib.aclosing(keys):
@@ -150,6 +152,6 @@ class PendingEvaluations:
 
 
 def _portioned(
-    connection: Connection, keys: list[EvaluationKey], begun: Begun
+    connection: Connection, keys: list[EvaluationKey], started_keys: Begun
 ) -> list[list[EvaluationKey]]:
-    return list(split_by_size(connection, keys, begun))
+    return list(split_by_size(connection, keys, started_keys))

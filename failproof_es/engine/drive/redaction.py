@@ -155,10 +155,10 @@ class _Secrets:
         """
         if not self.forms:
             return set()
-        found: set[str] = set()
+        variables: set[str] = set()
         for view in _views(data.lower(), dense_holds_plain=self._dense_holds_plain):
-            found.update(variable for form, variable in self.unescaped if form in view)
-        return found
+            variables.update(variable for form, variable in self.unescaped if form in view)
+        return variables
 
     def in_text(self, text: str) -> set[str]:
         """The same for text."""
@@ -200,14 +200,14 @@ class Scrubbing:
 
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
         """The same for every name and every value of a mapping."""
-        kept: dict[str, str] = {}
+        scrubbed: dict[str, str] = {}
         none_in = self._secrets.none_in
         for name, value in headers.items():
             name = self.text(field, name)
             if not none_in(value):
                 value = self.text(f"{field}.{name}", value)
-            kept[name] = f"{kept[name]}, {value}" if name in kept else value
-        return kept
+            scrubbed[name] = f"{scrubbed[name]}, {value}" if name in scrubbed else value
+        return scrubbed
 
     def body(self, field: str, body: bytes) -> str | None:
         """The placeholder for a body that holds a key; `None` for any other body.
@@ -262,14 +262,14 @@ class StreamScrubbing:
         """The start of a tail that could begin a secret; never within a whole secret."""
         at = 0
         while True:
-            found = self._secrets.any.search(lower, at)
-            last = found.start() + 1 if found else len(lower)
+            match = self._secrets.any.search(lower, at)
+            last = match.start() + 1 if match else len(lower)
             for start in range(max(at, len(lower) - self._secrets.longest + 1), last):
                 if self._secrets.may_begin(lower[start:]):
                     return start
-            if found is None:
+            if match is None:
                 return len(lower)
-            at = found.end()
+            at = match.end()
 
 
 def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
@@ -337,9 +337,9 @@ def _lower(text: str) -> str:
 
 def _split(text: str, lower: str, form: str) -> list[str]:
     pieces, at = [], 0
-    while (found := lower.find(form, at)) >= 0:
-        pieces.append(text[at:found])
-        at = found + len(form)
+    while (index := lower.find(form, at)) >= 0:
+        pieces.append(text[at:index])
+        at = index + len(form)
     return [*pieces, text[at:]]
 
 
@@ -400,19 +400,19 @@ def _without_escaped_white_space(data: bytes) -> bytes:
 
     From the end, once: what follows a backslash holds no more of it when its turn comes.
     """
-    kept, end = bytearray(), len(data)  # `kept` is what follows, backwards
+    tail, end = bytearray(), len(data)  # `tail` is what follows, backwards
     while (at := data.rfind(b"\\", 0, end)) >= 0:
-        kept += data[at + 1 : end][::-1]
-        if kept.endswith((b"n", b"r", b"t")):
-            del kept[-1:]
-        elif kept.endswith((b"a000u", b"d000u", b"9000u", b"0200u")):
-            del kept[-5:]
+        tail += data[at + 1 : end][::-1]
+        if tail.endswith((b"n", b"r", b"t")):
+            del tail[-1:]
+        elif tail.endswith((b"a000u", b"d000u", b"9000u", b"0200u")):
+            del tail[-5:]
         else:
-            kept += b"\\"
+            tail += b"\\"
         end = at
-    kept += data[:end][::-1]
-    kept.reverse()
-    return bytes(kept)
+    tail += data[:end][::-1]
+    tail.reverse()
+    return bytes(tail)
 
 
 def _unescaped(data: bytes) -> bytes:

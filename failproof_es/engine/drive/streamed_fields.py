@@ -79,14 +79,14 @@ class _Joined:
         elif type(value) is dict and len(path) < _DEEPEST:
             index = value.get("index")
             inside = path if index is None else (*path, str(index))
-            for name, each in value.items():
-                if type(each) in _HOLD_TEXT:
-                    self.add(each, (*inside, name))
+            for name, child in value.items():
+                if type(child) in _HOLD_TEXT:
+                    self.add(child, (*inside, name))
         elif type(value) is list and len(path) < _DEEPEST:
             inside = (*path, 0)
-            for each in value:
-                if type(each) in _HOLD_TEXT:
-                    self.add(each, inside)
+            for child in value:
+                if type(child) in _HOLD_TEXT:
+                    self.add(child, inside)
 
     def texts(self) -> list[str]:
         return [text.getvalue() for text in (*self._by_path.values(), self._others)]

@@ -76,7 +76,7 @@ class Targets:
         slots = FairSemaphore(workers)
         gates = {}
         for account, keys in self._grouped.items():
-            most = [known for key in keys if (known := max_concurrency(models[key])) is not None]
+            most = [limit for key in keys if (limit := max_concurrency(models[key])) is not None]
             gates[account] = ConcurrencyLimiter(
                 account.server, keys, min([workers, *most]), slots, patience_s
             )
@@ -109,14 +109,14 @@ class Targets:
         """Go on with the limits that were recorded last, and tell of every change from now on."""
         for account, gate in self.gates.items():
             gate.on_change = on_change
-            known = [
-                each
-                for each in last.values()
-                if each.server == account.server
-                and not set(each.models).isdisjoint(self._grouped[account])
+            changes = [
+                change
+                for change in last.values()
+                if change.server == account.server
+                and not set(change.models).isdisjoint(self._grouped[account])
             ]
-            if known:
-                newest = max(known, key=lambda each: each.originator_version)
+            if changes:
+                newest = max(changes, key=lambda change: change.originator_version)
                 gate.restore(newest.limit_after, newest.held_until)
 
     def close_gates(self) -> None:
@@ -143,7 +143,7 @@ class Targets:
 
     def secret_variables(self) -> list[str]:
         """The environment variables that hold keys."""
-        return [name for each in self._all() for name in secret_variables(each.model)]
+        return [name for target in self._all() for name in secret_variables(target.model)]
 
     def redactor(self) -> Redactor:
         """The redactor of every key of the run, for all that its models send."""
@@ -263,7 +263,7 @@ def restore_answering(connection: Connection, run: Run, targets: Targets) -> Non
             else targets.judges.get(event.judge)
         )
         if target is not None and not target.answering.has_matched:
-            asked = target.model
+            model = target.model
             target.answering.has_matched = is_asked_model(
-                asked.model, asked.version, event.model, asked.version_check
+                model.model, model.version, event.model, model.version_check
             )

@@ -67,9 +67,9 @@ class FinalScan:
         """The run's summary."""
         return RunSummary(run=self.run, counts=self.counts)
 
-    def validated(self, beside: OtherStreams) -> dict[str, Any]:
+    def validated(self, other_streams: OtherStreams) -> dict[str, Any]:
         """The fields of `RunValidated`. Call it once."""
-        return self.validation.end(beside, self.known, self.filed, self.counts.spending)
+        return self.validation.end(other_streams, self.known, self.filed, self.counts.spending)
 
 
 def scan_finished_run(
@@ -104,7 +104,7 @@ def _compare_and_read_rest(
     Raises `_Differs`, `OddRow` or one of `UNREADABLE` where only a full reading can tell.
     """
     streams = SealedStreams(run.started.originator_id)
-    validation, counts, kept = checked.validation, checked.counts, checked.scores
+    validation, counts, run_scores = checked.validation, checked.counts, checked.scores
     for windows in _planned(connection, run):
         expected: dict[UUID, tuple[UUID, bytes]] = {}
         rests = [_take(checked.streams, window, expected) for window in windows]
@@ -114,11 +114,11 @@ def _compare_and_read_rest(
                 outcome = evaluation_outcome(run, recorded, validation.check(recorded))
                 counts.add(outcome, recorded.case)
                 if scores:
-                    kept.add(outcome)
+                    run_scores.add(outcome)
     if len(checked.streams):
         raise _Differs("the plan leaves out what was evaluated")
-    known, filed = streams.read_rest(connection)
-    return FinalScan(run, counts, kept, validation, streams, known, filed)
+    stream_count, filed = streams.read_rest(connection)
+    return FinalScan(run, counts, run_scores, validation, streams, stream_count, filed)
 
 
 def _planned(connection: Connection, run: Run) -> Iterator[list[list[EvaluationKey]]]:
@@ -162,9 +162,9 @@ def _compare(
         return
     prompt_ids = list({prompt for prompt, _ in expected.values()})
     prompts = stream_leaves(connection, prompt_ids, None)
-    found = stream_leaves(connection, list(expected), run.started.originator_id)
+    evaluations = stream_leaves(connection, list(expected), run.started.originator_id)
     for evaluation_id, (prompt, digest) in expected.items():
-        leaves = found.get(evaluation_id.bytes, b"")
+        leaves = evaluations.get(evaluation_id.bytes, b"")
         if checked_digest(prompts.get(prompt.bytes, b""), leaves) != digest:
             raise _Differs(f"evaluation {evaluation_id} is not what was checked")
         streams.add_checked(evaluation_id.bytes, leaves)
@@ -177,7 +177,7 @@ def _read_all(
     validation = Validation(
         run.started, dialect_named(run.started.dialect), run.imported is not None
     )
-    counts, kept, streams = RunCounts(clusters=None), RunScores(run), SealedStreams(run_id)
+    counts, run_scores, streams = RunCounts(clusters=None), RunScores(run), SealedStreams(run_id)
     if broken is not None:
         validation.add_unreadable(broken)
     try:
@@ -185,11 +185,11 @@ def _read_all(
             outcome = evaluation_outcome(run, recorded, validation.check(recorded))
             counts.add(outcome, recorded.case)
             if scores:
-                kept.add(outcome)
+                run_scores.add(outcome)
     except UNREADABLE as error:
         validation.add_unreadable(error)
-    known, filed = streams.read_rest(connection)
-    return FinalScan(run, counts, kept, validation, streams, known, filed)
+    stream_count, filed = streams.read_rest(connection)
+    return FinalScan(run, counts, run_scores, validation, streams, stream_count, filed)
 
 
 def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
@@ -199,5 +199,5 @@ def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
     """
     run, broken = read_run_prefix(connection, run_id)
     reading = scan_finished_run(connection, run, broken=broken)
-    beside = check_other_streams(connection, run_id, reading.streams.ids())
-    return reading.validated(beside if broken is None else beside.without_run())
+    other_streams = check_other_streams(connection, run_id, reading.streams.ids())
+    return reading.validated(other_streams if broken is None else other_streams.without_run())

@@ -88,8 +88,8 @@ async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | N
     if stream.run.validation is None:
         if reading is None:
             reading = await reader.read(scan_finished_run, stream.run)
-        beside = await reader.read(_beside, reading)
-        await stream.record(RunValidated, **reading.validated(beside))
+        other_streams = await reader.read(_check_other_streams, reading)
+        await stream.record(RunValidated, **reading.validated(other_streams))
     if reading is None:
         sealed = await reader.read(seal_of, run_id)
     else:
@@ -104,7 +104,7 @@ async def record_seal(stream: RunStream, sealed: Seal) -> None:
     )
 
 
-def _beside(connection: Connection, reading: FinalScan) -> OtherStreams:
+def _check_other_streams(connection: Connection, reading: FinalScan) -> OtherStreams:
     return check_other_streams(connection, reading.run.started.originator_id, reading.streams.ids())
 
 

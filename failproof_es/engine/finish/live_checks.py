@@ -163,7 +163,7 @@ class LiveChecks:
         if self._with_scores:
             self.scores.add(outcome)
         assert recorded.prompt is not None
-        leaves = b"".join(each.leaf for each in entries)
+        leaves = b"".join(entry.leaf for entry in entries)
         self.streams.add(
             key.evaluation_id.bytes, checked_digest(_prompt_leaf(recorded.prompt), leaves)
         )

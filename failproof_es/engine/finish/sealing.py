@@ -52,7 +52,7 @@ class SealedStreams:
 
     def ids(self) -> Iterator[UUID]:
         """The streams read so far that hold events of the run, ordered by id."""
-        return (UUID(bytes=each) for each in self._streams.ids())
+        return (UUID(bytes=stream_id) for stream_id in self._streams.ids())
 
     def read(
         self, connection: Connection, stream_ids: Sequence[UUID]
@@ -62,11 +62,13 @@ class SealedStreams:
         with closing(stream_rows(connection, stream_ids)) as rows:
             for row in rows:
                 streams.setdefault(row.stream_id, []).append(row)
-        for stream_id, found in streams.items():
-            self._add(stream_id, self._leaves(found))
+        for stream_id, leaf_rows in streams.items():
+            self._add(stream_id, self._leaves(leaf_rows))
         return {
-            stream_id: [HashedRow(stream_id, row) for row in sorted(found, key=_VERSION)]
-            for stream_id, found in ((UUID(bytes=each), rows) for each, rows in streams.items())
+            stream_id: [HashedRow(stream_id, row) for row in sorted(leaf_rows, key=_VERSION)]
+            for stream_id, leaf_rows in (
+                (UUID(bytes=id_bytes), rows) for id_bytes, rows in streams.items()
+            )
         }
 
     def add_checked(self, stream_id: bytes, leaves: bytes) -> None:
@@ -81,16 +83,16 @@ class SealedStreams:
         run_id = self._run_id
         counted = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
         assert counted is not None
-        known, filed = len(self._streams), int(counted[0])
-        if filed == known:  # what was read and holds anything of the run is all of it
-            return known, filed
+        stream_count, filed = len(self._streams), int(counted[0])
+        if filed == stream_count:  # what was read and holds anything of the run is all of it
+            return stream_count, filed
         read = set(self._streams.ids())
         under = connection.execute(query("streams_under_run"), (run_id, run_id))
         rest = iter(sorted({stream.bytes for (stream,) in under} - read))
-        while chosen := [UUID(bytes=each) for each in islice(rest, _STREAMS_AT_ONCE)]:
-            for stream_id, leaves in self._hashed(connection, chosen).items():
+        while batch := [UUID(bytes=id_bytes) for id_bytes in islice(rest, _STREAMS_AT_ONCE)]:
+            for stream_id, leaves in self._hashed(connection, batch).items():
                 self._add(stream_id, leaves)
-        return known, filed
+        return stream_count, filed
 
     def seal(self, connection: Connection) -> Seal:
         """The seal over what was read, and over the run's own stream as it is now.

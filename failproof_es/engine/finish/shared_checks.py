@@ -61,6 +61,6 @@ class SharedChecks:
 
     def _is_private(self) -> bool:
         """Whether the folder is this user's, and nobody else may enter it."""
-        found = self.folder.lstat()
-        ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-        return ours and stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
+        status = self.folder.lstat()
+        ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+        return ours and stat.S_ISDIR(status.st_mode) and not stat.S_IMODE(status.st_mode) & 0o077

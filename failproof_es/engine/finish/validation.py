@@ -92,36 +92,41 @@ def check_other_streams(
 ) -> OtherStreams:
     """Check the run's own stream, its operations, and the reviews of its evaluations."""
     run, of_run = read_run_prefix(connection, run_id)
-    beside = OtherStreams(run.counts or _NOTHING, of_run)
+    other_streams = OtherStreams(run.counts or _NOTHING, of_run)
     try:
-        _look_at_operations(connection, run_id, beside)
-        _look_at_reviews(connection, run_id, evaluation_ids, beside)
+        _look_at_operations(connection, run_id, other_streams)
+        _look_at_reviews(connection, run_id, evaluation_ids, other_streams)
     except UNREADABLE as error:
-        beside.broken.append((error, None))
-    return beside
+        other_streams.broken.append((error, None))
+    return other_streams
 
 
-def _look_at_operations(connection: Connection, run_id: UUID, beside: OtherStreams) -> None:
+def _look_at_operations(connection: Connection, run_id: UUID, other_streams: OtherStreams) -> None:
     state, stream = Operations(), operations_id(run_id)
     try:
         for row in read_streams(connection, [stream]).get(stream, []):
             state = evolve_operations(state, row.event(), run_id)
     except UNREADABLE as error:
-        beside.broken.append((error, None))
+        other_streams.broken.append((error, None))
 
 
 def _look_at_reviews(
-    connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID], beside: OtherStreams
+    connection: Connection,
+    run_id: UUID,
+    evaluation_ids: Iterable[UUID],
+    other_streams: OtherStreams,
 ) -> None:
     evaluations = iter(evaluation_ids)
-    while window := {review_id(each): each for each in islice(evaluations, WINDOW)}:
+    while window := {
+        review_id(evaluation_id): evaluation_id for evaluation_id in islice(evaluations, WINDOW)
+    }:
         for reviews, rows in read_streams(connection, list(window)).items():
             version = 0
             try:
                 for row in rows:
                     version = next_review_version(version, row.event(), run_id, window[reviews])
             except UNREADABLE as error:
-                beside.broken.append((error, window[reviews]))
+                other_streams.broken.append((error, window[reviews]))
 
 
 class Ending(NamedTuple):
@@ -156,7 +161,7 @@ class Validation:
     checked: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
-    _named: Counter[str] = field(default_factory=Counter)
+    _finding_counts: Counter[str] = field(default_factory=Counter)
     _abandoned: Counter[str] = field(default_factory=Counter)
     _endings: Counter[Ending] = field(default_factory=Counter)
     _unread: dict[str, str] = field(default_factory=dict)
@@ -232,19 +237,23 @@ class Validation:
         return Tally(self.started.planned_evaluations, self._scored, self._abandoned.total())
 
     def end(
-        self, beside: OtherStreams, known: int, filed: int, spending: Mapping[str, Spent]
+        self,
+        other_streams: OtherStreams,
+        stream_count: int,
+        filed: int,
+        spending: Mapping[str, Spent],
     ) -> dict[str, Any]:
         """The fields of `RunValidated`, compared with the run's own events.
 
-        `known` is the number of checked streams with events of the run, `filed` the number of
-        evaluations with its run id, `spending` the usage of its answers, by the key of the model
+        `stream_count` is the number of checked streams with events of the run, `filed` the number
+        of evaluations with its run id, `spending` the usage of its answers, by the key of the model
         or judge. Call it once.
         """
-        if beside.of_run is not None:
-            self.add_unreadable(beside.of_run)
-        for error, evaluation_id in beside.broken:
+        if other_streams.of_run is not None:
+            self.add_unreadable(other_streams.of_run)
+        for error, evaluation_id in other_streams.broken:
             self.add_unreadable(error, evaluation_id)
-        counts = beside.counts
+        counts = other_streams.counts
         abandoned = self._abandoned.total()
         if (self._scored, abandoned) != (counts.scored, counts.abandoned):
             self._find(
@@ -257,24 +266,26 @@ class Validation:
                 "streams_differ",
                 f"filed under this run: {plural(filed, 'evaluation')}; planned: {self._streams}",
             )
-        elif known != self._streams:
+        elif stream_count != self._streams:
             self._find(
                 "streams_differ",
-                f"{plural(self._streams, 'evaluation')} planned; no more than {known} are "
+                f"{plural(self._streams, 'evaluation')} planned; no more than {stream_count} are "
                 "different: the plan lists others twice",
             )
         for kind, count in sorted(self._abandoned.items()):
-            said = "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
-            self._notice("not_scored", f"{plural(count, 'evaluation')} {said}")
+            outcome = (
+                "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
+            )
+            self._notice("not_scored", f"{plural(count, 'evaluation')} {outcome}")
         for line in self._fixed_outcomes.lines("evaluation"):
             self._notice(FIXED_OUTCOME, line)
         for key, why in sorted(self._unread.items()):
             unread = f"what was sent to {key} and came from it was not read again: {why}"
             self._notice("not_read_again", unread)
         for (key, meaning, word), count in sorted(self._endings.items()):
-            said = f"{plural(count, 'reply', 'replies')} of {key} {_ENDINGS[meaning]}"
+            message = f"{plural(count, 'reply', 'replies')} of {key} {_ENDINGS[meaning]}"
             kind = "unknown_finish_reason" if meaning == "unknown" else meaning
-            self._notice(kind, f"{said}: {word}" if word else said)
+            self._notice(kind, f"{message}: {word}" if word else message)
         return {
             "passed": not any(finding.integrity for finding in self.findings),
             "checked": dict(self.checked),
@@ -298,8 +309,8 @@ class Validation:
     ) -> None:
         self.checked["requests"] += 1
         if self.imported:
-            said = "a request was sent in a run that says that it is imported"
-            self._find("asked_here", said, recorded)
+            problem = "a request was sent in a run that says that it is imported"
+            self._find("asked_here", problem, recorded)
         if sent.problem is not None:
             self._find("request_altered", sent.problem, recorded)
         transcript = Transcript(tuple(replies))
@@ -324,8 +335,8 @@ class Validation:
         try:
             return recorded_template(model.parameters)
         except ValueError:
-            said = f"the prompt template of {model.key} is not as the engine writes it"
-            raise ImpossibleHistory(said) from None
+            message = f"the prompt template of {model.key} is not as the engine writes it"
+            raise ImpossibleHistory(message) from None
 
     def _look_at_response(self, response: ResponseReceived, recorded: RecordedEvaluation) -> None:
         self.checked["responses"] += 1
@@ -337,8 +348,10 @@ class Validation:
         elif not self._is_unreadable(model) and (
             wrong := find_parse_mismatch(model.provider, response)
         ):
-            message = f"{wrong.field} is on record as {_shown(wrong.recorded)}, the raw reply says"
-            self._find("misread", f"{message} {_shown(wrong.raw)}", recorded)
+            message = (
+                f"{wrong.field} is on record as {_abbreviate(wrong.recorded)}, the raw reply says"
+            )
+            self._find("misread", f"{message} {_abbreviate(wrong.raw)}", recorded)
 
     def _look_at_imported(self, answer: AnswerImported, recorded: RecordedEvaluation) -> None:
         self.checked["imported answers"] += 1
@@ -348,10 +361,10 @@ class Validation:
             key = answer.model_key
             self._find("unknown_model", f"{key} answered and is no model of this run", recorded)
         if self.imported == (answer.given_by is not None):
-            said = "the answer is imported, and its run says that it asked itself"
+            problem = "the answer is imported, and its run says that it asked itself"
             if self.imported:
-                said = "a program handed the answer over in a run that says that it is imported"
-            self._find("not_asked", said, recorded)
+                problem = "a program handed the answer over in a run that says that it is imported"
+            self._find("not_asked", problem, recorded)
 
     def _look_at_end(self, key: str, finish_reason: str | None) -> None:
         """Count a reply whose finish reason says that it is not whole, or nothing that is known."""
@@ -386,8 +399,8 @@ class Validation:
         self._keep(kind, message, None if recorded is None else recorded.key.evaluation_id)
 
     def _keep(self, kind: str, message: str, evaluation_id: UUID | None) -> None:
-        self._named[kind] += 1
-        if self._named[kind] > _NAMED:
+        self._finding_counts[kind] += 1
+        if self._finding_counts[kind] > _NAMED:
             self.more[kind] += 1
             return
         self.findings.append(
@@ -409,6 +422,6 @@ def _usage(spent: Spent) -> Usage:
     )
 
 
-def _shown(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

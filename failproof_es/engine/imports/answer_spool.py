@@ -35,11 +35,11 @@ class AnswerSpool:
 
     def add(self, key: AnswerKey, fields: dict[str, Any]) -> None:
         """Keep one answer. Raises `OSError` where the temporary folder is full."""
-        written = orjson.dumps(fields)
+        encoded = orjson.dumps(fields)
         self._file.seek(self._end)
-        self._file.write(written)
-        self._places[key] = self._end, len(written)
-        self._end += len(written)
+        self._file.write(encoded)
+        self._places[key] = self._end, len(encoded)
+        self._end += len(encoded)
 
     def get(self, key: AnswerKey) -> dict[str, Any] | None:
         """The answer to this evaluation; `None` where there is none."""

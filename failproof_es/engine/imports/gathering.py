@@ -44,11 +44,11 @@ class Gathered:
 
     def fields_of(self, prompt: UUID, model: str, repetition: int) -> dict[str, Any]:
         """The fields of `AnswerImported` for a planned evaluation, with an answer or without."""
-        found = self.answers.get((prompt, model, repetition))
-        if found is not None:
-            return found
-        said = "the source holds no answer of this model to this case for this repetition"
-        error = ImportedError(kind=NOT_IN_SOURCE, message=said)
+        fields = self.answers.get((prompt, model, repetition))
+        if fields is not None:
+            return fields
+        message = "the source holds no answer of this model to this case for this repetition"
+        error = ImportedError(kind=NOT_IN_SOURCE, message=message)
         return {
             "source_place": "nowhere in the source",
             "sample_sha256": self.source.source_sha256,
@@ -68,14 +68,14 @@ def gather(source: RecordedRun) -> Gathered:
     gathered = Gathered(source)
     try:
         with room_said("the answers", "the source"):
-            _read(source, gathered)
+            _read_answers(source, gathered)
         if source.paths:
-            require_unchanged(source.paths, [each.sha256 for each in source.files])
+            require_unchanged(source.paths, [file.sha256 for file in source.files])
         gathered.cases.complete()
         if not len(gathered.answers):
-            named = ", ".join(each.name for each in source.files)
+            names = ", ".join(file.name for file in source.files)
             raise InvalidInput.because(
-                f"{named}: holds no answer that could be imported",
+                f"{names}: holds no answer that could be imported",
                 remedy=_why_none(source),
             )
         absent = gathered.planned - len(gathered.answers)
@@ -91,7 +91,7 @@ def gather(source: RecordedRun) -> Gathered:
     return gathered
 
 
-def _read(source: RecordedRun, gathered: Gathered) -> None:
+def _read_answers(source: RecordedRun, gathered: Gathered) -> None:
     seen: dict[UUID, dict[str, int]] = {}
     """By prompt: how many answers each model has given to it so far."""
     models: set[str] = set()
@@ -127,8 +127,8 @@ def _named_shortly(remainder: Remainder, answer: RecordedAnswer) -> RecordedAnsw
 
 
 def _short(name: str, remainder: Remainder, where: str) -> str:
-    said = f"it is cut after {LONGEST_NAME} characters, and ends with its digest"
-    remainder.add("a name that is too long", said, where)
+    reason = f"it is cut after {LONGEST_NAME} characters, and ends with its digest"
+    remainder.add("a name that is too long", reason, where)
     digest = hashlib.sha256(name.encode()).hexdigest()[:16]
     return f"{name[:LONGEST_NAME]}... {digest}"
 
@@ -137,7 +137,7 @@ def _fields(answer: RecordedAnswer) -> dict[str, Any]:
     return {
         "source_place": answer.place,
         "sample_sha256": answer.sample_sha256,
-        "replies": [each.model_dump(mode="json") for each in answer.replies],
+        "replies": [reply.model_dump(mode="json") for reply in answer.replies],
         "messages": list(answer.messages),
         "model": answer.answered_by,
         "usage": answer.usage.model_dump(mode="json"),
@@ -155,4 +155,4 @@ def _why_none(source: RecordedRun) -> str:
     unmapped = source.remainder.all()
     if not unmapped:
         return "give a file of a run that has answered something"
-    return "; ".join(f"{each.first}: {each.what}: {each.why}" for each in unmapped[:5])
+    return "; ".join(f"{part.first}: {part.what}: {part.why}" for part in unmapped[:5])

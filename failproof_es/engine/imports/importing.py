@@ -95,14 +95,14 @@ async def import_run(
     process imports it.
     """
     run_id = uuid4() if again else imported_id(source.kind, source.source_sha256)
-    before = await asyncio.to_thread(_read, store, run_id)
+    before = await asyncio.to_thread(_read_run, store, run_id)
     if before is not None and before.sealed:
         return _outcome(before, already=True)
     gathered = await asyncio.to_thread(gather, source)
     try:
         with Lease(store.url, run_id, process_label()) as lease:
             await asyncio.to_thread(lease.acquire)
-            before = await asyncio.to_thread(_read, store, run_id)
+            before = await asyncio.to_thread(_read_run, store, run_id)
             if before is None:
                 observe(await asyncio.to_thread(_begin, store, run_id, gathered))
             else:
@@ -124,7 +124,7 @@ def _outcome(run: Run, *, already: bool) -> ImportOutcome:
     return ImportOutcome(Outcome.of(run, interrupted=False), run.imported, already)
 
 
-def _read(store: Store, run_id: UUID) -> Run | None:
+def _read_run(store: Store, run_id: UUID) -> Run | None:
     """The run as far as it is on record; `None` where it is not."""
     with store.connect() as connection:
         require_attached(connection, run_id)
@@ -138,7 +138,7 @@ def _read(store: Store, run_id: UUID) -> Run | None:
 def _begin(store: Store, run_id: UUID, gathered: Gathered) -> RunStarted:
     """Record the run with its number and its whole plan, in one transaction."""
     store_documents(store, gathered.cases.spool)
-    source, asked = gathered.source, gathered.cases.asked
+    source, cases = gathered.source, gathered.cases.asked
     models = tuple(
         ModelSnapshot(
             key=name,
@@ -157,21 +157,21 @@ def _begin(store: Store, run_id: UUID, gathered: Gathered) -> RunStarted:
         name=source.name,
         run_number=0,
         attempt=0,
-        experiment=asked.experiment(configuration, models, ()),
+        experiment=cases.experiment(configuration, models, ()),
         configuration=configuration,
         configuration_digest=source.source_sha256,
         models=models,
         suites=tuple(
             SuiteSnapshot(
-                path=each.name,
-                sha256=each.sha256,
+                path=file.name,
+                sha256=file.sha256,
                 dialect=DIALECT,
-                cases=len(asked) if len(source.files) == 1 else 0,
+                cases=len(cases) if len(source.files) == 1 else 0,
             )
-            for each in source.files
+            for file in source.files
         ),
         dialect=DIALECT,
-        planned_cases=len(asked),
+        planned_cases=len(cases),
         planned_evaluations=gathered.planned,
         code_version=code_version(),
         packages=versions_of_ours(),
@@ -179,7 +179,7 @@ def _begin(store: Store, run_id: UUID, gathered: Gathered) -> RunStarted:
         where=current_host(),
     )
     planned = to_events(_planned(EventHeader.of_run(run_id), gathered), {run_id: 1})
-    return store.begin_run(draft, planned, asked.questions_asked)
+    return store.begin_run(draft, planned, cases.questions_asked)
 
 
 def _configuration(
@@ -188,9 +188,9 @@ def _configuration(
     """What stands in the place of a configuration: what was imported, and its shape."""
     return {
         "test_run": {"name": source.name},
-        "prompts": {"path": [each.name for each in source.files], "dialect": DIALECT},
+        "prompts": {"path": [file.name for file in source.files], "dialect": DIALECT},
         "models": [
-            {"key": each.key, "provider": each.provider, "model": each.model} for each in models
+            {"key": model.key, "provider": model.provider, "model": model.model} for model in models
         ],
         "execution": {"repetitions": gathered.repetitions, "retry_attempts": 0},
         "imported": {
@@ -203,9 +203,9 @@ def _configuration(
 
 
 def _planned(header: EventHeader, gathered: Gathered) -> Iterator[Draft]:
-    asked, source = gathered.cases.asked, gathered.source
-    questions = chunked(asked.questions())
-    for chunk, digests in enumerate(chunked(asked.digests())):
+    cases, source = gathered.cases.asked, gathered.source
+    questions = chunked(cases.questions())
+    for chunk, digests in enumerate(chunked(cases.digests())):
         yield Draft(CasesPlanned, header, chunk=chunk, digests=digests, questions=next(questions))
     yield Draft(PricesRecorded, header, models=())
     yield Draft(
@@ -232,11 +232,13 @@ def _require_same_plan(store: Store, run: Run, gathered: Gathered) -> None:
     """Raise `InvalidInput` unless what was begun is what is read of the source now."""
     started = run.started
     with store.connect() as connection:
-        chunks = (read_chunk(connection, started.originator_id, each) for each in range(run.chunks))
+        chunks = (
+            read_chunk(connection, started.originator_id, number) for number in range(run.chunks)
+        )
         digests = [digest for chunk in chunks for digest in chunk]
     same = (
         digests == list(gathered.cases.asked.digests())
-        and [each.key for each in started.models] == gathered.models
+        and [model.key for model in started.models] == gathered.models
         and started.planned_evaluations == gathered.planned
     )
     if not same:
@@ -295,15 +297,15 @@ class _Importing:
     ) -> Tally:
         grader = Grader(dialect_named(run.started.dialect), NO_JUDGES, retry_attempts=0)
         tally = Tally(run.started.planned_evaluations)
-        models = [each.key for each in run.started.models]
+        models = [model.key for model in run.started.models]
         chunk = 0
         while chunk < run.chunks:
-            left = await reader.read(read_unfinished, run, chunk, models)
-            chunk = left.next_chunk
-            tally.scored += left.scored
-            tally.abandoned += left.abandoned
-            for first in range(0, len(left.keys), _AT_ONCE):
-                keys = left.keys[first : first + _AT_ONCE]
+            unfinished = await reader.read(read_unfinished, run, chunk, models)
+            chunk = unfinished.next_chunk
+            tally.scored += unfinished.scored
+            tally.abandoned += unfinished.abandoned
+            for first in range(0, len(unfinished.keys), _AT_ONCE):
+                keys = unfinished.keys[first : first + _AT_ONCE]
                 window = await reader.read(_evaluations, keys)
                 record = partial(self._record, journal, grader, checks)
                 for evaluation in await asyncio.gather(*map(record, window)):
@@ -334,8 +336,8 @@ class _Importing:
         state = fold(steps.events, state)
         await journal.append(*events)
         checks.end(recorded, finished=True)
-        for each in events:
-            self.observe(each)
+        for event in events:
+            self.observe(event)
         return state
 
 

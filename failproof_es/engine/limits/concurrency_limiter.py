@@ -281,8 +281,8 @@ class ConcurrencyLimiter:
 
     def _wake(self, *, everyone: bool = False) -> None:
         allowed = 0 if self._limit.held_until is not None else self._limit.allowed
-        for queue, taken in ((self._held_back, self._under_way), (self._waiting, self._inside)):
-            free = allowed - taken
+        for queue, occupied in ((self._held_back, self._under_way), (self._waiting, self._inside)):
+            free = allowed - occupied
             while queue and (everyone or free > 0):
                 waiter = queue.popleft()
                 if not waiter.done():
@@ -313,8 +313,8 @@ class ConcurrencyLimiter:
     def _changed(self, before: Limit, reason: Reason, retry_after_s: float | None) -> None:
         held_until = None
         if self._limit.held_until is not None:
-            left = timedelta(seconds=self._limit.held_until - clock.monotonic_s())
-            held_until = clock.utc_now() + left
+            remaining = timedelta(seconds=self._limit.held_until - clock.monotonic_s())
+            held_until = clock.utc_now() + remaining
         self.on_change(
             LimitUpdate(
                 self.server, self._models, before.allowed, self._limit.allowed, reason,

@@ -41,11 +41,11 @@ class FairSemaphore:
     def release(self, server: str) -> None:
         """Give the slot to a waiter, or leave it free."""
         self._taken[server] -= 1
-        for each in sorted(self._waiting, key=self._taken.__getitem__):
-            while queue := self._waiting[each]:
+        for waiting_server in sorted(self._waiting, key=self._taken.__getitem__):
+            while queue := self._waiting[waiting_server]:
                 waiter = queue.popleft()
                 if not waiter.done():
-                    self._taken[each] += 1
+                    self._taken[waiting_server] += 1
                     waiter.set_result(None)
                     return
         self._free += 1

@@ -154,7 +154,7 @@ class KeyShare:
         )
         if self._local.limits.any and self.lost is None:
             with suppress(*UNAVAILABLE):
-                await self._told(claim, 0.0)
+                await self._exchange_claim(claim, 0.0)
 
     # -- for the gates -----------------------------------------------------------------------
 
@@ -176,8 +176,8 @@ class KeyShare:
 
     def may_begin(self) -> bool:
         """Whether one more request may enter."""
-        begun = sum(gate.begun for gate in self.gates)
-        return self._asking_if_not(self._local.may_send(self._clock(), begun))
+        unsent = sum(gate.begun for gate in self.gates)
+        return self._asking_if_not(self._local.may_send(self._clock(), unsent))
 
     def may_send(self, permit: Permit) -> bool:
         """Whether a request that has entered may be sent now."""
@@ -291,14 +291,16 @@ class KeyShare:
             await self._exchange_alone()
 
     async def _exchange_alone(self) -> None:
-        waiting = [most_tokens(each.request) for each in self._waiting if not each.answered.done()]
-        begun = sum(gate.begun for gate in self.gates)
-        at_gates = begun + sum(gate.waiting for gate in self.gates)
+        waiting = [
+            most_tokens(waiter.request) for waiter in self._waiting if not waiter.answered.done()
+        ]
+        unsent = sum(gate.begun for gate in self.gates)
+        at_gates = unsent + sum(gate.waiting for gate in self.gates)
         claim = self._local.claim(
             self._clock(),
             waiting=at_gates + len(waiting),
             needs_tokens=self._tokens.needs(waiting),
-            begun=begun,
+            entered=unsent,
         )
         heard, self._heard = self._heard, Claim()
         claim = claim._replace(
@@ -306,7 +308,7 @@ class KeyShare:
             was_answered=heard.was_answered,
         )  # fmt: skip
         try:
-            await self._told(claim, SHARE_S)
+            await self._exchange_claim(claim, SHARE_S)
         except UNAVAILABLE:  # the share ends by itself
             self._local.not_told(claim)
             again = self._heard
@@ -317,14 +319,14 @@ class KeyShare:
                 was_answered=heard.was_answered or again.was_answered,
             )
 
-    async def _told(self, claim: Claim, seconds: float) -> None:
+    async def _exchange_claim(self, claim: Claim, seconds: float) -> None:
         """Tell a claim, and take in the answer."""
         began = self._asked_at = self._clock()
-        asked = (self.key, self._stated, self._own, claim, seconds)
+        arguments = (self.key, self._stated, self._own, claim, seconds)
         if isinstance(self._book, MemoryBook):
-            answer = self._book.exchange(*asked)
+            answer = self._book.exchange(*arguments)
         else:
-            answer = await asyncio.to_thread(self._book.exchange, *asked)
+            answer = await asyncio.to_thread(self._book.exchange, *arguments)
         if seconds:
             self._local.take_in(claim, answer, began, seconds)
             self._pass_on(claim, answer)
@@ -347,8 +349,10 @@ class KeyShare:
         if answer.answered_s is not None and not claim.was_answered:
             for gate in self.gates:
                 gate.hear_of_answer(answer.answered_s)
-        waiting = {_place(each.request): each for each in self._waiting if not each.answered.done()}
-        needs = [(place, most_tokens(each.request)) for place, each in waiting.items()]
+        waiting = {
+            _place(waiter.request): waiter for waiter in self._waiting if not waiter.answered.done()
+        }
+        needs = [(place, most_tokens(waiter.request)) for place, waiter in waiting.items()]
         for place in self._tokens.serve(needs, now):
             waiting[place].answered.set_result(None)
 
@@ -367,14 +371,14 @@ class KeyShares:
 
     async def of(self, key: ProviderKey, limits: Limits) -> KeyShare:
         """The share of this key; it is open."""
-        found = self._shares.get((key.digest, limits))
-        if found is None or found.lost is not None:
-            found = KeyShare(key, limits, self._book, self._clock)
-            await found.open()
-            self._shares[key.digest, limits] = found
-        elif not found.gates:
-            await found.refresh()
-        return found
+        share = self._shares.get((key.digest, limits))
+        if share is None or share.lost is not None:
+            share = KeyShare(key, limits, self._book, self._clock)
+            await share.open()
+            self._shares[key.digest, limits] = share
+        elif not share.gates:
+            await share.refresh()
+        return share
 
     def starving(self) -> list[ProviderKey]:
         """The keys whose shares let no request begin now."""
@@ -382,7 +386,7 @@ class KeyShares:
 
     async def close(self) -> None:
         """Give all of them back."""
-        await asyncio.gather(*(each.close() for each in self._shares.values()))
+        await asyncio.gather(*(share.close() for share in self._shares.values()))
         self._shares.clear()
 
 

@@ -57,8 +57,8 @@ def shard_spending(connection: Connection, run: Run, part: PlanPart) -> Spending
     """
     spending, prices = Spending(), run.prices or {}
     for streams in read_planned_streams(connection, run, part):
-        asked = {"streams": streams, "topics": list(_OUTCOMES)}
-        rows = connection.execute(query("events_of_streams"), asked)
+        parameters = {"streams": streams, "topics": list(_OUTCOMES)}
+        rows = connection.execute(query("events_of_streams"), parameters)
         outcomes = (
             decode(topic, bytes(state), stream, version) for stream, version, topic, state in rows
         )
@@ -83,8 +83,8 @@ def _spending(
                 spending = spending.charging(charge)
             else:
                 unknown.append(outcome)
-        asked = [(each.originator_id, each.originator_version - 1) for each in unknown]
-        for worst in _worst_cases(connection, prices, asked):
+        requests = [(outcome.originator_id, outcome.originator_version - 1) for outcome in unknown]
+        for worst in _worst_cases(connection, prices, requests):
             spending = spending.charging(Charge(worst, known=False))
     for places in _batches((stream, version) for stream, version in waiting):
         for worst in _worst_cases(connection, prices, places):

@@ -74,12 +74,12 @@ class SpendLimiter:
         if self._budget.fits(worst):  # something ended meanwhile
             return
         self._settled.clear()
-        waits = [asyncio.ensure_future(each.wait()) for each in (self._settled, stop)]
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._settled, stop)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for each in waits:
-                each.cancel()
+            for task in waits:
+                task.cancel()
 
     def withdraw(self, request: RequestSent) -> None:
         """Who waited for room for the request is gone: nothing is kept for it any more."""
@@ -88,27 +88,27 @@ class SpendLimiter:
         """Note an event that is durable: an outcome replaces its request's reservation."""
         if not isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost):
             return
-        found = self._reserved.pop((event.originator_id, event.originator_version - 1), None)
-        if found is not None:
-            _, worst = found
+        reservation = self._reserved.pop((event.originator_id, event.originator_version - 1), None)
+        if reservation is not None:
+            _, worst = reservation
             self._budget.settle(worst, charge_of(self._prices, worst, event))
             self._settled.set()
 
     def broken_by(self, outcome: EvaluationEvent) -> str | None:
         """Why no more may be sent after this outcome, which is not durable yet: it cost more than
         its request could."""
-        found = self._reserved.get((outcome.originator_id, outcome.originator_version - 1))
-        if found is None or not isinstance(outcome, ResponseReceived):
+        reservation = self._reserved.get((outcome.originator_id, outcome.originator_version - 1))
+        if reservation is None or not isinstance(outcome, ResponseReceived):
             return None
-        request, worst = found
+        request, worst = reservation
         charge = charge_of(self._prices, worst, outcome)
         if not charge.beyond:
             return None
         usage = outcome.usage
         return (
             f"the spend ceiling of {usd_text(self._budget.ceiling)} cannot be kept: an answer of "
-            f"{_asked(request)} cost {usd_text(charge.usd)}, and could cost {usd_text(worst)} at "
-            f"most. It read {usage.input_tokens:,} tokens of at most "
+            f"{_get_model_key(request)} cost {usd_text(charge.usd)}, and could cost "
+            f"{usd_text(worst)} at most. It read {usage.input_tokens:,} tokens of at most "
             f"{most_input_tokens(request.body_bytes):,}, and wrote "
             f"{usage.output_tokens:,} of at most {most_output_tokens(request.parameters):,}: "
             "raise its `max_tokens` in a new run, if the server does not keep to it"
@@ -119,8 +119,8 @@ class SpendLimiter:
         worst = worst_case(self._prices, request)
         if worst is None:
             raise SpendRefused(
-                f"nothing bounds what a request to {_asked(request)} may cost, so the spend "
-                f"ceiling of {usd_text(self._budget.ceiling)} cannot be kept"
+                f"nothing bounds what a request to {_get_model_key(request)} may cost, so the "
+                f"spend ceiling of {usd_text(self._budget.ceiling)} cannot be kept"
             )
         return worst
 
@@ -129,7 +129,7 @@ class SpendLimiter:
         return SpendCeilingReached(
             f"the spend ceiling of {usd_text(self._budget.ceiling)} is reached: "
             f"{usd_text(spending.known)} spent{_unknown(spending)}; the next request to "
-            f"{_asked(request)} may cost {usd_text(worst)}. "
+            f"{_get_model_key(request)} may cost {usd_text(worst)}. "
             f"`failproof-es resume {self._run_number} --max-spend USD` goes on with a higher one"
         )
 
@@ -160,5 +160,5 @@ def _unknown(spending: Spending) -> str:
     return f", and up to {usd_text(spending.unknown)} for {requests} without a known cost"
 
 
-def _asked(request: RequestSent) -> str:
+def _get_model_key(request: RequestSent) -> str:
     return request.judge or request.model_key

@@ -166,7 +166,7 @@ class SpendSlice(SpendLimiter):
         return self._slice.room < self._largest * self._at_once
 
     async def _keep_on(self) -> None:
-        told: Report | None = None
+        last_report: Report | None = None
         while not self._closing:
             calm = not self._waiting and not self._runs_low
             with suppress(TimeoutError):
@@ -176,7 +176,7 @@ class SpendSlice(SpendLimiter):
             if self._closing:
                 return
             report = self._report()
-            same = told is not None and report == told._replace(
+            same = last_report is not None and report == last_report._replace(
                 needs=_NOTHING, number=report.number
             )
             if same and not report.wants and self._slice.room <= _NOTHING:
@@ -190,7 +190,7 @@ class SpendSlice(SpendLimiter):
             except Exception as error:  # LeaseLost above all
                 self._give_up(error)
                 return
-            told = report
+            last_report = report
             self._slice.granted(grant)
             self._wanted_elsewhere = grant.wanted and not report.needs
             self._answer()
@@ -202,7 +202,7 @@ class SpendSlice(SpendLimiter):
 
     def _report(self) -> Report:
         """What is told now."""
-        waiting = [each.worst for each in self._waiting if not each.answered.done()]
+        waiting = [waiter.worst for waiter in self._waiting if not waiter.answered.done()]
         needs = min(waiting, default=_NOTHING)
         elsewhere, self._wanted_elsewhere = self._wanted_elsewhere, False
         wants = _NOTHING if elsewhere else self._largest * self._at_once * _AHEAD

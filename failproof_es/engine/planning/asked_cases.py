@@ -38,8 +38,8 @@ class PlannedCases:
 
     def add(self, digest: str, case: Case) -> None:
         """Add the next case, with its digest."""
-        asked = question_of(case)
-        self.add_digests(digest, asked.sent, asked.graded)
+        question = question_of(case)
+        self.add_digests(digest, question.sent, question.graded)
 
     def add_digests(self, digest: str, sent: str, graded: str) -> None:
         """The next case, by its digest, its `question_digest` and its `graded_digest`."""
@@ -56,11 +56,11 @@ class PlannedCases:
 
     def digests(self) -> Iterator[str]:
         """The digest of every case in order, in hexadecimal."""
-        return self._read(0)
+        return self._read_digests(0)
 
     def questions(self) -> Iterator[str]:
         """The digest of what is sent of every case, in the same order."""
-        return self._read(DIGEST_BYTES)
+        return self._read_digests(DIGEST_BYTES)
 
     def questions_asked(self) -> frozenset[str]:
         """The digest of what is sent of every case, as a set in memory."""
@@ -76,8 +76,8 @@ class PlannedCases:
         conditions = experiment.conditions(
             {
                 "configuration": configuration,
-                "models": [each.model_dump(mode="json") for each in models],
-                "judges": [each.model_dump(mode="json") for each in judges],
+                "models": [model.model_dump(mode="json") for model in models],
+                "judges": [judge.model_dump(mode="json") for judge in judges],
             }
         )
         return Experiment(
@@ -97,7 +97,7 @@ class PlannedCases:
 
     __del__ = _give_up_file
 
-    def _read(self, offset: int) -> Iterator[str]:
+    def _read_digests(self, offset: int) -> Iterator[str]:
         size = 2 * DIGEST_BYTES
         for first in range(0, self._cases, _READ_AT_ONCE):
             self._file.seek(first * size)

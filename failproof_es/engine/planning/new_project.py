@@ -55,16 +55,16 @@ def files_of(answers: Answers) -> dict[str, bytes]:
     """The content of each file, by its path in the project. Raises `InvalidInput`."""
     dialect = dialect_named(answers.dialect)
     suite = f"suites/{answers.name}{suffix_of_new(dialect)}"
-    found = {
+    files = {
         CONFIGURATION: _configuration(answers, suite).encode(),
         suite: new_suite(dialect, Path(suite)).content,
     }
     if answers.provider in _CLASSES:
         template = resources.files(__package__) / _CLASSES[answers.provider]
-        found["my_model.py"] = template.read_bytes()
+        files["my_model.py"] = template.read_bytes()
     if (path := CI[answers.ci]) is not None:
-        found[path] = (_github if answers.ci == "github" else _gitlab)(answers).encode()
-    return found
+        files[path] = (_github if answers.ci == "github" else _gitlab)(answers).encode()
+    return files
 
 
 def _configuration(answers: Answers, suite: str) -> str:
@@ -76,16 +76,16 @@ def _configuration(answers: Answers, suite: str) -> str:
         "prompts": {"path": suite, "dialect": answers.dialect},
         "gates": {"max_unscored_rate": 0.05},
     }
-    said = "# Every key: docs/reference/configuration.md\n"
+    comments = "# Every key: docs/reference/configuration.md\n"
     if answers.dialect in _JUDGED:
-        said += "# The model judges itself here: name a strong model under `judge` instead.\n"
+        comments += "# The model judges itself here: name a strong model under `judge` instead.\n"
     if answers.dialect == "redteam":
-        said += "# No judge is named: people decide, with `failproof-es review RUN`.\n"
-    return said + yaml_text(document)
+        comments += "# No judge is named: people decide, with `failproof-es review RUN`.\n"
+    return comments + yaml_text(document)
 
 
 def _model(answers: Answers) -> dict[str, Any]:
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "provider": answers.provider,
         "model": answers.model,
         "class": OWN_CLASS if answers.provider in _CLASSES else None,
@@ -95,22 +95,22 @@ def _model(answers: Answers) -> dict[str, Any]:
         "max_tokens": 1000,
         "temperature": 0.0,
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def key_variables(answers: Answers) -> list[str]:
     """The environment variables whose values the run needs, by name."""
     default = rules_of(answers.provider).default_key_variable(answers.base_url)
-    named = answers.api_key_env or default
+    variable = answers.api_key_env or default
     more = [value for name, value in answers.options.items() if name.endswith("_env")]
-    return [*([named] if named else []), *more]
+    return [*([variable] if variable else []), *more]
 
 
 def _packages(answers: Answers) -> str:
     extras = {_EXTRAS.get(answers.dialect), "local" if answers.provider == "local" else None}
     extras |= {"aws"} if "access_key_env" in answers.options else set()
-    named = ",".join(sorted(each for each in extras if each))
-    return f"failproof-es[{named}]" if named else "failproof-es"
+    extra_list = ",".join(sorted(extra for extra in extras if extra))
+    return f"failproof-es[{extra_list}]" if extra_list else "failproof-es"
 
 
 def _vendor(answers: Answers) -> str:
@@ -159,8 +159,8 @@ def _github(answers: Answers) -> str:
 
 def _gitlab(answers: Answers) -> str:
     keys = key_variables(answers)
-    said = f"# Set as masked CI/CD variables: {', '.join(keys)}\n" if keys else ""
-    return said + yaml_text(
+    comment = f"# Set as masked CI/CD variables: {', '.join(keys)}\n" if keys else ""
+    return comment + yaml_text(
         {
             "evaluate": {
                 "image": "python:3.12",

@@ -51,9 +51,9 @@ class Part:
 
     def describe(self) -> str:
         """Which file this is, and how many of its cases are asked."""
-        named = shipped.describe(Path(self.path)) or shorten(self.path)
-        asked = "" if self.cases == self.held else f"asking {self.cases:,} of "
-        return f"cases: {named} ({asked}{plural(self.held, 'case')})"
+        name = shipped.describe(Path(self.path)) or shorten(self.path)
+        prefix = "" if self.cases == self.held else f"asking {self.cases:,} of "
+        return f"cases: {name} ({prefix}{plural(self.held, 'case')})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +217,8 @@ def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedC
             SuiteSnapshot(path=part.path, sha256=part.sha256, dialect=dialect, cases=part.cases)
             for part in reading.parts
         ),
-        warnings=tuple(each for each in reading.found if each.severity != "error"),
-        skipped=tuple(each for each in reading.found if each.severity == "error"),
+        warnings=tuple(problem for problem in reading.found if problem.severity != "error"),
+        skipped=tuple(problem for problem in reading.found if problem.severity == "error"),
         selected=reading.selected,
     )
 

@@ -94,18 +94,18 @@ def collection_dialect(connection: Connection, name: str) -> str:
     """The dialect of a collection. Raises `InvalidInput` where there is none of that name."""
     if imports := _imports(connection, name):
         return imports[-1].dialect
-    known = list(collection_names(connection))
-    close = get_close_matches(name, known, n=1)
+    names = list(collection_names(connection))
+    close = get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    listed = f"there are: {', '.join(known)}" if known else "there is none"
-    remedy = f"{hint}{listed}; `failproof-es prompts import FILE --collection {name}` makes one"
+    choices = f"there are: {', '.join(names)}" if names else "there is none"
+    remedy = f"{hint}{choices}; `failproof-es prompts import FILE --collection {name}` makes one"
     reason = f"there is no collection {name!r}"
     raise InvalidInput([Problem(reason, field="prompts.collection", remedy=remedy)])
 
 
 def collected_digests(connection: Connection, name: str) -> list[str]:
     """The digests of a collection's prompts, in order."""
-    imported = [digest for each in _imports(connection, name) for digest in each.digests]
+    imported = [digest for event in _imports(connection, name) for digest in event.digests]
     newest: dict[str, str] = {}
     for digest, case in zip(imported, read_cases(connection, imported), strict=True):
         newest[case.case_id] = digest

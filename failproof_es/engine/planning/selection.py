@@ -37,8 +37,8 @@ def rank(seed: int, case: Case) -> int:
     It is SHA-256 of the seed, the suite and the case's id. So what a case says, which others there
     are and where it stands change nothing about it.
     """
-    told = json.dumps([_FORMAT, seed, case.suite_id, case.case_id]).encode("ascii")
-    return int.from_bytes(hashlib.sha256(told).digest())
+    serialized = json.dumps([_FORMAT, seed, case.suite_id, case.case_id]).encode("ascii")
+    return int.from_bytes(hashlib.sha256(serialized).digest())
 
 
 class Selector:
@@ -47,11 +47,17 @@ class Selector:
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
         self._patterns = {
-            name: [parsed for each in written or () if (parsed := parse_pattern(each)) is not None]
-            for name, written in (("only", selection.only), ("exclude", selection.exclude))
+            name: [
+                parsed
+                for pattern in patterns or ()
+                if (parsed := parse_pattern(pattern)) is not None
+            ]
+            for name, patterns in (("only", selection.only), ("exclude", selection.exclude))
         }
         self._unmatched = {
-            (name, kind, glob) for name, found in self._patterns.items() for kind, glob in found
+            (name, kind, glob)
+            for name, patterns in self._patterns.items()
+            for kind, glob in patterns
         }
         self._there: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
         self._lowest: list[int] = []
@@ -82,9 +88,9 @@ class Selector:
             self._look(case)
         if not self._fits(case):
             return False
-        chosen = self._within(case)
-        self._kept += chosen
-        return chosen
+        is_chosen = self._within(case)
+        self._kept += is_chosen
+        return is_chosen
 
     def remarks(self, problems: Problems) -> None:
         """Say what is left out, or add the errors: a pattern without a case, nothing left."""
@@ -103,20 +109,20 @@ class Selector:
                 remedy="choose by patterns that leave some",
             )
         if not problems.errors:
-            told = describe_part(self.selected(0), self._kept, 0)
-            problems.remark(f"selection: {told}")
+            description = describe_part(self.selected(0), self._kept, 0)
+            problems.remark(f"selection: {description}")
 
     def selected(self, of_models: int) -> Selected:
         """What was chosen, as it is recorded."""
-        chosen = self._selection
+        selection = self._selection
         return Selected(
             of_cases=self._total,
             of_models=of_models,
-            only=tuple(chosen.only or ()),
-            exclude=tuple(chosen.exclude or ()),
-            limit=chosen.limit,
-            sample=chosen.sample,
-            seed=(chosen.seed or 0) if chosen.sample is not None else None,
+            only=tuple(selection.only or ()),
+            exclude=tuple(selection.exclude or ()),
+            limit=selection.limit,
+            sample=selection.sample,
+            seed=(selection.seed or 0) if selection.sample is not None else None,
         )
 
     def _bounded(self) -> bool:
@@ -128,8 +134,8 @@ class Selector:
             return False
         only = self._patterns["only"]
         return all(
-            any(matches(case, kind, glob) for kind, glob in only if kind == each)
-            for each in dict.fromkeys(kind for kind, _ in only)
+            any(matches(case, kind, glob) for kind, glob in only if kind == only_kind)
+            for only_kind in dict.fromkeys(kind for kind, _ in only)
         )
 
     def _within(self, case: Case) -> bool:
@@ -141,16 +147,18 @@ class Selector:
         if self._drawn is None:
             highest = -self._lowest[0]
             self._drawn = highest, self._lowest.count(-highest)
-        highest, left = self._drawn
+        highest, remaining = self._drawn
         place = rank(self._selection.seed or 0, case)
-        if place == highest and left:
-            self._drawn = highest, left - 1
+        if place == highest and remaining:
+            self._drawn = highest, remaining - 1
             return True
         return place < highest
 
     def _look(self, case: Case) -> None:
         """Note which patterns match it, and some of what there is."""
-        self._unmatched -= {each for each in self._unmatched if matches(case, each[1], each[2])}
+        self._unmatched -= {
+            pattern for pattern in self._unmatched if matches(case, pattern[1], pattern[2])
+        }
         for kind, there in self._there.items():
             for value in values_of(case, kind):
                 if len(there) <= _NAMED:

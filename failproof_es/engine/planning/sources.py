@@ -82,32 +82,32 @@ class _Files:
 
     def read(self, take: Take) -> Reading:
         """See `Source.read`."""
-        chosen = _Chosen(self.choice)
-        asked, held = dict.fromkeys(self.files, 0), dict.fromkeys(self.files, 0)
-        if chosen.draws:
+        chooser = _Chosen(self.choice)
+        asked_counts, held = dict.fromkeys(self.files, 0), dict.fromkeys(self.files, 0)
+        if chooser.draws:
 
             def rank(_: Path, case: Case) -> None:
-                chosen.rank(case)
+                chooser.rank(case)
 
             check_files(self.dialect, self.files, rank, skip_invalid=self.skip_invalid)
 
         def choose(path: Path, case: Case) -> None:
             held[path] += 1
-            if chosen.add(case):
-                asked[path] += 1
+            if chooser.add(case):
+                asked_counts[path] += 1
                 take(case)
 
         if tells_files(self.dialect, self.files):
-            found = check_files(self.dialect, self.files, choose, skip_invalid=self.skip_invalid)
+            problems = check_files(self.dialect, self.files, choose, skip_invalid=self.skip_invalid)
         else:
-            found = check_files(self.dialect, self.files, skip_invalid=self.skip_invalid)
+            problems = check_files(self.dialect, self.files, skip_invalid=self.skip_invalid)
             for path, case in self._file_by_file():
                 choose(path, case)
         parts = [
-            Part(str(file), sha256, asked[file], held[file])
+            Part(str(file), sha256, asked_counts[file], held[file])
             for file, sha256 in zip(self.files, self.before, strict=True)
         ]
-        return Reading(tuple(parts), (*found, *chosen.remarks()), chosen.selected)
+        return Reading(tuple(parts), (*problems, *chooser.remarks()), chooser.selected)
 
     def _file_by_file(self) -> Iterator[tuple[Path, Case]]:
         """The valid cases, from a second reading of each file alone."""
@@ -150,19 +150,19 @@ class _Collection:
 
     def read(self, take: Take) -> Reading:
         """See `Source.read`."""
-        chosen = _Chosen(self.choice)
-        asked = held = 0
-        if chosen.draws:
+        chooser = _Chosen(self.choice)
+        asked_count = held = 0
+        if chooser.draws:
             for case in self._cases():
-                chosen.rank(case)
+                chooser.rank(case)
         for case in self._cases():
             held += 1
-            if chosen.add(case):
-                asked += 1
+            if chooser.add(case):
+                asked_count += 1
                 take(case)
         sha256 = hashlib.sha256("\n".join(self.digests).encode()).hexdigest()
-        part = Part(f"collection {self.name}", sha256, asked, held)
-        return Reading((part,), chosen.remarks(), chosen.selected)
+        part = Part(f"collection {self.name}", sha256, asked_count, held)
+        return Reading((part,), chooser.remarks(), chooser.selected)
 
     def require_unchanged(self) -> None:
         """What is in the log does not change."""
@@ -181,7 +181,7 @@ class _Chosen:
     """Chooses the cases that have one of the values of every filter; then what is selected."""
 
     def __init__(self, choice: Choice) -> None:
-        self._given = _given(choice.filters)
+        self._given = _dump_filters(choice.filters)
         self._seen: dict[str, set[str]] = {name: set() for name in self._given}
         self._kept = self._total = 0
         self._selector = Selector(choice.selection)
@@ -200,12 +200,12 @@ class _Chosen:
         """Whether the next case is chosen."""
         if not self._given:
             return self._selector.add(case)
-        chosen = _matches(case, self._given)
+        matches_filters = _matches(case, self._given)
         self._total += 1
-        self._kept += chosen
+        self._kept += matches_filters
         for name, seen in self._seen.items():
             seen.update(_values(case, name))
-        return chosen and self._selector.add(case)
+        return matches_filters and self._selector.add(case)
 
     @property
     def selected(self) -> Selected:
@@ -227,27 +227,27 @@ class _Chosen:
             for value in values:
                 if value not in self._seen[name]:
                     there = ", ".join(sorted(self._seen[name])[:20])
-                    said = f"no case has {name} {value!r}"
+                    message = f"no case has {name} {value!r}"
                     field = f"prompts.filters.{name}"
                     remedy = f"there are: {there}" if there else f"none of the cases has a {name}"
-                    problems.error(said, field=field, remedy=remedy)
+                    problems.error(message, field=field, remedy=remedy)
         if not self._kept and not problems.errors:
             problems.error(
                 f"none of {plural(self._total, 'case')} matches all filters",
                 field="prompts.filters",
             )
         if not problems.errors:
-            kept = f"{self._kept} of {plural(self._total, 'case')} are asked"
-            problems.remark(f"prompts.filters: {kept}")
+            summary = f"{self._kept} of {plural(self._total, 'case')} are asked"
+            problems.remark(f"prompts.filters: {summary}")
 
 
-def _given(filters: Filters) -> dict[str, list[str]]:
+def _dump_filters(filters: Filters) -> dict[str, list[str]]:
     return {name: values for name, values in filters.model_dump().items() if values is not None}
 
 
-def _matches(case: Case, given: Mapping[str, list[str]]) -> bool:
+def _matches(case: Case, filters: Mapping[str, list[str]]) -> bool:
     """Whether the case has one of the values of every filter."""
-    return all(not set(given[name]).isdisjoint(_values(case, name)) for name in given)
+    return all(not set(filters[name]).isdisjoint(_values(case, name)) for name in filters)
 
 
 def _values(case: Case, name: str) -> tuple[str, ...]:

@@ -77,15 +77,15 @@ async def check(
     gates = asyncio.to_thread(require_gates, store, loaded.configuration)
     cases = asyncio.to_thread(_check_cases, loaded, store, targets, take, counts_reuse=counts_reuse)
     try:
-        _, (source, reading, estimates, found, reuse), remarks = await all_of(
+        _, (source, reading, estimates, findings, reuse), remarks = await all_of(
             gates, cases, targets.check(offline=offline, run_classes=run_classes)
         )
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
     matrix = () if loaded.matrix is None else (Problem(loaded.matrix, severity="remark"),)
-    found = (*targets.short_key_warnings(), *matrix, *found)
+    findings = (*targets.short_key_warnings(), *matrix, *findings)
     prices = _describe_prices(loaded)
-    return Preflight(source, reading, estimates, found, tuple(remarks), reuse, prices)
+    return Preflight(source, reading, estimates, findings, tuple(remarks), reuse, prices)
 
 
 def _describe_prices(loaded: LoadedConfiguration) -> str | None:
@@ -155,5 +155,5 @@ def _check_cases(
             raise InvalidInput(problems)
         reused = looking.end()
     ceiling = map(loaded.placed, estimates.warnings())
-    found = (*judges, *ceiling, *reading.found, *reused)
-    return source, reading, estimates, found, looking.branch
+    findings = (*judges, *ceiling, *reading.found, *reused)
+    return source, reading, estimates, findings, looking.branch

@@ -73,14 +73,14 @@ class _Asked:
         return None if one is None else total((cost, one * times))
 
     def estimate(self) -> Estimate:
-        known = self.prices.rates and self.least is not None and self.most is not None
+        has_price = self.prices.rates and self.least is not None and self.most is not None
         return Estimate(
             self.prices.model_key,
             self.requests,
             self.characters,
             self.max_tokens,
             self.prices.source,
-            (float(self.least or 0), float(self.most or 0)) if known else None,
+            (float(self.least or 0), float(self.most or 0)) if has_price else None,
         )
 
 
@@ -129,7 +129,7 @@ class Estimates:
 
     def ceiling_problems(self) -> list[Problem]:
         """Why the run's spend ceiling cannot be kept: models and judges without a price."""
-        prices = {key: asked.prices for key, asked in self._of.items()}
+        prices = {key: tally.prices for key, tally in self._of.items()}
         return list(ceiling_problems(self._configuration, self._models, prices))
 
     def warnings(self) -> list[Problem]:
@@ -144,13 +144,13 @@ class Estimates:
         return {
             "cases": self._cases,
             "evaluations": self._evaluations,
-            "requests": sum(each.requests for each in self._of.values()),
-            "models": [asdict(each.estimate()) for each in self._of.values()],
+            "requests": sum(tally.requests for tally in self._of.values()),
+            "models": [asdict(tally.estimate()) for tally in self._of.values()],
         }
 
-    def _count(self, asked: Iterable[tuple[str, int]], messages: Sequence[Turn]) -> None:
+    def _count(self, counts: Iterable[tuple[str, int]], messages: Sequence[Turn]) -> None:
         characters = sum(len(turn.content) for turn in messages)
-        for key, times in asked:
+        for key, times in counts:
             template = self._templates.get(key)
             if template is None:
                 self._of[key].add(characters, times)

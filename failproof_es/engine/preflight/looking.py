@@ -49,10 +49,10 @@ class Looking:
 
     def begin(self) -> None:
         """Find the run whose answers are reused. Raises `InvalidInput` if there is no such run."""
-        named = self._configuration.reuse.from_run
-        if named is None or self._connection is None:
+        from_run = self._configuration.reuse.from_run
+        if from_run is None or self._connection is None:
             return
-        self.branch = reuse_from(self._connection, named)
+        self.branch = reuse_from(self._connection, from_run)
         targets = self._targets
         judging = self._configuration.judging
         reuse = Reuse.of(
@@ -100,6 +100,6 @@ class Looking:
         keys = [key for of_case in planned.values() for key in of_case]
         reused = count.look(connection, keys)
         for case, of_case in zip(self._waiting, planned.values(), strict=True):
-            left = Counter(key.model_key for key in of_case if key not in reused)
-            self._estimates.add(case, left)
+            remaining = Counter(key.model_key for key in of_case if key not in reused)
+            self._estimates.add(case, remaining)
         self._waiting.clear()

@@ -51,8 +51,8 @@ class PreflightResult(Generic[T]):
 async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: InvalidInput) -> None:
     """Record why a run was refused, and note in the error where that is recorded."""
     redact = targets.redactor().scrubbing()
-    told = tuple(redact.text("problems", str(each)) for each in error.problems)
-    failed: Operation = (ValidationFailed, {"problems": told})
+    messages = tuple(redact.text("problems", str(problem)) for problem in error.problems)
+    failed: Operation = (ValidationFailed, {"problems": messages})
     await asyncio.to_thread(record_operations, store, run_id, [failed])
     error.add_note(f"this is on record: `failproof-es audit {run_id}`")
 
@@ -93,12 +93,12 @@ async def recorded_preflight(
     except InvalidInput as error:
         await record_refusal(store, run_id, targets, error)
         raise
-    said = {
-        "warnings": tuple(str(each) for each in passed.warnings),
-        "remarks": tuple(redact.text("remarks", each) for each in passed.remarks),
+    fields = {
+        "warnings": tuple(str(warning) for warning in passed.warnings),
+        "remarks": tuple(redact.text("remarks", remark) for remark in passed.remarks),
         "estimate": passed.estimate,
     }
-    await record((ValidationPassed, said))
+    await record((ValidationPassed, fields))
     for remark in passed.remarks:
         say(remark)
     return passed

@@ -79,12 +79,12 @@ def estimate_warnings(
 
     `estimates` are those of its models and judges: `cost_usd` is the least and the most.
     """
-    written = configuration.execution.max_spend_usd
-    ranges = [each["cost_usd"] for each in estimates]
-    if written is None or None in ranges:
+    max_spend = configuration.execution.max_spend_usd
+    ranges = [estimate["cost_usd"] for estimate in estimates]
+    if max_spend is None or None in ranges:
         return
-    ceiling = written_usd(written)
-    least, most = (sum(Decimal(repr(each[end])) for each in ranges) for end in (0, 1))
+    ceiling = written_usd(max_spend)
+    least, most = (sum(Decimal(repr(cost_range[end])) for cost_range in ranges) for end in (0, 1))
     if most <= ceiling:
         return
     costs = (

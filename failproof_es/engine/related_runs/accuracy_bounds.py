@@ -26,10 +26,10 @@ def accuracy_bounds(
     planned = CasesOfRuns(connection).asked(now.run)
     groups: defaultdict[tuple[str, str | None], list[tuple[float, Family]]] = defaultdict(list)
     for model, scores in now.by_model.items():
-        for each in planned:
-            if (graded := scores.get(each.key)) is not None:
-                for suite in (None, each.family[0]):
-                    groups[model, suite].append((graded.accuracy, each.family))
+        for evaluation in planned:
+            if (graded := scores.get(evaluation.key)) is not None:
+                for suite in (None, evaluation.family[0]):
+                    groups[model, suite].append((graded.accuracy, evaluation.family))
     bounds = {}
     for group, scored in groups.items():
         families = [family for _, family in scored]

@@ -42,8 +42,8 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> A
         if branch.again in ("abandoned", "errors") or _repeats(connection, of, branch):
             for key in _unscored_by_answer(connection, of, branch):
                 (here if of is run else before).add(replace(key, run_id=own))
-    chosen = chosen_by_result(connection, run, carries=carries)
-    return AskedAgain(chosen, _scored_since(connection, run, here, before))
+    reason = chosen_by_result(connection, run, carries=carries)
+    return AskedAgain(reason, _scored_since(connection, run, here, before))
 
 
 def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str | None:
@@ -69,10 +69,10 @@ def _chain(connection: Connection, run: Run, carries: bool) -> Iterator[tuple[Ru
 def _chosen_by_score(connection: Connection, run: Run, of: Run, branch: Branch) -> str:
     source = read_run(connection, branch.run_id).started.run_number
     number = of.started.run_number
-    chosen = f"run {number} asked again only what had failed in run {source}, so its rates are high"
+    reason = f"run {number} asked again only what had failed in run {source}, so its rates are high"
     if of is run:
-        return chosen
-    return f"answers are carried over from run {number}; {chosen}"
+        return reason
+    return f"answers are carried over from run {number}; {reason}"
 
 
 def _repeats(connection: Connection, of: Run, branch: Branch) -> bool:
@@ -86,15 +86,15 @@ def _repeats(connection: Connection, of: Run, branch: Branch) -> bool:
 def _unscored_by_answer(connection: Connection, of: Run, branch: Branch) -> Iterator[EvaluationKey]:
     """The evaluations that the run asks again, and that an answer had left without a score."""
     for ended in _windows(connection, of, branch):
-        left = {
+        unscored = {
             ending.stream_id: key
             for key, ending in ended.items()
             if ending.abandoned and (branch.reuse or not carries_over(branch, ending))
         }
-        for stream, rows in read_streams(connection, list(left)).items():
+        for stream, rows in read_streams(connection, list(unscored)).items():
             state = fold(row.event() for row in rows)
             if unscored_group(state) in BY_ANSWER:
-                yield left[stream]
+                yield unscored[stream]
 
 
 def _scored_since(

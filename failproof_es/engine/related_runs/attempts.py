@@ -80,10 +80,10 @@ class Attempts:
 
     def describe(self) -> str:
         """One line: which attempt of how many it is."""
-        said = f"{self.attempt} of {self.attempts} of this experiment"
+        summary = f"{self.attempt} of {self.attempts} of this experiment"
         if much := len(self.overlapping) + self.overlapping_before:
-            said += f"; {plural(much, 'run')} {'overlaps' if much == 1 else 'overlap'} with it"
-        return said
+            summary += f"; {plural(much, 'run')} {'overlaps' if much == 1 else 'overlap'} with it"
+        return summary
 
 
 def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -> Attempts:
@@ -92,20 +92,24 @@ def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -
     With `most`, and if all runs are indexed, its cost depends neither on the number of runs nor
     on the number of their cases.
     """
-    known = counts_of(connection, run_id)
-    if known is None:
+    counts = counts_of(connection, run_id)
+    if counts is None:
         return _read_attempts(connection, run_id, most)
-    others = list_attempts(connection, run_id, most)
-    cases = _planned_cases(connection, run_id) if others else 0
+    other_attempts = list_attempts(connection, run_id, most)
+    cases = _planned_cases(connection, run_id) if other_attempts else 0
     overlapping = list_overlapping(connection, run_id, most)
     return Attempts(
-        known.experiment,
-        known.attempt,
-        known.attempts,
-        _told(connection, [(each, place, cases) for each, place in others]),
-        _told(connection, [(each, None, shared) for each, shared in overlapping]),
-        known.attempts - 1 - len(others),
-        known.overlapping - len(overlapping),
+        counts.experiment,
+        counts.attempt,
+        counts.attempts,
+        _read_related_runs(
+            connection, [(other_id, place, cases) for other_id, place in other_attempts]
+        ),
+        _read_related_runs(
+            connection, [(other_id, None, shared) for other_id, shared in overlapping]
+        ),
+        counts.attempts - 1 - len(other_attempts),
+        counts.overlapping - len(overlapping),
     )
 
 
@@ -117,51 +121,57 @@ def attempt_before(connection: Connection, run_id: UUID) -> UUID | None:
     """
     if counts_of(connection, run_id) is not None:
         near: list[list[UUID]] = [
-            [each for each, _ in list_them(connection, run_id, _LOOKED_AT, earlier=True)]
+            [other_id for other_id, _ in list_them(connection, run_id, _LOOKED_AT, earlier=True)]
             for list_them in (list_attempts, list_overlapping)
         ]
     else:
-        found = related_runs(connection, run_id)
-        own = next((each.number for each in found.attempts if each.run_id == str(run_id)), 0)
+        related = related_runs(connection, run_id)
+        own = next((run.number for run in related.attempts if run.run_id == str(run_id)), 0)
         near = [
-            [UUID(each.run_id) for each in earlier if each.number < own][-_LOOKED_AT:]
-            for earlier in (found.attempts, [each.run for each in found.overlapping])
+            [UUID(run.run_id) for run in earlier if run.number < own][-_LOOKED_AT:]
+            for earlier in (related.attempts, [overlap.run for overlap in related.overlapping])
         ]
-    for listed in near:
-        read = read_runs_in_brief(connection, listed)
-        for each in reversed(listed):
-            if isinstance(read.get(each), Run):
-                return each
+    for run_ids in near:
+        read = read_runs_in_brief(connection, run_ids)
+        for near_id in reversed(run_ids):
+            if isinstance(read.get(near_id), Run):
+                return near_id
     return None
 
 
 def _planned_cases(connection: Connection, run_id: UUID) -> int:
-    found = read_runs_in_brief(connection, [run_id])[run_id]
-    if isinstance(found, Exception):
-        raise found
-    return found.started.planned_cases
+    run = read_runs_in_brief(connection, [run_id])[run_id]
+    if isinstance(run, Exception):
+        raise run
+    return run.started.planned_cases
 
 
 def _read_attempts(connection: Connection, run_id: UUID, most: int | None) -> Attempts:
-    found = related_runs(connection, run_id)
-    ids = [each.run_id for each in found.attempts]
-    own = found.attempts[ids.index(str(run_id))]
+    related = related_runs(connection, run_id)
+    ids = [attempt.run_id for attempt in related.attempts]
+    own = related.attempts[ids.index(str(run_id))]
     cases = 0 if len(ids) == 1 else _planned_cases(connection, run_id)
-    others = [(each, place) for place, each in enumerate(ids, 1) if each != own.run_id]
-    told, much = _newest(others, most), _newest(found.overlapping, most)
+    other_attempts = [
+        (other_id, place) for place, other_id in enumerate(ids, 1) if other_id != own.run_id
+    ]
+    newest, much = _newest(other_attempts, most), _newest(related.overlapping, most)
     return Attempts(
         own.digest,
         ids.index(own.run_id) + 1,
         len(ids),
-        _told(connection, [(UUID(each), place, cases) for each, place in told]),
-        _told(connection, [(UUID(each.run.run_id), None, each.shared) for each in much]),
-        len(others) - len(told),
-        len(found.overlapping) - len(much),
+        _read_related_runs(
+            connection, [(UUID(other_id), place, cases) for other_id, place in newest]
+        ),
+        _read_related_runs(
+            connection, [(UUID(overlap.run.run_id), None, overlap.shared) for overlap in much]
+        ),
+        len(other_attempts) - len(newest),
+        len(related.overlapping) - len(much),
     )
 
 
-def _newest(listed: Sequence[T], most: int | None) -> Sequence[T]:
-    return listed if most is None else listed[max(len(listed) - most, 0) :]
+def _newest(runs: Sequence[T], most: int | None) -> Sequence[T]:
+    return runs if most is None else runs[max(len(runs) - most, 0) :]
 
 
 class AttemptNumbers:
@@ -172,19 +182,19 @@ class AttemptNumbers:
         self._read: dict[UUID, tuple[int, int]] | None = None
         if not is_indexed(connection):
             self._read = {
-                UUID(each.run_id): (place, len(attempts))
+                UUID(attempt.run_id): (place, len(attempts))
                 for attempts in experiments(runs_that_ask(connection))
-                for place, each in enumerate(attempts, 1)
+                for place, attempt in enumerate(attempts, 1)
             }
 
     def of(self, runs: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
         """The attempt numbers of these runs, without runs whose first event is damaged."""
         if self._read is None:
             return list_attempt_numbers(self._connection, runs)
-        return {each: self._read[each] for each in runs if each in self._read}
+        return {run_id: self._read[run_id] for run_id in runs if run_id in self._read}
 
 
-def _told(
+def _read_related_runs(
     connection: Connection, related: Sequence[tuple[UUID, int | None, int]]
 ) -> tuple[RelatedRun, ...]:
     """These runs, each with which attempt it is and how many cases it shares."""

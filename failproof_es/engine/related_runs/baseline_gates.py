@@ -75,25 +75,26 @@ def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iter
         return
     run_id = now.run.started.originator_id
     against = resolve_run(connection, str(limits.no_regression_against), before=run_id)
-    for each in paired_scores(connection, now, read_scores(connection, against)):
+    for scores in paired_scores(connection, now, read_scores(connection, against)):
         versions = tuple(
-            f"{other.grader} {other.first}, before {other.second}" for other in each.other_versions
+            f"{other.grader} {other.first}, before {other.second}"
+            for other in scores.other_versions
         )
-        if not each.pairs:
-            yield Change(each.model, 0, 0, each.planned, 0.0, None, each.unpaired, versions)
+        if not scores.pairs:
+            yield Change(scores.model, 0, 0, scores.planned, 0.0, None, scores.unpaired, versions)
             continue
-        found = _compared(each.pairs)
+        paired = _compared(scores.pairs)
         yield Change(
-            each.model,
-            len(each.pairs),
-            len({pair.prompt_id for pair in each.pairs}),
-            each.planned - len(each.pairs),
-            found.difference,
-            _ends(found),
-            each.unpaired,
+            scores.model,
+            len(scores.pairs),
+            len({pair.prompt_id for pair in scores.pairs}),
+            scores.planned - len(scores.pairs),
+            paired.difference,
+            _ends(paired),
+            scores.unpaired,
             versions,
-            len(each.lost),
-            _ends(_compared((*each.pairs, *each.lost))) if each.lost else None,
+            len(scores.lost),
+            _ends(_compared((*scores.pairs, *scores.lost))) if scores.lost else None,
         )
 
 
@@ -104,5 +105,5 @@ def _compared(pairs: Sequence[ScoredPair]) -> Paired:
     return compare_scores(differences, [pair.family for pair in pairs])
 
 
-def _ends(found: Paired) -> tuple[float, float] | None:
-    return None if found.interval is None else (found.interval.low, found.interval.high)
+def _ends(paired: Paired) -> tuple[float, float] | None:
+    return None if paired.interval is None else (paired.interval.low, paired.interval.high)

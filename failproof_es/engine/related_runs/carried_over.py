@@ -63,33 +63,35 @@ def endings(
     been killed before it recorded them.
     """
     sources = {replace(key, run_id=branch.run_id): key for key in keys}
-    told = _told(connection, [source.evaluation_id for source in sources], branch.position)
-    found: dict[EvaluationKey, Ending] = {}
+    topics = _read_final_topics(
+        connection, [source.evaluation_id for source in sources], branch.position
+    )
+    ended: dict[EvaluationKey, Ending] = {}
     untouched = []
     for source, key in sources.items():
-        last = told.get(source.evaluation_id)
+        last = topics.get(source.evaluation_id)
         if last is None:
             untouched.append(source)
         elif isinstance(last, CarriedOver):
             source_id = last.source_evaluation_id
-            found[key] = Ending(last.source_run_id, source_id, False, reference=last)
+            ended[key] = Ending(last.source_run_id, source_id, False, reference=last)
         elif last in FINAL:
             abandoned = last == EvaluationAbandoned.__name__
-            found[key] = Ending(branch.run_id, source.evaluation_id, abandoned)
-    found = _with_what_was_referred_to(connection, found, branch.position)
+            ended[key] = Ending(branch.run_id, source.evaluation_id, abandoned)
+    ended = _with_what_was_referred_to(connection, ended, branch.position)
     if untouched and (earlier := _branch_of(connection, branch.run_id)) is not None:
         for source, ending in carried_over(connection, earlier, untouched).items():
-            found[sources[source]] = ending
+            ended[sources[source]] = ending
     if branch.again in ("failed", "errors"):
-        found = _with_outcomes(connection, found)
-    return found
+        ended = _with_outcomes(connection, ended)
+    return ended
 
 
 class ChoosesEndings(Protocol):
     """Decides what a run with `Branch.reuse` carries over."""
 
     def choose(
-        self, connection: Connection, found: Mapping[EvaluationKey, Ending]
+        self, connection: Connection, ended: Mapping[EvaluationKey, Ending]
     ) -> dict[EvaluationKey, Ending]:
         """Those of the endings that are carried over."""
 
@@ -106,10 +108,10 @@ def carried_over(
     """
     if branch.reuse and reuse is None:
         return {}
-    found = endings(connection, branch, keys)
+    ended = endings(connection, branch, keys)
     if reuse is not None:
-        return reuse.choose(connection, found)
-    return {key: ending for key, ending in found.items() if carries_over(branch, ending)}
+        return reuse.choose(connection, ended)
+    return {key: ending for key, ending in ended.items() if carries_over(branch, ending)}
 
 
 def carries_over(branch: Branch, ending: Ending) -> bool:
@@ -128,56 +130,58 @@ def carry_over(
 
     A reference never names another reference: it names the original stream.
     """
-    found = carried_over(connection, branch, keys, reuse)
-    here = {end.stream_id: key for key, end in found.items() if end.reference is None}
-    taken = {key: _reference(key, end, {}) for key, end in found.items() if end.reference}
+    carried = carried_over(connection, branch, keys, reuse)
+    here = {end.stream_id: key for key, end in carried.items() if end.reference is None}
+    events = {key: _reference(key, end, {}) for key, end in carried.items() if end.reference}
     for portion in portions(connection, list(here)):
         streams = read_streams(connection, portion)
         for stream_id in portion:
             key = here[stream_id]
-            taken[key] = _reference(key, found[key], streams)
-    return [taken[key] for key in found]
+            events[key] = _reference(key, carried[key], streams)
+    return [events[key] for key in carried]
 
 
-def _told(
+def _read_final_topics(
     connection: Connection, stream_ids: Sequence[UUID], up_to: int
 ) -> dict[UUID, str | CarriedOver]:
     """The topic of each stream's final event by then, else of its first; or the reference."""
     rows = connection.execute(query("endings"), (list(stream_ids), up_to, list(FINAL)))
-    told: dict[UUID, str | CarriedOver] = {}
+    topics: dict[UUID, str | CarriedOver] = {}
     for stream_id, version, topic, state in rows:
         event = decode(topic, state, stream_id, version) if state is not None else None
-        told[stream_id] = event if isinstance(event, CarriedOver) else topic
-    return told
+        topics[stream_id] = event if isinstance(event, CarriedOver) else topic
+    return topics
 
 
 def _with_what_was_referred_to(
-    connection: Connection, found: dict[EvaluationKey, Ending], up_to: int
+    connection: Connection, ended: dict[EvaluationKey, Ending], up_to: int
 ) -> dict[EvaluationKey, Ending]:
     """The same; for a reference, also whether the evaluation ended without a score."""
-    told = _told(connection, [e.stream_id for e in found.values() if e.reference], up_to)
+    topics = _read_final_topics(
+        connection, [e.stream_id for e in ended.values() if e.reference], up_to
+    )
     abandoned = EvaluationAbandoned.__name__
     return {
-        key: replace(e, abandoned=e.abandoned or told.get(e.stream_id) == abandoned)
-        for key, e in found.items()
+        key: replace(e, abandoned=e.abandoned or topics.get(e.stream_id) == abandoned)
+        for key, e in ended.items()
     }
 
 
 def _with_outcomes(
-    connection: Connection, found: dict[EvaluationKey, Ending]
+    connection: Connection, ended: dict[EvaluationKey, Ending]
 ) -> dict[EvaluationKey, Ending]:
     """The same, each with whether it failed or ended with an error."""
-    of_streams = {ending.stream_id: key for key, ending in found.items()}
-    told = dict(found)
+    of_streams = {ending.stream_id: key for key, ending in ended.items()}
+    completed = dict(ended)
     for portion in portions(connection, list(of_streams)):
         streams = read_streams(connection, portion)
         for stream in portion:
-            key, ending = of_streams[stream], found[of_streams[stream]]
+            key, ending = of_streams[stream], ended[of_streams[stream]]
             history = [row.event() for row in streams[stream]]
             was = outcome_of(replace(key, run_id=ending.happened_in), history, {})
             error = was.unscored and not was.awaiting_review
-            told[key] = replace(ending, failed=was.failed, error=error)
-    return told
+            completed[key] = replace(ending, failed=was.failed, error=error)
+    return completed
 
 
 def last_position(connection: Connection, run_id: UUID) -> int:

@@ -72,9 +72,9 @@ def differing(left: Any, right: Any, path: Path = ()) -> Iterator[Value]:
             yield from differing(left.get(key, ABSENT), right.get(key, ABSENT), (*path, key))
     elif isinstance(left, list) and isinstance(right, list):
         for at in range(max(len(left), len(right))):
-            one, other = (each[at] if at < len(each) else ABSENT for each in (left, right))
+            one, other = (side[at] if at < len(side) else ABSENT for side in (left, right))
             yield from differing(one, other, (*path, at))
-    elif experiment.canonical(_written(left)) != experiment.canonical(_written(right)):
+    elif experiment.canonical(_encode_value(left)) != experiment.canonical(_encode_value(right)):
         yield Value(dotted(path), left, right)
 
 
@@ -87,7 +87,7 @@ def configuration_differences(left: RunStarted, right: RunStarted) -> list[Value
     ]
 
 
-def _written(value: Any) -> Any:
+def _encode_value(value: Any) -> Any:
     """An absent value, represented by a value that equals no JSON."""
     return ["absent", None] if isinstance(value, Absent) else ["value", value]
 
@@ -96,7 +96,9 @@ def case_differences(connection: Connection, left: Run, right: Run) -> CaseDiffe
     """The differences of two runs' plans. Reads only cases that differ."""
     digests = [_planned(connection, run) for run in (left, right)]
     shared = digests[0].keys() & digests[1].keys()
-    mine, theirs = (_read(connection, [d for d in each if d not in shared]) for each in digests)
+    mine, theirs = (
+        _read_cases_by_id(connection, [d for d in side if d not in shared]) for side in digests
+    )
     changed = tuple(_changed(mine[name], theirs[name]) for name in mine if name in theirs)
     return CaseDifferences(
         len(shared),
@@ -112,17 +114,17 @@ def _planned(connection: Connection, run: Run) -> dict[str, None]:
     return {digest: None for n in range(run.chunks) for digest in read_chunk(connection, run_id, n)}
 
 
-def _read(
+def _read_cases_by_id(
     connection: Connection, digests: Sequence[str]
 ) -> dict[tuple[str, str, int], tuple[str, Case]]:
     """Cases by suite and id. If one run has two with the same id, the second counts as another."""
-    found: dict[tuple[str, str, int], tuple[str, Case]] = {}
+    cases: dict[tuple[str, str, int], tuple[str, Case]] = {}
     for digest, case in zip(digests, read_cases(connection, digests), strict=True):
         nth = 0
-        while (case.suite_id, case.case_id, nth) in found:
+        while (case.suite_id, case.case_id, nth) in cases:
             nth += 1
-        found[case.suite_id, case.case_id, nth] = digest, case
-    return found
+        cases[case.suite_id, case.case_id, nth] = digest, case
+    return cases
 
 
 def _one(case: tuple[str, Case]) -> UnmatchedCase:
@@ -130,7 +132,7 @@ def _one(case: tuple[str, Case]) -> UnmatchedCase:
 
 
 def _changed(left: tuple[str, Case], right: tuple[str, Case]) -> ChangedCase:
-    one, other = (each[1].model_dump(mode="json") for each in (left, right))
+    one, other = (side[1].model_dump(mode="json") for side in (left, right))
     differs: Differs = "what is noted"
     if experiment.question_digest(one) != experiment.question_digest(other):
         differs = "what is sent"
@@ -146,5 +148,5 @@ def model_differences(left: Run, right: Run) -> list[Value]:
 
 
 def _models(run: Run) -> Iterable[tuple[str, dict[str, Any]]]:
-    for each in (*run.started.models, *run.started.judges):
-        yield each.key, each.model_dump(mode="json", exclude={"key"})
+    for model in (*run.started.models, *run.started.judges):
+        yield model.key, model.model_dump(mode="json", exclude={"key"})

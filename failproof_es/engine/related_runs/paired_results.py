@@ -82,18 +82,18 @@ class RunScores:
     @classmethod
     def of(cls, run: Run, outcomes: Iterable[EvaluationOutcome]) -> RunScores:
         """The accuracies of these outcomes."""
-        found = cls(run)
+        scores = cls(run)
         for outcome in outcomes:
-            found.add(outcome)
-        return found
+            scores.add(outcome)
+        return scores
 
     def add(self, outcome: EvaluationOutcome) -> None:
         """Add the accuracy of one more outcome, if it has one."""
         if (accuracy := outcome.accuracy) is not None:
-            asked = QuestionKey(outcome.prompt_id, outcome.repetition)
+            question = QuestionKey(outcome.prompt_id, outcome.repetition)
             versions = self._graders.setdefault(tuple(outcome.graded_by.items()), outcome.graded_by)
             graded = Graded(accuracy, versions)
-            self.by_model.setdefault(outcome.model_key, {})[asked] = graded
+            self.by_model.setdefault(outcome.model_key, {})[question] = graded
 
 
 def read_scores(connection: Connection, run_id: UUID) -> RunScores:
@@ -105,22 +105,22 @@ def read_scores(connection: Connection, run_id: UUID) -> RunScores:
 
 def scores_of_both(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Scores]:
     """Each model of a run with the same model of another run. If each has one model, these two."""
-    now, before = (read_scores(connection, each) for each in (run_id, against))
+    now, before = (read_scores(connection, side) for side in (run_id, against))
     return paired_scores(connection, now, before)
 
 
 def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> Iterator[Scores]:
     """The same, for two runs whose accuracies are known. Reads both plans."""
     models = [model.key for model in now.run.started.models]
-    others = [model.key for model in before.run.started.models]
+    models_before = [model.key for model in before.run.started.models]
     cases = CasesOfRuns(connection)
-    asked, asked_before = cases.asked(now.run), cases.asked(before.run)
-    for model, counterpart in counterparts(models, others):
+    planned, planned_before = cases.asked(now.run), cases.asked(before.run)
+    for model, counterpart in counterparts(models, models_before):
         yield _scores(
-            (model, asked, now.by_model.get(model, {})),
+            (model, planned, now.by_model.get(model, {})),
             (
                 counterpart,
-                asked_before if counterpart else [],
+                planned_before if counterpart else [],
                 before.by_model.get(counterpart or "", {}),
             ),
         )
@@ -163,35 +163,35 @@ def _scores(
     one: tuple[str, Sequence[Planned], Mapping[QuestionKey, Graded]],
     other: tuple[str | None, Sequence[Planned], Mapping[QuestionKey, Graded]],
 ) -> Scores:
-    model, asked, now = one
-    counterpart, asked_before, before = other
+    model, planned, now = one
+    counterpart, planned_before, before = other
     differing: dict[OtherVersion, None] = {}
 
     def alike(first: int, second: int) -> bool:
-        mine = now[asked[first].key].graded_by
-        theirs = before[asked_before[second].key].graded_by
+        mine = now[planned[first].key].graded_by
+        theirs = before[planned_before[second].key].graded_by
         if graded_alike(mine, theirs):
             return True
         differing.update(dict.fromkeys(other_versions(mine, theirs)))
         return False
 
-    found = pair_evaluations(
-        [each.question for each in asked],
-        [each.question for each in asked_before],
-        lambda first, second: asked[first].key in now and asked_before[second].key in before,
+    pairing = pair_evaluations(
+        [evaluation.question for evaluation in planned],
+        [evaluation.question for evaluation in planned_before],
+        lambda first, second: planned[first].key in now and planned_before[second].key in before,
         alike,
     )
 
     def pair(accuracy: float, first: int, second: int) -> ScoredPair:
-        key, _, family = asked[first]
+        key, _, family = planned[first]
         return ScoredPair(
-            accuracy, before[asked_before[second].key].accuracy, key.prompt_id, family
+            accuracy, before[planned_before[second].key].accuracy, key.prompt_id, family
         )
 
-    pairs = tuple(pair(now[asked[at].key].accuracy, at, other) for at, other in found.pairs)
+    pairs = tuple(pair(now[planned[at].key].accuracy, at, other) for at, other in pairing.pairs)
     lost = tuple(
         pair(0.0, at, other)
-        for at, other in found.unscored
-        if asked[at].key not in now and asked_before[other].key in before
+        for at, other in pairing.unscored
+        if planned[at].key not in now and planned_before[other].key in before
     )
-    return Scores(model, counterpart, len(asked), pairs, found.unpaired, lost, tuple(differing))
+    return Scores(model, counterpart, len(planned), pairs, pairing.unpaired, lost, tuple(differing))

@@ -41,9 +41,9 @@ def retried_evaluations(connection: Connection, run: Run) -> Iterator[RetriedEva
     for chunk in range(run.chunks):
         digests = read_chunk(connection, started.originator_id, chunk)
         for window in planned_windows(run, digests, models):
-            found = endings(connection, branch, window)
-            left = {key: end for key, end in found.items() if not carries_over(branch, end)}
-            yield from _told(connection, left, branch.again)
+            ended = endings(connection, branch, window)
+            retried = {key: end for key, end in ended.items() if not carries_over(branch, end)}
+            yield from _read_retried_evaluations(connection, retried, branch.again)
 
 
 _ONE: Mapping[Again, str] = {
@@ -73,20 +73,20 @@ def count_again(count: int, again: Again) -> str:
     return plural(count, _ONE[again], _SEVERAL[again])
 
 
-def _told(
-    connection: Connection, left: dict[EvaluationKey, Ending], again: Again
+def _read_retried_evaluations(
+    connection: Connection, retried: dict[EvaluationKey, Ending], again: Again
 ) -> Iterator[RetriedEvaluation]:
-    if not left:
+    if not retried:
         return
-    prompts = read_streams(connection, list({key.prompt_id for key in left}))
-    before = read_streams(connection, [ending.stream_id for ending in left.values()])
-    for key, ending in left.items():
+    prompts = read_streams(connection, list({key.prompt_id for key in retried}))
+    before = read_streams(connection, [ending.stream_id for ending in retried.values()])
+    for key, ending in retried.items():
         history = [row.event() for row in before[ending.stream_id]]
         was = outcome_of(replace(key, run_id=ending.happened_in), history, {})
         if was.impossible is not None:
             raise ImpossibleHistory(was.impossible)
         if not (was.failed if again == "failed" else was.unscored):
-            said = f"the evaluation was no {describe_again(again)}"
-            raise ImpossibleHistory(said, history[-1])
+            message = f"the evaluation was no {describe_again(again)}"
+            raise ImpossibleHistory(message, history[-1])
         case = stored_case(prompts, key.prompt_id)
         yield RetriedEvaluation(key, case, was.ended_kind or was.class_ or "failed", was.reason)

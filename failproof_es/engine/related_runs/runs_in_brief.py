@@ -19,18 +19,18 @@ def read_runs_in_brief(connection: Connection, runs: Sequence[UUID]) -> dict[UUI
 
     Costs the same however many cases a run planned. Runs without an event are left out.
     """
-    topics = [each.__name__ for each in TELL_STATUS]
+    topics = [event_class.__name__ for event_class in TELL_STATUS]
     stored: dict[UUID, list[tuple[int, str, bytes]]] = {}
     with lenient(connection.cursor(row_factory=tuple_row, binary=True)) as cursor:
         cursor.execute(query("runs_in_brief"), {"runs": list(map(str, runs)), "topics": topics})
         for run_id, version, topic, state in cursor:
             stored.setdefault(run_id, []).append((version, topic, state))
-    found: dict[UUID, Run | Exception] = {}
+    briefs: dict[UUID, Run | Exception] = {}
     for run_id, rows in stored.items():
         try:
-            found[run_id] = run_in_brief(
+            briefs[run_id] = run_in_brief(
                 decode(topic, state, run_id, version) for version, topic, state in rows
             )
         except UNREADABLE as error:
-            found[run_id] = error
-    return found
+            briefs[run_id] = error
+    return briefs

@@ -44,9 +44,11 @@ def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
         assert isinstance(first, EvaluationEvent)
         case = cases[first.prompt_id]
         bound = retry_attempts if first.run_id == run_id else retries_made(history)
-        found = rederive_within_limits(grader, case, history, retry_attempts=bound).disagreements
-        if found:
-            what = ", ".join(each.what for each in found)
+        disagreements = rederive_within_limits(
+            grader, case, history, retry_attempts=bound
+        ).disagreements
+        if disagreements:
+            what = ", ".join(disagreement.what for disagreement in disagreements)
             differing.append(f"{case.suite_id}/{case.case_id} {first.model_key}: {what}")
         else:
             agree += 1

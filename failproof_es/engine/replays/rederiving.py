@@ -90,11 +90,11 @@ def rederive(
     state, bodies = Evaluation(), RequestBodies()
     derived: Classification | None = None
     readings: list[JudgeVerdict] = []
-    found: list[Disagreement] = []
+    disagreements: list[Disagreement] = []
     versions: dict[OtherVersion, None] = {}
     for event in history:
         if isinstance(event, RequestSent) and (problem := bodies.rebuild(event).problem):
-            found.append(
+            disagreements.append(
                 Disagreement("request", {"event": event.originator_version}, {"altered": problem})
             )
         if isinstance(event, _GIVEN) or _was_stopped(event, cut_off_fails):
@@ -109,7 +109,7 @@ def rederive(
                 versions |= dict.fromkeys(other_versions(graded, again))
                 then = {"primary": event.primary, "details": event.details}
                 now = {"primary": derived.primary, "details": derived.details}
-                _compare(found, "classification", then, now)
+                _compare(disagreements, "classification", then, now)
             case Judged(), _ if event.judge not in judging.judges:  # given by somebody outside
                 readings.append(JudgeVerdict(event.judge, event.verdict, event.problem))
             case Judged(), ReadJudgement():
@@ -119,37 +119,39 @@ def rederive(
                 versions |= dict.fromkeys(other_versions(graded, again))
                 readings.append(JudgeVerdict(event.judge, reading.verdict, reading.problem))
                 what = f"judgement of {event.judge}"
-                _compare(found, what, _said(event), _said(reading))
+                _compare(
+                    disagreements, what, _describe_judgement(event), _describe_judgement(reading)
+                )
             case ((Scored() | EvaluationAbandoned()), ScoreReply(classification, judgement)):
                 if judgement is not None:
                     judgement = replace(judgement, verdicts=_latest(readings))
                 scoring = ScoreReply(derived or classification, judgement)
-                said = Transcript(state.replies)
+                transcript = Transcript(state.replies)
                 ending = derive(
                     dialect,
                     case,
                     scoring,
                     scorers=scorers,
-                    said=said,
+                    scorer_input=transcript,
                     cut_off_fails=cut_off_fails,
                 )
                 if isinstance(event, Scored) and isinstance(ending, Score):
                     graded = {event.scorer: event.scorer_version, **event.graders}
                     again = {ending.scorer: ending.version, **ending.graders}
                     versions |= dict.fromkeys(other_versions(graded, again))
-                _compare(found, "scores", _ending(event), _ending(ending))
+                _compare(disagreements, "scores", _ending(event), _ending(ending))
             case EvaluationAbandoned(), Abandon(failure):
-                _compare(found, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
+                _compare(disagreements, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
             case RequestSent(), Send():
                 then = {n: getattr(event, n) for n in ("purpose", "judge", "turn", "attempt")}
-                _compare(found, "request", then, {n: getattr(action, n) for n in then})
+                _compare(disagreements, "request", then, {n: getattr(action, n) for n in then})
             case _, Done():
                 pass  # `evolve` says what is wrong with an event after the end
             case _:
                 then = {"event": type(event).__name__}
-                _compare(found, "decision", then, {"action": type(action).__name__})
+                _compare(disagreements, "decision", then, {"action": type(action).__name__})
         state = evolve(state, event)
-    return Rederived(state, found, tuple(versions))
+    return Rederived(state, disagreements, tuple(versions))
 
 
 def _was_stopped(event: Event, cut_off_fails: bool) -> bool:
@@ -175,7 +177,7 @@ def retries_made(history: Sequence[Event]) -> int:
     return most
 
 
-def _said(judged: Judged | JudgeReading) -> dict[str, Any]:
+def _describe_judgement(judged: Judged | JudgeReading) -> dict[str, Any]:
     return {"verdict": judged.verdict, "problem": judged.problem}
 
 
@@ -192,10 +194,10 @@ def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, An
 
 
 def _compare(
-    found: list[Disagreement], what: str, recorded: dict[str, Any], derived: dict[str, Any]
+    disagreements: list[Disagreement], what: str, recorded: dict[str, Any], derived: dict[str, Any]
 ) -> None:
     """Compare as JSON, because recorded values were converted to JSON."""
     derived = orjson.loads(orjson.dumps(derived))
     recorded = orjson.loads(orjson.dumps(recorded))
     if recorded != derived:
-        found.append(Disagreement(what, recorded, derived))
+        disagreements.append(Disagreement(what, recorded, derived))

@@ -43,15 +43,17 @@ _ELSEWHERE = frozenset({"base_url", "api_key_env"})
 """Settings that may differ: which key is used, and the place, which each request says itself."""
 
 
-def reuse_from(connection: Connection, named: int | str) -> Branch:
+def reuse_from(connection: Connection, run: int | str) -> Branch:
     """The run whose answers are reused, as it is recorded now. Raises `InvalidInput`."""
     try:
-        run_id = resolve_run(connection, str(named))
+        run_id = resolve_run(connection, str(run))
         require_attached(connection, run_id)
         _require_requests(read_run(connection, run_id))
     except InvalidInput as error:
-        said = [Problem(e.message, field="reuse.from_run", remedy=e.remedy) for e in error.problems]
-        raise InvalidInput(said) from None
+        problems = [
+            Problem(e.message, field="reuse.from_run", remedy=e.remedy) for e in error.problems
+        ]
+        raise InvalidInput(problems) from None
     return Branch(run_id=run_id, position=last_position(connection, run_id), reuse=True)
 
 
@@ -87,15 +89,15 @@ class Reuse:
     ) -> Reuse:
         """For a run with these models and judges."""
         started = read_run(connection, branch.run_id).started
-        recorded = {each.key: each for each in (*started.models, *started.judges)}
-        return cls(requests, grader, {each.key: each for each in models}, recorded)
+        recorded = {model.key: model for model in (*started.models, *started.judges)}
+        return cls(requests, grader, {model.key: model for model in models}, recorded)
 
     def choose(
-        self, connection: Connection, found: Mapping[EvaluationKey, Ending]
+        self, connection: Connection, ended: Mapping[EvaluationKey, Ending]
     ) -> dict[EvaluationKey, Ending]:
         """Those of the endings that are carried over."""
-        of_streams = {end.stream_id: key for key, end in found.items() if not end.abandoned}
-        chosen: dict[EvaluationKey, Ending] = {}
+        of_streams = {end.stream_id: key for key, end in ended.items() if not end.abandoned}
+        carried: dict[EvaluationKey, Ending] = {}
         for portion in portions(connection, list(of_streams)):
             streams = read_streams(connection, portion)
             keys = [of_streams[stream] for stream in portion]
@@ -108,8 +110,8 @@ class Reuse:
                 except UNREADABLE:
                     same = False  # `verify` says what is wrong with it; here it is asked again
                 if same:
-                    chosen[key] = found[key]
-        return chosen
+                    carried[key] = ended[key]
+        return carried
 
     def holds(self, key: EvaluationKey, case: Case, history: Sequence[Event]) -> bool:
         """Whether this run would send the same and conclude the same.
@@ -161,9 +163,9 @@ class Reuse:
 
 
 def _identity(model: ModelSnapshot) -> dict[str, Any]:
-    told = model.model_dump(mode="json", exclude={"settings"})
-    kept = {name: each for name, each in model.settings.items() if name not in _ELSEWHERE}
-    return {**told, "settings": kept}
+    identity = model.model_dump(mode="json", exclude={"settings"})
+    settings = {name: setting for name, setting in model.settings.items() if name not in _ELSEWHERE}
+    return {**identity, "settings": settings}
 
 
 async def reuse_in(run: Run, targets: Targets, reader: RetryingReader) -> Reuse | None:
@@ -194,25 +196,27 @@ class ReuseCount:
         self, connection: Connection, keys: Sequence[EvaluationKey]
     ) -> dict[EvaluationKey, Ending]:
         """Those of the keys that are reused."""
-        found = endings(connection, self.branch, keys)
-        scored = {key: ending for key, ending in found.items() if not ending.abandoned}
-        chosen = self._reuse.choose(connection, scored)
-        self.reused += len(chosen)
-        self.other_request += len(scored) - len(chosen)
+        ended = endings(connection, self.branch, keys)
+        scored = {key: ending for key, ending in ended.items() if not ending.abandoned}
+        reused = self._reuse.choose(connection, scored)
+        self.reused += len(reused)
+        self.other_request += len(scored) - len(reused)
         self.not_there += len(keys) - len(scored)
-        return chosen
+        return reused
 
     def remark(self, number: int) -> Problem:
         """What is reused, as a remark; as a warning where it is nothing."""
         planned = self.reused + self.other_request + self.not_there
         why = [
-            f"{count:,} {said}"
-            for count, said in (
+            f"{count:,} {reason}"
+            for count, reason in (
                 (self.other_request, "would send or conclude something else"),
                 (self.not_there, "have no score there"),
             )
             if count
         ]
-        asked = f"; asked: {', '.join(why)}" if why else ""
-        said = f"reuse: {self.reused:,} of {planned:,} evaluations carried over from run {number}"
-        return Problem(said + asked, severity="remark" if self.reused else "warning")
+        suffix = f"; asked: {', '.join(why)}" if why else ""
+        message = (
+            f"reuse: {self.reused:,} of {planned:,} evaluations carried over from run {number}"
+        )
+        return Problem(message + suffix, severity="remark" if self.reused else "warning")

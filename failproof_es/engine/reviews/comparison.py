@@ -86,8 +86,10 @@ class Comparison:
 
     def found(self) -> list[tuple[RaterPair, Agreement]]:
         """All pairs of raters with items in common; those with the engine first."""
-        compared = [(between, found) for between, found in self.pairs.items() if found.pairs]
-        return sorted(compared, key=lambda each: (not each[0].engine, each[0]))
+        compared = [
+            (between, agreement) for between, agreement in self.pairs.items() if agreement.pairs
+        ]
+        return sorted(compared, key=lambda pair: (not pair[0].engine, pair[0]))
 
 
 def engine_verdict(state: Evaluation) -> str | None:
@@ -98,7 +100,9 @@ def engine_verdict(state: Evaluation) -> str | None:
 
 def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[RatingPair]:
     """The verdicts of every two judges on an item."""
-    if not items or any("items" not in (each.verdict or {"items"}) for each in state.verdicts):
+    if not items or any(
+        "items" not in (verdict.verdict or {"items"}) for verdict in state.verdicts
+    ):
         return
     for decision in decide(items, Judgement("majority", state.verdicts)):
         for (first, one), (second, other) in combinations(
@@ -129,10 +133,10 @@ def _engine_and_people(
         yield RatingPair(
             RaterPair(by, reviewer, "verdicts", True), verdict, _clear(review), VERDICT
         )
-        said = _votes(review)
+        votes = _votes(review)
         between = RaterPair(by, reviewer, "items", True)
         for item in items:
-            yield RatingPair(between, decided.get(item.key), said.get(item.key), item.kind)
+            yield RatingPair(between, decided.get(item.key), votes.get(item.key), item.kind)
 
 
 def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[RatingPair]:
@@ -140,10 +144,12 @@ def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[R
     for (first, one), (second, other) in combinations(sorted(evaluation.latest().items()), 2):
         between = RaterPair(first, second, "verdicts", False)
         yield RatingPair(between, _clear(one), _clear(other), VERDICT)
-        ones, others = _votes(one), _votes(other)
+        first_votes, second_votes = _votes(one), _votes(other)
         between = RaterPair(first, second, "items", False)
         for item in items:
-            yield RatingPair(between, ones.get(item.key), others.get(item.key), item.kind)
+            yield RatingPair(
+                between, first_votes.get(item.key), second_votes.get(item.key), item.kind
+            )
 
 
 _VOTES: Mapping[ItemVerdict, str] = {

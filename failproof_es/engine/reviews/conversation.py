@@ -79,9 +79,9 @@ def _places_of_replies(
     """The places of these replies in what was sent: each follows its own request's messages."""
     places = set()
     for count in range(len(replies)):
-        asked = dialect.messages(case, Transcript(tuple(replies[:count]))) or ()
-        if len(asked) < len(sent) and sent[len(asked)].role == "assistant":
-            places.add(len(asked))
+        messages = dialect.messages(case, Transcript(tuple(replies[:count]))) or ()
+        if len(messages) < len(sent) and sent[len(messages)].role == "assistant":
+            places.add(len(messages))
     return places
 
 

@@ -78,12 +78,12 @@ async def _record(
             f"{key.model_key} on {recorded.case.case_id}: the engine asks for this answer itself",
             remedy="wait until it is on record: load it again",
         )
-    given = _event(EventHeader.of_evaluation(key)(state), answer)
+    event = _event(EventHeader.of_evaluation(key)(state), answer)
     grader = Grader(dialect, judging, retry_attempts=0, configuration=configuration)
-    steps = await grader.advance(key, recorded.case, evolve(state, given))
+    steps = await grader.advance(key, recorded.case, evolve(state, event))
     journal = Journal(store.log, lease=lease, outage=store.outage)
     try:
-        await journal.append(given, *steps.events)
+        await journal.append(event, *steps.events)
     finally:
         await journal.close()
 

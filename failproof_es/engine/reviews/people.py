@@ -43,7 +43,9 @@ class ReviewInput:
     def broken_items(self) -> tuple[str, ...]:
         """The items that do not hold: with one of them no reply passes, so a `pass` beside it is no
         verdict."""
-        return tuple(each.item for each in self.items if each.verdict in ("not_met", "happened"))
+        return tuple(
+            review.item for review in self.items if review.verdict in ("not_met", "happened")
+        )
 
     @property
     def contradicts_itself(self) -> bool:
@@ -126,21 +128,25 @@ def finished_evaluations(
     """
     remaining = iter(evaluations)
     while window := list(islice(remaining, WINDOW)):
-        chosen = [(each, state) for each in window if _wanted(state := each.state(), only)]
-        ids = [each.key.evaluation_id for each, _ in chosen]
+        selected = [
+            (recorded, state)
+            for recorded in window
+            if _is_selected(state := recorded.state(), only)
+        ]
+        ids = [recorded.key.evaluation_id for recorded, _ in selected]
         reviews = read_reviews(connection, ids, up_to=up_to)
-        for each, state in chosen:
-            yield ReviewedEvaluation(each, state, reviews.get(each.key.evaluation_id, ()))
+        for recorded, state in selected:
+            yield ReviewedEvaluation(recorded, state, reviews.get(recorded.key.evaluation_id, ()))
 
 
 def read_reviews(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> dict[UUID, list[Reviewed]]:
     """All reviews of these evaluations up to a position, first to last."""
-    streams = {review_id(each): each for each in evaluation_ids}
-    found: dict[UUID, list[Reviewed]] = {}
+    streams = {review_id(evaluation_id): evaluation_id for evaluation_id in evaluation_ids}
+    by_evaluation: dict[UUID, list[Reviewed]] = {}
     for stream, rows in read_streams(connection, list(streams)).items():
-        reviews = found.setdefault(streams[stream], [])
+        reviews = by_evaluation.setdefault(streams[stream], [])
         for row in rows:
             if up_to is not None and row.position > up_to:
                 break
@@ -148,7 +154,7 @@ def read_reviews(
             if not isinstance(event, Reviewed) or event.evaluation_id != streams[stream]:
                 raise ImpossibleHistory("it is not a review of its stream's evaluation", event)
             reviews.append(event)
-    return found
+    return by_evaluation
 
 
 def count_review_statuses(
@@ -158,8 +164,8 @@ def count_review_statuses(
     counts: Counter[str] = Counter()
     for begin in range(0, len(evaluation_ids), WINDOW):
         window = evaluation_ids[begin : begin + WINDOW]
-        found = read_reviews(connection, window, up_to=up_to)
-        counts.update(status_of_reviews(found.get(each, ())) for each in window)
+        reviews = read_reviews(connection, window, up_to=up_to)
+        counts.update(status_of_reviews(reviews.get(evaluation_id, ())) for evaluation_id in window)
     return counts
 
 
@@ -170,9 +176,9 @@ def status_of_reviews(reviews: Sequence[Reviewed]) -> ReviewStatus:
 
 def describe_review_statuses(counts: Mapping[str, int]) -> str:
     """The counts in words."""
-    told = [f"{counts['awaiting']:,} of {sum(counts.values()):,} await review"]
+    parts = [f"{counts['awaiting']:,} of {sum(counts.values()):,} await review"]
     people = [f"{counts[word]:,} {word}" for word in REVIEW_STATUSES if counts.get(word)]
-    return "; by people: ".join([*told, ", ".join(people)] if people else told)
+    return "; by people: ".join([*parts, ", ".join(people)] if people else parts)
 
 
 def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:
@@ -181,8 +187,10 @@ def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:
     evaluations = (evaluation_id for (evaluation_id,) in under)
     rows: list[RecordedEvent] = []
     while window := list(islice(evaluations, WINDOW)):
-        for found in read_streams(connection, [review_id(each) for each in window]).values():
-            rows.extend(found)
+        for stream_rows in read_streams(
+            connection, [review_id(evaluation_id) for evaluation_id in window]
+        ).values():
+            rows.extend(stream_rows)
     return sorted(rows, key=lambda row: row.position)
 
 
@@ -210,16 +218,16 @@ def _new_reviews(
 ) -> list[Draft]:
     ids = list(opinions)
     own = _by_reviewer(read_reviews(connection, ids), reviewing.reviewer)
-    shown: Mapping[UUID, Sequence[Reviewed]] = {}
+    pre_filled: Mapping[UUID, Sequence[Reviewed]] = {}
     if reviewing.pre_filled_at is not None:
         past = read_reviews(connection, ids, up_to=reviewing.pre_filled_at)
-        shown = _by_reviewer(past, reviewing.reviewer)
-    chosen, newest = new_opinions(reviewing, opinions, own, shown)
+        pre_filled = _by_reviewer(past, reviewing.reviewer)
+    new_ids, newest = new_opinions(reviewing, opinions, own, pre_filled)
     if newest and reviewing.newer == "refuse":
         raise NewerVerdicts(newest)
     return [
         _reviewed(reviewing, evaluation_id, opinions[evaluation_id], own.get(evaluation_id, ()))
-        for evaluation_id in chosen
+        for evaluation_id in new_ids
     ]
 
 
@@ -227,26 +235,26 @@ def new_opinions(
     reviewing: Reviewing,
     opinions: Mapping[UUID, ReviewInput],
     own: Mapping[UUID, Sequence[Reviewed]],
-    shown: Mapping[UUID, Sequence[Reviewed]],
+    shown_reviews: Mapping[UUID, Sequence[Reviewed]],
 ) -> tuple[list[UUID], dict[UUID, Reviewed]]:
     """The evaluations whose opinion is to be recorded, and the newest verdicts in its way. Pure.
 
-    `own` has all reviews of this reviewer, `shown` those that the file was pre-filled with. With
-    `overwrite` no verdict is in the way; every opinion of a terminal is recorded.
+    `own` has all reviews of this reviewer, `shown_reviews` those that the file was pre-filled with.
+    With `overwrite` no verdict is in the way; every opinion of a terminal is recorded.
     """
     if reviewing.file_sha256 is None:
         return list(opinions), {}
-    chosen: list[UUID] = []
+    new_ids: list[UUID] = []
     newest: dict[UUID, Reviewed] = {}
     for evaluation_id, opinion in opinions.items():
-        reviews, pre_filled = own.get(evaluation_id, ()), shown.get(evaluation_id, ())
+        reviews, pre_filled = own.get(evaluation_id, ()), shown_reviews.get(evaluation_id, ())
         if not _is_new(reviewing, opinion, reviews, pre_filled):
             continue
         if len(reviews) > len(pre_filled) and reviewing.newer != "overwrite":
             newest[evaluation_id] = reviews[-1]
         else:
-            chosen.append(evaluation_id)
-    return chosen, newest
+            new_ids.append(evaluation_id)
+    return new_ids, newest
 
 
 def _by_reviewer(
@@ -259,7 +267,7 @@ def _by_reviewer(
     }
 
 
-def _wanted(state: Evaluation, only: Only) -> bool:
+def _is_selected(state: Evaluation, only: Only) -> bool:
     if only == "failures":
         return state.score is not None and state.score.passed is False
     return state.finished if only == "all" else state.abandoned is not None

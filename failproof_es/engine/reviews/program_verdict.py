@@ -55,13 +55,13 @@ async def record_external_verdict(
     be asking judges. `configuration` is the run's. Raises `RunBusy` while another process drives
     it, `InvalidInput` when the evaluation does not wait for a judge.
     """
-    given = JudgeVerdict(judge, verdict, problem)
+    judge_verdict = JudgeVerdict(judge, verdict, problem)
     if lease is not None:
-        await _record(store, key, lease, dialect, configuration, Judgement(rule, (given,)))
+        await _record(store, key, lease, dialect, configuration, Judgement(rule, (judge_verdict,)))
         return
     with Lease(store.url, key.run_id, process_label()) as own:
         await asyncio.to_thread(own.acquire)
-        await _record(store, key, own, dialect, configuration, Judgement(rule, (given,)))
+        await _record(store, key, own, dialect, configuration, Judgement(rule, (judge_verdict,)))
 
 
 async def _record(
@@ -104,18 +104,18 @@ async def _events(
         events.append(event)
         state = evolve(state, event)
 
-    if (asked := state.in_flight) is not None:
-        add(attempt_lost(header, state, asked, "a verdict from outside came before its outcome"))
-    given = judgement.verdicts[0]
+    if (request := state.in_flight) is not None:
+        add(attempt_lost(header, state, request, "a verdict from outside came before its outcome"))
+    first = judgement.verdicts[0]
     add(
         Judged(
-            **header(state), judge=given.judge, verdict=given.verdict, problem=given.problem,
-            final=True, grader=given.judge, grader_version=VERSION,
+            **header(state), judge=first.judge, verdict=first.verdict, problem=first.problem,
+            final=True, grader=first.judge, grader_version=VERSION,
         )
     )  # fmt: skip
     ending = (
-        Abandon(Failure(JUDGE_FAILED, f"{given.judge}: {given.problem}"))
-        if given.verdict is None
+        Abandon(Failure(JUDGE_FAILED, f"{first.judge}: {first.problem}"))
+        if first.verdict is None
         else ScoreReply(classification, judgement)
     )
     steps = await grader.advance(recorded.key, recorded.case, state, first=ending)

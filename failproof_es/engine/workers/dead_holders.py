@@ -34,8 +34,8 @@ class DeadHolders:
 
         Raises as `RetryingReader.read` does, and `psycopg.Error`.
         """
-        found = await self._reader.read(_without_session, list(runs))
-        died, self._before = died_between(self._before, found), found
+        sessionless = await self._reader.read(_without_session, list(runs))
+        died, self._before = died_between(self._before, sessionless), sessionless
         return await self._reader.read(enqueue, died) if died else []
 
 

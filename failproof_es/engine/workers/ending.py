@@ -79,9 +79,9 @@ class Coordinator:
                 reading = await scan(stream, reader, gates, checks)
                 counts = reading.validation.tally.counts()
                 if not reading.all_ended:
-                    counts, left = await reader.read(_count, stream.run)
-                    if left:
-                        await reader.read(enqueue, left)
+                    counts, unfinished = await reader.read(_count, stream.run)
+                    if unfinished:
+                        await reader.read(enqueue, unfinished)
                         return False
                 reading = await finalize(stream, reader, counts, gates, None, checks, reading)
             if not stream.run.sealed:
@@ -215,25 +215,25 @@ class Coordinator:
 def describe_end(run: Run) -> str:
     """What is said of a run that is over, to who ended it: workers write no results file."""
     number = run.started.run_number
-    said = f"run {number} {run.started.name}: {run.status}"
+    message = f"run {number} {run.started.name}: {run.status}"
     if (file := recorded_configuration(run.started).output.file) is not None and file.enabled:
-        said += f"; `failproof-es resume {number}` writes its results file, and asks nothing"
-    return said
+        message += f"; `failproof-es resume {number}` writes its results file, and asks nothing"
+    return message
 
 
 def _count(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
     """How many evaluations have ended, and the shards in which some have not, by the log."""
     run_id, cut = run.started.originator_id, recorded_cut(connection, run)
     models = [model.key for model in run.started.models]
-    tally, left = Tally(run.started.planned_evaluations), []
+    tally, unfinished = Tally(run.started.planned_evaluations), []
     for shard in range(cut.shards):
-        found = read_unfinished_part(connection, run, cut.part(shard), models)
-        tally.scored += found.scored
-        tally.abandoned += found.abandoned
-        states = _states(connection, run, found.keys)
-        if sum(_ended(state, tally) for state in states) < len(found.keys):
-            left.append(ShardId(run_id, shard))
-    return tally.counts(), left
+        remaining = read_unfinished_part(connection, run, cut.part(shard), models)
+        tally.scored += remaining.scored
+        tally.abandoned += remaining.abandoned
+        states = _states(connection, run, remaining.keys)
+        if sum(_ended(state, tally) for state in states) < len(remaining.keys):
+            unfinished.append(ShardId(run_id, shard))
+    return tally.counts(), unfinished
 
 
 def _states(

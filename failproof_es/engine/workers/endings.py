@@ -31,7 +31,7 @@ class Endings:
 
     def over(self) -> Iterator[tuple[UUID, asyncio.Task[bool]]]:
         """What has come to an end since it was asked last: each once, whoever stops in between."""
-        for run_id in [each for each, task in self._tasks.items() if task.done()]:
+        for run_id in [run_id for run_id, task in self._tasks.items() if task.done()]:
             yield run_id, self._tasks.pop(run_id)
 
     async def wait(self) -> None:

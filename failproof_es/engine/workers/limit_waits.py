@@ -44,10 +44,10 @@ class LimitWaits:
         for key in overdue:
             self._said[key] = clock.monotonic_s()
             digits = key.digest[:KEY_DIGITS]
-            others = (
+            other_shares = (
                 share for share in shares if share.key == digits and share.holder != self._holder
             )
-            if reasons := "; ".join(filter(None, map(_reason, others))):
+            if reasons := "; ".join(filter(None, map(_reason, other_shares))):
                 clear = f"`failproof-es workers --clear {digits}` takes their shares away"
                 self._say(f"waits for its share of the limits of {key.server}: {reasons}. {clear}")
 

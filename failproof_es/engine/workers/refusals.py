@@ -34,9 +34,9 @@ class Refusals:
         without_s = min(TRY_AGAIN_S * 2.0 ** min(times, 30), LONGEST_WITHOUT_S)
         self._times[run_id] = times + 1, clock.monotonic_s() + without_s
         self.why[run_id] = error
-        said = "; ".join(str(problem) for problem in error.problems)
+        reasons = "; ".join(str(problem) for problem in error.problems)
         again = "" if self._for_good else f"; tried again in {without_s:.0f} s"
-        return f"run {run_id} cannot be driven here: {said}{again}"
+        return f"run {run_id} cannot be driven here: {reasons}{again}"
 
     def holds(self, run_id: UUID) -> bool:
         """Whether the run is left to others now. One that waits for work tries again in the end:

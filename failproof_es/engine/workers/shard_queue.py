@@ -124,8 +124,8 @@ def begin_run(
     `ceiling` is its spend ceiling.
     """
     if ceiling is not None:
-        asked = {"run_id": run_id, "epoch": None, "number": 0, "ceiling": ceiling}
-        connection.execute(query("begin_budget"), asked)
+        parameters = {"run_id": run_id, "epoch": None, "number": 0, "ceiling": ceiling}
+        connection.execute(query("begin_budget"), parameters)
     size = shard_size(pieces)
     connection.execute("SELECT failproof.open_shards(%s, %s, %s)", (run_id, pieces, size))
     _enqueue(connection, [ShardId(run_id, k) for k in range(shard_count(pieces, size))])
@@ -136,8 +136,8 @@ def begin_for_workers(
 ) -> None:
     """The same for a run of so many cases, as its configuration has it (`AlsoBegin`)."""
     execution = configuration.execution
-    written = execution.max_spend_usd
-    ceiling = None if written is None else written_usd(written)
+    max_spend = execution.max_spend_usd
+    ceiling = None if max_spend is None else written_usd(max_spend)
     begin_run(connection, run_id, cases * execution.repetitions, ceiling)
 
 
@@ -169,8 +169,8 @@ def cut_on_record(run: Run, pieces: int, size: int) -> Cut:
 def _cut_of(started: RunStarted, pieces: int, size: int) -> Cut:
     cut = cut_of(started.planned_cases, repetitions_of(started), pieces, size)
     if cut is None:
-        said = f"the shards of run {started.originator_id} are not cut from its plan"
-        raise ImpossibleHistory(said)
+        message = f"the shards of run {started.originator_id} are not cut from its plan"
+        raise ImpossibleHistory(message)
     return cut
 
 
@@ -209,21 +209,21 @@ def providers_of(connection: Connection, run: OpenRun) -> frozenset[str]:
     if not isinstance(started, RunStarted):
         raise ImpossibleHistory(f"run {run.run_id} has shards and no plan")
     _cut_of(started, run.pieces, run.shard_pieces)
-    asked: Sequence[Any] = (*started.models, *started.judges)
-    return frozenset(model.provider for model in asked)
+    models: Sequence[Any] = (*started.models, *started.judges)
+    return frozenset(model.provider for model in models)
 
 
 def enqueue_missing(
-    connection: Connection, runs: Sequence[UUID], taken: Collection[ShardId] = ()
+    connection: Connection, runs: Sequence[UUID], taken_shards: Collection[ShardId] = ()
 ) -> list[ShardId]:
     """Put every shard of these runs in the queue that nobody drives and that has no job.
 
-    Those that were `taken` by this process and are not claimed yet are not missing. A shard whose
+    Shards in `taken_shards`, which this process has not claimed yet, are not missing. A shard whose
     last holder found nothing left is not looked at. Returns what was put there.
     """
     parameters = {"runs": list(runs), "task": TASK}
     rows = connection.execute(query("shards_without_job"), parameters).fetchall()
-    missing = [shard for row in rows if (shard := ShardId(*row)) not in taken]
+    missing = [shard for row in rows if (shard := ShardId(*row)) not in taken_shards]
     return enqueue(connection, missing)
 
 
@@ -237,12 +237,12 @@ def enqueue(connection: Connection, shards: Iterable[ShardId]) -> list[ShardId]:
 
 
 def _enqueue(connection: Connection, shards: Iterable[ShardId], priority: int = 0) -> list[ShardId]:
-    wanted = list(shards)
+    batch = list(shards)
     parameters = {
         "task": TASK,
         "priority": priority,
-        "run_ids": [shard.run_id for shard in wanted],
-        "shards": [shard.shard for shard in wanted],
+        "run_ids": [shard.run_id for shard in batch],
+        "shards": [shard.shard for shard in batch],
     }
     rows = connection.execute(query("put_jobs"), parameters).fetchall()
     return [ShardId(run_id, shard) for run_id, shard in rows]

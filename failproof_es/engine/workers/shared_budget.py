@@ -126,7 +126,7 @@ class CeilingAgain:
         counted = await RetryingReader(self.store).read(_spending_by_shard, run)
         if new is not None:
             require_ceiling_above(total_of(counted), new)
-        lowest = min(each for each in (before, new) if each is not None)
+        lowest = min(ceiling for ceiling in (before, new) if ceiling is not None)
 
         def tell() -> None:
             with closing(SharedState(self.store.url, self.store.outage)) as state:

@@ -183,10 +183,10 @@ class Worker:
             self._queue.queues.clear()
             reason = "stopped on request" if self._stop.is_set() else "nothing was left to do"
             await asyncio.gather(*(driven.stop() for driven in self._driven.values()))
-            others = [each for each in (taking, replacing) if each is not None]
-            for each in others:
-                each.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
+            tasks = [task for task in (taking, replacing) if task is not None]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await self._endings.wait()
             for run_id in list(self._driven):
                 await self._leave(run_id, reason)
@@ -202,7 +202,7 @@ class Worker:
         is_full = self._active >= self._options.most_shards
         period_s = self._options.lease_s / LEASE_PARTS if is_full else POLL_S
         seconds = period_s * random.uniform(_SOONEST, 1.0)  # noqa: S311
-        waits = [asyncio.create_task(each.wait()) for each in (self._stop, self._wake)]
+        waits = [asyncio.create_task(event.wait()) for event in (self._stop, self._wake)]
         try:
             await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -230,17 +230,17 @@ class Worker:
                 if ending.result() and self._options.choice.run_id is None:
                     self._say(describe_end(await self._reader.read(read_run, run_id)))
                     self.ended.add(run_id)
-        found = await self._reader.read(self._chosen)
-        for run in found:
+        runs = await self._reader.read(self._choose_runs)
+        for run in runs:
             with self._refusing(run.run_id):
                 await self._attend(run)
         self._open = {
             run.run_id: run
-            for run in found
+            for run in runs
             if run.standing == "running" and run.run_id not in self.refusals.why
         }
         self._queue.queues[:] = map(str, self._open)
-        for run_id in [each for each in self._driven if each not in self._open]:
+        for run_id in [run_id for run_id in self._driven if run_id not in self._open]:
             await self._leave(run_id, "the run is not open any more")
         if self._open and clock.monotonic_s() >= self._reconcile_at:
             period_s = self._options.lease_s / LEASE_PARTS
@@ -249,21 +249,21 @@ class Worker:
         await asyncio.to_thread(self._presence.tell)
         if overdue := self._limit_waits.overdue(self._shares.starving()):
             await self._reader.read(self._limit_waits.tell, overdue)
-        return not leaves(found, draining=self._options.drain, active=self._active)
+        return not leaves(runs, draining=self._options.drain, active=self._active)
 
-    def _chosen(self, connection: Connection) -> list[OpenRun]:
+    def _choose_runs(self, connection: Connection) -> list[OpenRun]:
         """The open runs that this worker takes."""
-        chosen = []
-        wanted = self._options.choice.run_id
+        runs = []
+        requested_id = self._options.choice.run_id
         for run in open_runs(connection):
-            if wanted not in (None, run.run_id) or self.refusals.holds(run.run_id):
+            if requested_id not in (None, run.run_id) or self.refusals.holds(run.run_id):
                 continue
             with self._refusing(run.run_id):
                 if run.run_id not in self._providers:
                     self._providers[run.run_id] = providers_of(connection, run)
                 if self._options.choice.takes(run.run_id, self._providers[run.run_id]):
-                    chosen.append(run)
-        return chosen
+                    runs.append(run)
+        return runs
 
     async def _attend(self, run: OpenRun) -> None:
         """Begin to end a run whose shards are finished; let go of one that is paused or over."""
@@ -399,14 +399,14 @@ class Worker:
     def _leave_to_others(self, run_id: UUID, error: Exception) -> None:
         """Say what nobody foresaw, and refuse the run here: other hosts may drive it."""
         self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
-        said = f"{type(error).__name__}, of which this worker's output says more"
-        self._refuse(run_id, InvalidInput.because(said))  # others read that one
+        message = f"{type(error).__name__}, of which this worker's output says more"
+        self._refuse(run_id, InvalidInput.because(message))  # others read that one
 
     def _refuse(self, run_id: UUID, error: InvalidInput) -> None:
         """Leave the run to other hosts, for a while: something that it needs is missing here."""
-        said = self.refusals.add(run_id, error)
+        message = self.refusals.add(run_id, error)
         self._let_go(run_id)
-        self._say(said)
+        self._say(message)
 
     @contextmanager
     def _refusing(self, run_id: UUID) -> Iterator[None]:
@@ -476,9 +476,9 @@ class Worker:
     async def _record(self, run_id: UUID, kind: Any, **fields: Any) -> bool:
         """Record an operation, unless the database is away. Raises nothing: false where the
         database refuses it, and the run is left to others."""
-        said = {"worker": self.worker_id, **fields}
+        payload = {"worker": self.worker_id, **fields}
         try:
-            await asyncio.to_thread(record_operations, self._store, run_id, [(kind, said)])
+            await asyncio.to_thread(record_operations, self._store, run_id, [(kind, payload)])
         except UNAVAILABLE:
             pass
         except Exception as error:

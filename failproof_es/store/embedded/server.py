@@ -176,10 +176,10 @@ class EmbeddedServer:
         fresh.rename(self.data_dir)
 
     def _check_version(self) -> None:
-        found = (self.data_dir / "PG_VERSION").read_text().strip()
-        if found != str(MAJOR_VERSION):
+        version = (self.data_dir / "PG_VERSION").read_text().strip()
+        if version != str(MAJOR_VERSION):
             raise InvalidInput.because(
-                f"{self.data_dir} was made by PostgreSQL {found}, this version carries "
+                f"{self.data_dir} was made by PostgreSQL {version}, this version carries "
                 f"{MAJOR_VERSION}",
                 remedy=f"move it away, or set {HOME} to another folder",
             )
@@ -250,20 +250,20 @@ class EmbeddedServer:
         with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
             pid = int((self.data_dir / "postmaster.pid").read_bytes().splitlines()[0])
             process = psutil.Process(pid)
-            named = str(self.data_dir) in process.cmdline()
-            if named and process.status() != psutil.STATUS_ZOMBIE:
+            is_ours = str(self.data_dir) in process.cmdline()
+            if is_ours and process.status() != psutil.STATUS_ZOMBIE:
                 return process
         return None
 
     def _orphans(self) -> list[psutil.Process]:
         """Server processes that work in this data folder."""
-        found = []
+        orphans = []
         for process in psutil.process_iter(["name"]):
             if process.info["name"] == "postgres":
                 with contextlib.suppress(psutil.Error, OSError):
                     if Path(process.cwd()) == self.data_dir:
-                        found.append(process)
-        return found
+                        orphans.append(process)
+        return orphans
 
     # -- running the server's programs -----------------------------------------------------
 
@@ -285,9 +285,9 @@ class EmbeddedServer:
                 **self._account.run_as(),
             )
             output.seek(0)
-            said = output.read().decode("utf-8", "replace").strip()
+            message = output.read().decode("utf-8", "replace").strip()
         if result.returncode != 0:
-            raise self._unusable(f"{program} failed: {said}")
+            raise self._unusable(f"{program} failed: {message}")
 
     def _unusable(self, why: str) -> InvalidInput:
         log = ""
@@ -331,8 +331,8 @@ class EmbeddedServer:
         """Whether no other user could have put a socket in the place of ours."""
         folder = self._socket_dir()
         with contextlib.suppress(OSError):
-            found = folder.lstat()
-            return found.st_uid == self._account.uid and stat.S_ISDIR(found.st_mode)
+            status = folder.lstat()
+            return status.st_uid == self._account.uid and stat.S_ISDIR(status.st_mode)
         return False
 
     def _make_socket_dir(self) -> None:
@@ -355,8 +355,8 @@ class EmbeddedServer:
 
 
 def _default_home() -> Path:
-    if named := os.environ.get(HOME):
-        return Path(named).expanduser()
+    if home := os.environ.get(HOME):
+        return Path(home).expanduser()
     if os.geteuid() == 0:
         return ROOT_HOME
     return user_data_path("failproof-es")
@@ -365,6 +365,6 @@ def _default_home() -> Path:
 def _reason(error: Exception) -> str:
     """What is wrong, and with which file, without the system's number for it."""
     if isinstance(error, OSError) and error.strerror:
-        named = f"{error.filename}: " if error.filename else ""
-        return f"{named}{error.strerror.lower()}"
+        prefix = f"{error.filename}: " if error.filename else ""
+        return f"{prefix}{error.strerror.lower()}"
     return str(error)

@@ -139,16 +139,16 @@ def archived_runs(connection: Connection) -> dict[UUID, RunArchived]:
 
     An event that stands beside another run than it is about says nothing.
     """
-    found: dict[UUID, RunArchived] = {}
+    archived: dict[UUID, RunArchived] = {}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         for topic, state, stream, version, _ in cursor.execute(_ABOUT_ALL):
             event: Any = decode(topic, state, stream, version)
             if operations_id(event.about) != stream:
                 continue
-            found.pop(event.about, None)
+            archived.pop(event.about, None)
             if isinstance(event, RunArchived):
-                found[event.about] = event
-    return found
+                archived[event.about] = event
+    return archived
 
 
 def archived_rows(connection: Connection, run_id: UUID) -> list[ArchivedRow]:

@@ -25,19 +25,21 @@ def resolve_carried_over(
     """
     if not references:
         return {}
-    streams = read_streams(connection, [each.source_evaluation_id for each in references])
+    streams = read_streams(connection, [reference.source_evaluation_id for reference in references])
     return {
-        each.originator_id: resolve_reference(each, streams.get(each.source_evaluation_id, []))
-        for each in references
+        reference.originator_id: resolve_reference(
+            reference, streams.get(reference.source_evaluation_id, [])
+        )
+        for reference in references
     }
 
 
 def resolve_reference(reference: CarriedOver, rows: Sequence[RecordedEvent]) -> list[Event]:
     """The events of these rows, references resolved. Raises as `resolve_carried_over` does."""
-    found = (len(rows), stream_digest(rows))
-    if found != (reference.source_events, reference.source_sha256):
-        said = f"what it carries over is not what stream {reference.source_evaluation_id} holds"
-        raise ImpossibleHistory(said, reference)
+    actual = (len(rows), stream_digest(rows))
+    if actual != (reference.source_events, reference.source_sha256):
+        message = f"what it carries over is not what stream {reference.source_evaluation_id} holds"
+        raise ImpossibleHistory(message, reference)
     own = {"originator_id": reference.originator_id, "run_id": reference.run_id}
     history = []
     for row in rows:

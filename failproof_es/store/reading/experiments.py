@@ -32,7 +32,7 @@ def related_runs(connection: Connection, run_id: UUID) -> RelatedRuns:
 
     Both are empty where the log has no such run.
     """
-    runs = {each.run_id: each for each in runs_that_ask(connection)}
+    runs = {run.run_id: run for run in runs_that_ask(connection)}
     own = runs.get(str(run_id))
     return RelatedRuns((), ()) if own is None else find_related(own, runs.values())
 
@@ -81,7 +81,7 @@ class NewRun:
         self._models = self._models_asked()
         index_runs(connection)
         self._seen, self._seen_set = _noted(connection)
-        before = {each.run_id: each for each in self._read(0)}
+        before = {run.run_id: run for run in self._read_runs(0)}
         self._looked_at = before.keys()
         self._before = find_related(self._asking(self._seen + 1), before.values())
         self._sets = self._sharing(0)
@@ -92,11 +92,11 @@ class NewRun:
         Call it behind the lock that numbering takes: only runs that began meanwhile are read.
         """
         self._connection.execute("SELECT failproof.take_in_runs(NULL, %s)", (number,))
-        meanwhile = {each.run_id: each for each in self._read(self._seen)}
-        new = [each for run, each in meanwhile.items() if run not in self._looked_at]
-        found = find_related(self._asking(number), [*self._before.attempts, *new])
-        overlapping = len(self._before.overlapping) + len(found.overlapping)
-        attempt = len(found.attempts)
+        meanwhile = {run.run_id: run for run in self._read_runs(self._seen)}
+        new = [run for run_id, run in meanwhile.items() if run_id not in self._looked_at]
+        related = find_related(self._asking(number), [*self._before.attempts, *new])
+        overlapping = len(self._before.overlapping) + len(related.overlapping)
+        attempt = len(related.attempts)
         if self._models is not None:
             attempt += self._count("attempts", (self._digest,))
             sets = [*self._sets, *self._sharing(self._seen_set)]
@@ -111,39 +111,39 @@ class NewRun:
             }
         )
 
-    def _read(self, after: int) -> Iterator[RunQuestions]:
+    def _read_runs(self, after: int) -> Iterator[RunQuestions]:
         """The runs that must be read."""
         read = runs_that_ask if self._models is None else runs_indexed_differently
         return read(self._connection, after)
 
     def _sharing(self, after: int) -> list[int]:
         """The sets of cases recorded after one that overlap with this run's."""
-        asked = self._draft.experiment
+        experiment = self._draft.experiment
         if self._models is None:
             return []
         if after >= _noted(self._connection)[1]:
             return []
-        known = self._connection.execute(
-            query("sets_known_to_share"), {"digest": asked.questions, "after": after}
+        rows = self._connection.execute(
+            query("sets_known_to_share"), {"digest": experiment.questions, "after": after}
         ).fetchall()
-        if not known:
-            keys = [each[:32] for each in self._read_questions()]
-            known = self._connection.execute(
+        if not rows:
+            keys = [question[:32] for question in self._read_questions()]
+            rows = self._connection.execute(
                 "SELECT other_id FROM failproof.sets_that_share(%s::text[]::uuid[], %s)",
                 (keys, after),
             ).fetchall()
-        return [each for (each,) in known]
+        return [set_id for (set_id,) in rows]
 
     def _count(self, name: LiteralString, parameters: tuple[object, ...]) -> int:
         row = self._connection.execute(query(f"count_{name}"), parameters).fetchone()
         return 0 if row is None else int(row[0])
 
     def _models_asked(self) -> list[str] | None:
-        told = orjson.dumps(
-            {"models": [each.model_dump(mode="json") for each in self._draft.models]}
+        document = orjson.dumps(
+            {"models": [model.model_dump(mode="json") for model in self._draft.models]}
         )
         row = self._connection.execute(
-            "SELECT failproof.models_asked(failproof.readable(%s::json))", (told.decode(),)
+            "SELECT failproof.models_asked(failproof.readable(%s::json))", (document.decode(),)
         ).fetchone()
         return None if row is None else row[0]
 
@@ -182,8 +182,8 @@ def list_attempts(
 
     With `earlier` those that began before the run.
     """
-    wanted = {"run": run_id, "most": most, "earlier": earlier}
-    return connection.execute(query("attempts_of_run"), wanted).fetchall()[::-1]
+    parameters = {"run": run_id, "most": most, "earlier": earlier}
+    return connection.execute(query("attempts_of_run"), parameters).fetchall()[::-1]
 
 
 def list_overlapping(
@@ -193,8 +193,8 @@ def list_overlapping(
 
     With `earlier` those that began before the run.
     """
-    wanted = {"run": run_id, "most": most, "earlier": earlier}
-    return connection.execute(query("overlapping_of_run"), wanted).fetchall()[::-1]
+    parameters = {"run": run_id, "most": most, "earlier": earlier}
+    return connection.execute(query("overlapping_of_run"), parameters).fetchall()[::-1]
 
 
 def run_numbers(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, int]:

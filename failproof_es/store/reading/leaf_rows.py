@@ -167,8 +167,8 @@ def stream_rows(connection: Connection, stream_ids: Iterable[UUID]) -> Generator
     Use `contextlib.closing`, as with `leaf_rows`.
     """
     rest = iter(stream_ids)
-    while chosen := list(islice(rest, _STREAMS_AT_ONCE)):
-        yield from _rows(connection, _OF_STREAMS.format(stream_ids=sql.Literal(chosen)))
+    while batch := list(islice(rest, _STREAMS_AT_ONCE)):
+        yield from _rows(connection, _OF_STREAMS.format(stream_ids=sql.Literal(batch)))
 
 
 def rows_at(connection: Connection, positions: Sequence[int]) -> Generator[LeafRow]:
@@ -187,15 +187,15 @@ def _rows(
     Raises `psycopg.Error` when nothing of that row is readable, not even its position.
     """
     last: LeafRow | None = None
-    taken = 0
+    row_count = 0
     # After an error, read few rows at a time: the error may be about a later row.
     window: int | None = None
-    while limit is None or taken < limit:
+    while limit is None or row_count < limit:
         rest = which
         if last is not None:
             rest = _AND.join([which, _AFTER.format(after=sql.Literal(last.position))])
-        left = None if limit is None else limit - taken
-        most = min((each for each in (window, left) if each is not None), default=None)
+        remaining = None if limit is None else limit - row_count
+        most = min((bound for bound in (window, remaining) if bound is not None), default=None)
         came = 0
         try:
             statement = _COPY.format(which=rest, limit=sql.Literal(most))
@@ -207,7 +207,7 @@ def _rows(
         except psycopg.DatabaseError as error:
             if connection.closed or isinstance(error, psycopg.errors.QueryCanceled):
                 raise
-            taken += came
+            row_count += came
             if came or window != 1:
                 window = 1 if came or window is None else window // 2
                 continue
@@ -217,10 +217,10 @@ def _rows(
         else:
             if most is None or came < most:
                 return
-            taken += came
+            row_count += came
             window = None if window is None else 2 * window
             continue
-        taken += 1
+        row_count += 1
         yield last
 
 
@@ -240,7 +240,7 @@ def _unreadable(
     connection: Connection, which: sql.Composable, error: psycopg.DatabaseError
 ) -> LeafRow | None:
     """The first of these rows, which the database cannot read beyond its position."""
-    said = shortened(" ".join(str(error).split()), _LONGEST_ERROR_SHOWN)
+    message = shortened(" ".join(str(error).split()), _LONGEST_ERROR_SHOWN)
     for statement in _NEXT:
         try:
             with connection.transaction(), connection.cursor(binary=True) as cursor:
@@ -254,7 +254,7 @@ def _unreadable(
         stream_id = stream.bytes if isinstance(stream, UUID) else bytes(16)
         return LeafRow(
             position, stream_id, version or 0, bytes(topic or b""), b"", None, 0, None,
-            f"the database cannot read it: {said}",
+            f"the database cannot read it: {message}",
         )  # fmt: skip
     return None
 

@@ -86,12 +86,12 @@ class ListedEvent:
 
 def event_at(connection: Connection, position: int) -> RecordedEvent | ListedEvent | None:
     """The event at a position: whole, or where it is archived without its payload."""
-    if found := read_positions(connection, [position]):
-        return found[0]
-    listed = _listed(
+    if events := read_positions(connection, [position]):
+        return events[0]
+    listed_events = _list_events(
         connection, sql.SQL("notification_id = %(at)s"), "after", {"at": position}, limit=1
     )
-    return listed[0] if listed else None
+    return listed_events[0] if listed_events else None
 
 
 def stream_events(
@@ -103,8 +103,8 @@ def stream_events(
     limit: int,
 ) -> list[ListedEvent]:
     """The events of a stream after a version, in order, at most `limit`; of one type if named."""
-    asked = {"stream": stream_id, "after": after, "topic": topic}
-    return _listed(connection, _OF_STREAM, "version", asked, limit=limit)
+    parameters = {"stream": stream_id, "after": after, "topic": topic}
+    return _list_events(connection, _OF_STREAM, "version", parameters, limit=limit)
 
 
 def stream_topics(connection: Connection, stream_id: UUID) -> dict[str, int]:
@@ -117,9 +117,9 @@ def beside_in_stream(
     connection: Connection, stream_id: UUID, version: int, topic: str | None = None
 ) -> tuple[ListedEvent | None, ListedEvent | None]:
     """The events before and after this version in its stream; the next ones of a type if named."""
-    asked = {"stream": stream_id, "version": version, "after": version, "topic": topic}
-    before = _listed(connection, _BEFORE_IN_STREAM, "earlier", asked, limit=1)
-    after = _listed(connection, _OF_STREAM, "version", asked, limit=1)
+    parameters = {"stream": stream_id, "version": version, "after": version, "topic": topic}
+    before = _list_events(connection, _BEFORE_IN_STREAM, "earlier", parameters, limit=1)
+    after = _list_events(connection, _OF_STREAM, "version", parameters, limit=1)
     return next(iter(before), None), next(iter(after), None)
 
 
@@ -127,17 +127,21 @@ def beside_in_log(
     connection: Connection, position: int
 ) -> tuple[ListedEvent | None, ListedEvent | None]:
     """The events before and after this position in the log."""
-    asked = {"at": position}
-    before = _listed(connection, sql.SQL("notification_id < %(at)s"), "before", asked, limit=1)
-    after = _listed(connection, sql.SQL("notification_id > %(at)s"), "after", asked, limit=1)
+    parameters = {"at": position}
+    before = _list_events(
+        connection, sql.SQL("notification_id < %(at)s"), "before", parameters, limit=1
+    )
+    after = _list_events(
+        connection, sql.SQL("notification_id > %(at)s"), "after", parameters, limit=1
+    )
     return next(iter(before), None), next(iter(after), None)
 
 
-def _listed(
-    connection: Connection, which: sql.SQL, order: str, asked: dict[str, Any], *, limit: int
+def _list_events(
+    connection: Connection, which: sql.SQL, order: str, parameters: dict[str, Any], *, limit: int
 ) -> list[ListedEvent]:
     inside, outside = _ORDERS[order]
-    if "\0" in str(asked.get("topic")):
+    if "\0" in str(parameters.get("topic")):
         return []  # no text of the database holds it
     statement = _BOTH.format(
         stored=_STORED,
@@ -148,7 +152,7 @@ def _listed(
         limit=sql.Literal(limit),
     )
     with lenient(connection.cursor(row_factory=tuple_row, binary=True)) as cursor:
-        return [_event(row) for row in cursor.execute(statement, asked).fetchall()]
+        return [_event(row) for row in cursor.execute(statement, parameters).fetchall()]
 
 
 def _event(row: Sequence[Any]) -> ListedEvent:

@@ -153,9 +153,9 @@ def read_after(
     connection: Connection, position: int, limit: int, topics: Sequence[str] = ()
 ) -> list[RecordedEvent]:
     """The next events after `position`, in commit order, at most `limit`, of any size."""
-    wanted = list(topics) or None
+    topic_filter = list(topics) or None
     with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
-        cursor.execute(_READ_AFTER, (position, wanted, wanted, limit))
+        cursor.execute(_READ_AFTER, (position, topic_filter, topic_filter, limit))
         return cursor.fetchall()
 
 
@@ -281,21 +281,24 @@ def find(
 def portions(
     connection: Connection,
     streams: Sequence[UUID],
-    beside: Mapping[UUID, Sequence[UUID]] | None = None,
+    related_streams: Mapping[UUID, Sequence[UUID]] | None = None,
     absent: Collection[UUID] = (),
 ) -> Iterator[list[UUID]]:
     """The streams in order, in batches that need little memory.
 
-    `beside` returns the streams that are read together with a stream. `absent` are those of which
-    it is known that they hold nothing.
+    `related_streams` returns the streams that are read together with a stream. `absent` are those
+    of which it is known that they hold nothing.
     """
-    together = {stream: [stream, *(beside or {}).get(stream, ())] for stream in streams}
-    wanted = list({each for found in together.values() for each in found if each not in absent})
+    together = {stream: [stream, *(related_streams or {}).get(stream, ())] for stream in streams}
+    stream_ids = list(
+        {stream_id for group in together.values() for stream_id in group if stream_id not in absent}
+    )
     with connection.cursor(binary=True) as cursor:
-        cursor.execute(_STREAM_BYTES, (wanted,))
+        cursor.execute(_STREAM_BYTES, (stream_ids,))
         sizes: dict[UUID, int] = dict(cursor.fetchall())
     yield from _portions(
-        (stream, sum(sizes.get(each, 0) for each in together[stream])) for stream in streams
+        (stream, sum(sizes.get(stream_id, 0) for stream_id in together[stream]))
+        for stream in streams
     )
 
 
@@ -303,11 +306,11 @@ def _portions(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
     """In order, at most `_MOST_BYTES` and `_MOST_ROWS` at a time, but at least one."""
     portion: list[T] = []
     length = 0
-    for each, size in sized:
+    for key, size in sized:
         if portion and (length + size > _MOST_BYTES or len(portion) >= _MOST_ROWS):
             yield portion
             portion, length = [], 0
-        portion.append(each)
+        portion.append(key)
         length += size
     if portion:
         yield portion
@@ -358,9 +361,9 @@ def resolve_run(connection: Connection, reference: str, *, before: UUID | None =
         ).fetchone()
     if row is None:
         newest = connection.execute("SELECT max(run_number) FROM failproof.run_list").fetchone()
-        known = f"runs 1 to {newest[0]} exist" if newest and newest[0] else "no run exists yet"
+        existing = f"runs 1 to {newest[0]} exist" if newest and newest[0] else "no run exists yet"
         raise InvalidInput.because(
-            f"there is no run {reference!r}: {known}",
+            f"there is no run {reference!r}: {existing}",
             remedy="use a run id, a run number or `latest`; list runs with `failproof-es runs`",
         )
     run_id: UUID = row[0]

@@ -55,7 +55,7 @@ def stream_leaves(
     where the database cannot read a row.
     """
     run = None if run_id is None else run_id.bytes
-    found: dict[bytes, bytearray] = {}
+    streams: dict[bytes, bytearray] = {}
     statement = _COPY.format(events=events_of_streams(sql.Literal(list(stream_ids))))
     try:
         with (
@@ -68,18 +68,18 @@ def stream_leaves(
                 row = memoryview(data)[skipped:]
                 skipped = 0
                 if len(row) > 2:
-                    position = _add(found, row, run, position)
+                    position = _add(streams, row, run, position)
     except psycopg.DatabaseError as error:
         if connection.closed or isinstance(error, psycopg.errors.QueryCanceled):
             raise
         raise OddRow(str(error)) from error
     except (struct.error, NoLeaf) as error:
         raise OddRow(str(error)) from error
-    return {stream: bytes(leaves) for stream, leaves in found.items()}
+    return {stream: bytes(leaves) for stream, leaves in streams.items()}
 
 
 def _add(
-    found: dict[bytes, bytearray], row: memoryview, run: bytes | None, position_before: int
+    streams: dict[bytes, bytearray], row: memoryview, run: bytes | None, position_before: int
 ) -> int:
     """Add the row's leaf to its stream's; return its position. A stream's rows come together."""
     if run is None:
@@ -108,9 +108,9 @@ def _add(
     state = row[at + 4 : at + 4 + of_state]
     if leaf_hash(stream, version, topic, state) != leaf:
         raise OddRow
-    leaves = found.get(stream)
+    leaves = streams.get(stream)
     if leaves is None:
-        found[stream] = bytearray(leaf)
+        streams[stream] = bytearray(leaf)
     elif position > position_before:
         leaves += leaf
     else:  # the full reading takes the rows in another order

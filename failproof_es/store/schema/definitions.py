@@ -49,26 +49,29 @@ def differences(connection: Connection) -> list[Difference]:
 
     Read from the catalog: an attacker who can forge the catalog can hide a change.
     """
-    found = compare(installed(connection, SCHEMAS), expected())
+    deviations = compare(installed(connection, SCHEMAS), expected())
     with catalog_transaction(connection), connection.cursor(row_factory=tuple_row) as cursor:
         settings = cursor.execute(query("role_settings"), {"roles": list(ROLES)}).fetchall()
-    return [*found, *(Difference(f"the {setting} was not installed") for (setting,) in settings)]
+    return [
+        *deviations,
+        *(Difference(f"the {setting} was not installed") for (setting,) in settings),
+    ]
 
 
-def compare(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[Difference]:
+def compare(actual: Mapping[str, str], required: Mapping[str, str]) -> list[Difference]:
     """The objects that differ, in the order of their names; those that hide rows come first."""
-    told = []
-    for thing in sorted(found.keys() | wanted.keys()):
-        if thing not in wanted:
-            told.append(
+    deviations = []
+    for thing in sorted(actual.keys() | required.keys()):
+        if thing not in required:
+            deviations.append(
                 Difference(f"the {thing} was not installed", thing.startswith(_ROW_SECURITY))
             )
-        elif thing not in found:
+        elif thing not in actual:
             if _ALWAYS_THERE.match(thing):
-                told.append(Difference(f"the {thing} is missing"))
-        elif found[thing] != wanted[thing]:
-            told.append(Difference(f"the {thing} is not the one that was installed"))
-    return sorted(told, key=lambda each: not each.hides_rows)
+                deviations.append(Difference(f"the {thing} is missing"))
+        elif actual[thing] != required[thing]:
+            deviations.append(Difference(f"the {thing} is not the one that was installed"))
+    return sorted(deviations, key=lambda difference: not difference.hides_rows)
 
 
 def installed(connection: Connection, schemas: Sequence[str]) -> dict[str, str]:

@@ -134,8 +134,8 @@ def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Ins
     """
     with connection.transaction():
         lock_schema(connection)
-        found = schema_state(connection)
-        exists = found is not SchemaState.ABSENT
+        state = schema_state(connection)
+        exists = state is not SchemaState.ABSENT
         before = _BEFORE if exists else _BEFORE[:2]
         problems = _try_all(connection, before)
         has_roles = not problems

@@ -47,11 +47,11 @@ class Migration:
 
 def migrations() -> list[Migration]:
     """Every migration that ships with this version, in order."""
-    found = []
+    shipped_migrations = []
     for shipped in resources.files("failproof_es.store").joinpath("migrations").iterdir():
         if match := re.fullmatch(r"(\d{4})_(\w+?)(\.sql)?", shipped.name):
-            found.append(Migration(int(match[1]), match[2], _sql_of(shipped)))
-    return sorted(found, key=lambda migration: migration.number)
+            shipped_migrations.append(Migration(int(match[1]), match[2], _sql_of(shipped)))
+    return sorted(shipped_migrations, key=lambda migration: migration.number)
 
 
 def _sql_of(shipped: Traversable) -> str:
@@ -130,14 +130,14 @@ def _applied(connection: psycopg.Connection[Any]) -> dict[int, str] | None:
 
 
 def _check(applied: dict[int, str], shipped: list[Migration]) -> None:
-    known = {migration.number: migration for migration in shipped}
-    if unknown := sorted(set(applied) - set(known)):
+    by_number = {migration.number: migration for migration in shipped}
+    if unknown := sorted(set(applied) - set(by_number)):
         raise InvalidInput.because(
             f"the database has migration {unknown[-1]:04}, which this version does not know",
             remedy="use the version of failproof-es that made it, or a newer one",
         )
     for number, sha256 in applied.items():
-        if known[number].sha256 != sha256:
+        if by_number[number].sha256 != sha256:
             raise InvalidInput.because(
                 f"migration {number:04} in the database differs from the one that ships",
                 remedy="the database was made by a modified version; use that one",

@@ -66,10 +66,10 @@ _LAYERS = {
 def layers(connection: psycopg.Connection[Any]) -> list[Layer]:
     """Every layer, and whether it is in place."""
     with catalog_transaction(connection), connection.cursor(row_factory=dict_row) as cursor:
-        found = cursor.execute(query("layers")).fetchone()
-    assert found is not None
-    found["as_installed"] = not differences(connection)
-    return [replace(layer, in_place=found[name] is True) for name, layer in _LAYERS.items()]
+        row = cursor.execute(query("layers")).fetchone()
+    assert row is not None
+    row["as_installed"] = not differences(connection)
+    return [replace(layer, in_place=row[name] is True) for name, layer in _LAYERS.items()]
 
 
 def missing_layers(connection: psycopg.Connection[Any]) -> list[Layer]:

@@ -97,9 +97,9 @@ def _values(row: Any) -> Any:
 @cache
 def _schema() -> LiteralString:
     """The statements that the package makes its schema with. It is not imported for that."""
-    found = importlib.util.find_spec("procrastinate")
-    assert found is not None and found.origin is not None
-    return Path(found.origin).parent.joinpath("sql", "schema.sql").read_text("utf-8")
+    spec = importlib.util.find_spec("procrastinate")
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent.joinpath("sql", "schema.sql").read_text("utf-8")
 
 
 @cache

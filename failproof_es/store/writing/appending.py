@@ -32,7 +32,7 @@ MOST_TRIES = 100
 """The number of tries before an append gives up, because others appended first each time."""
 _LONGEST_PAUSE_S = 0.05
 _STANDBY = psycopg.errors.ReadOnlySqlTransaction
-_GONE = tuple(each for each in AWAY if each is not _STANDBY)
+_GONE = tuple(error_class for error_class in AWAY if error_class is not _STANDBY)
 """An outage while it is decided: deciding only reads, and may not write in any database."""
 _READ_ONLY = (psycopg.errors.InsufficientPrivilege, _STANDBY)
 
@@ -129,10 +129,12 @@ def _insert(store: Store, events: Sequence[Event]) -> None:
 def _insert_entries(store: Store, entries: Sequence[StoredEvent]) -> None:
     recorder = store.log.recorder
     assert isinstance(recorder, EventRecorder)
-    store.outage.retry(partial(_told, partial(recorder.insert_or_find, entries)), CONNECTION_ERRORS)
+    store.outage.retry(
+        partial(_run_insert, partial(recorder.insert_or_find, entries)), CONNECTION_ERRORS
+    )
 
 
-def _told(insert: Callable[[], T]) -> T:
+def _run_insert(insert: Callable[[], T]) -> T:
     """What `insert` returns. Raises `ReadOnlyLog` at once: waiting would not help."""
     try:
         return insert()

@@ -44,8 +44,8 @@ class Column:
 
 def uuids(values: Sequence[UUID | None]) -> Column:
     """A column of ids, or of NULL."""
-    each = [_NULL if value is None else _UUID_LENGTH + value.bytes for value in values]
-    return Column("uuid", len(each), b"".join(each), has_null=None in values)
+    encoded = [_NULL if value is None else _UUID_LENGTH + value.bytes for value in values]
+    return Column("uuid", len(encoded), b"".join(encoded), has_null=None in values)
 
 
 _UUID_LENGTH = _LENGTH.pack(16)

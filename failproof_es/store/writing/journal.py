@@ -225,11 +225,11 @@ class Journal:
         unsure = len(batch) == 1 and self._unacknowledged
         insert = self._recorder.insert_or_find if unsure else self._recorder.insert_events
         while True:
-            named = [(lease.run_id, lease.shard, lease.epoch) for lease in leases]
+            lease_keys = [(lease.run_id, lease.shard, lease.epoch) for lease in leases]
             try:
-                return insert(entries, leases=named, notify=False) or []
+                return insert(entries, leases=lease_keys, notify=False) or []
             except LeaseLost:
-                moved = [lease.moved_on(n[2]) for lease, n in zip(leases, named, strict=True)]
+                moved = [lease.moved_on(n[2]) for lease, n in zip(leases, lease_keys, strict=True)]
                 if not any(moved):
                     raise
 
@@ -245,10 +245,10 @@ class Journal:
 
     def _notify(self, outcomes: Sequence[_Outcome]) -> None:
         now = clock.monotonic_s()
-        written = [o[-1] for o in outcomes if not isinstance(o, BaseException) and o]
-        if written and now - self._notified_at >= self._limits.notify_every_s:
+        positions = [o[-1] for o in outcomes if not isinstance(o, BaseException) and o]
+        if positions and now - self._notified_at >= self._limits.notify_every_s:
             self._notified_at = now
-            self._recorder.try_notify(written[-1])
+            self._recorder.try_notify(positions[-1])
 
 
 def _settle(append: _Append, outcome: _Outcome) -> None:

@@ -109,21 +109,21 @@ def count_spending(state: SharedState, lease: HeldLease, counted: Mapping[int, S
     state.execute(
         "count_spending",
         {
-            **_named(lease),
+            **_name_lease(lease),
             "shards": list(counted),
-            "known": [each.known for each in counted.values()],
-            "unknown": [each.unknown for each in counted.values()],
-            "requests": [each.unknown_requests for each in counted.values()],
+            "known": [spending.known for spending in counted.values()],
+            "unknown": [spending.unknown for spending in counted.values()],
+            "requests": [spending.unknown_requests for spending in counted.values()],
         },
     )
 
 
 def reserve_spending(state: SharedState, lease: HeldLease, report: Report) -> Grant:
     """Tell what the lease's shard has spent, and reserve more for it. Raises `LeaseLost`."""
-    [(more, ceiling, known, unknown, requests, reserved, wanted)] = state.execute(
+    [(more, ceiling, known_spent, unknown, requests, reserved, is_wanted)] = state.execute(
         "reserve_spending",
         {
-            **_named(lease),
+            **_name_lease(lease),
             "known": report.spent.known,
             "unknown": report.spent.unknown,
             "requests": report.spent.unknown_requests,
@@ -133,8 +133,8 @@ def reserve_spending(state: SharedState, lease: HeldLease, report: Report) -> Gr
             "number": report.number,
         },
     )
-    total = Spending(known, unknown, int(requests), reserved)
-    return Grant(more, ceiling, total, wanted)
+    total = Spending(known_spent, unknown, int(requests), reserved)
+    return Grant(more, ceiling, total, is_wanted)
 
 
 def shards_with_budget(state: SharedState, run_id: UUID) -> list[int]:
@@ -173,5 +173,5 @@ class DatabaseBook:
         return Answer(*row)
 
 
-def _named(lease: HeldLease) -> dict[str, Any]:
+def _name_lease(lease: HeldLease) -> dict[str, Any]:
     return {"run_id": lease.run_id, "shard": lease.shard, "epoch": lease.epoch}

@@ -150,7 +150,7 @@ def test_of_what_has_not_begun_the_case_alone_is_read(store: Store, run_id: UUID
 
     with store.connect() as connection:
         part = read_unfinished(connection, read_run(connection, run_id), 0, ["model"])
-        found = read_evaluations(connection, part.keys, read=read, begun=part.begun)
+        found = read_evaluations(connection, part.keys, read=read, started_keys=part.begun)
         whole = read_evaluations(connection, part.keys)
         sized = list(split_by_size(connection, part.keys, part.begun))
     assert looked_at == [key.evaluation_id for key in part.keys[1:]]

@@ -43,7 +43,7 @@ def derive(
     action: ScoreReply | Abandon,
     *,
     scorers: Sequence[Scorer],
-    said: Transcript,
+    scorer_input: Transcript,
     cut_off_fails: bool = False,
 ) -> Score | Failure: ...
 def derive(
@@ -52,13 +52,13 @@ def derive(
     action: Derivable,
     *,
     scorers: Sequence[Scorer] = (),
-    said: Transcript = _NOTHING_SAID,
+    scorer_input: Transcript = _NOTHING_SAID,
     cut_off_fails: bool = False,
 ) -> Derived:
     """Derive the result of an action. A `Failure` ends the evaluation without a score.
 
-    `scorers` are the run's scorers, and `said` is their input. With `cut_off_fails` a reply that
-    was cut off fails (`grading.on_cut_off`).
+    `scorers` are the run's scorers, and `scorer_input` is their input. With `cut_off_fails` a reply
+    that was cut off fails (`grading.on_cut_off`).
     """
     match action:
         case Classify(transcript):
@@ -66,7 +66,7 @@ def derive(
         case ReadJudgement():
             return read_judgement(dialect, case, action)
         case ScoreReply(classification, judgement):
-            end = grade(dialect, scorers, case, said, classification, judgement)
+            end = grade(dialect, scorers, case, scorer_input, classification, judgement)
             if cut_off_fails and isinstance(end, Failure) and end.kind == cut_off.CLASS:
                 return cut_off.failed(end, failing_scores(dialect))
             return end

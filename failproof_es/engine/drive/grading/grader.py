@@ -148,10 +148,10 @@ class Grader:
             return Steps([], action)
         pool = pool_for(_take_steps, LIMITS, self)
         try:
-            taken: Steps = await asyncio.wrap_future(pool.submit(task))
+            graded: Steps = await asyncio.wrap_future(pool.submit(task))
         except Stopped as stopped:
             return _stopped(self.dialect, task, f"the grading was stopped: {stopped}")
-        return taken
+        return graded
 
     def _asks_on(self, task: Task) -> Send | Defer | None:
         """The next request of a conversation whose messages are only joined; else `None`."""

@@ -59,7 +59,7 @@ def derive_event(
                 case,
                 action,
                 scorers=scorers,
-                said=Transcript(state.replies),
+                scorer_input=Transcript(state.replies),
                 cut_off_fails=cut_off_fails,
             )
             return ended(header, state, end)
