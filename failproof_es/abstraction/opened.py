@@ -63,17 +63,17 @@ def open_benchmark(
     loaded = load_configuration(Path(configuration))
     permissions = permissions_here(allow, own=True)
     permissions.require(loaded.configuration)
-    with open_store(database_url, logger.warning) as store, contextlib.ExitStack() as beside:
+    with open_store(database_url, logger.warning) as store, contextlib.ExitStack() as stack:
         if follow:
-            beside.enter_context(_kept(store))
-        parts = beside.enter_context(
+            stack.enter_context(_sign_and_follow(store))
+        parts = stack.enter_context(
             _put_together(loaded, store, permissions, Path(reports), slow_callback_s)
         )
         yield parts
 
 
 @contextlib.contextmanager
-def _kept(store: Store) -> Iterator[None]:
+def _sign_and_follow(store: Store) -> Iterator[None]:
     """The log signed and followed, and said where that did not go well."""
     with CheckpointSigner(store) as signer, Follower(store.projections_url) as follower:
         yield
@@ -142,7 +142,7 @@ def _dataset(loaded: LoadedConfiguration) -> str:
         "prompts.filters": "has no word in this interface: `failproof-es start` knows it",
         "execution.repetitions": "must be 1: results of this interface have no repetition",
     }
-    problems = [Problem(remedies[name], field=name) for name, found in wrong.items() if found]
+    problems = [Problem(remedies[name], field=name) for name, is_wrong in wrong.items() if is_wrong]
     if problems:
         raise InvalidInput([loaded.placed(problem) for problem in problems])
     return str(prompts.path)

@@ -29,11 +29,11 @@ Report = Callable[[Location, str, str | None], None]
 def check_selection(selection: Selection, error: Report) -> None:
     """Report what cannot be selected by."""
     for name, patterns in (("only", selection.only), ("exclude", selection.exclude)):
-        for at, written in enumerate(patterns or ()):
-            if parse_pattern(written) is None:
-                said = f"{written!r} does not say what it is about"
+        for at, pattern in enumerate(patterns or ()):
+            if parse_pattern(pattern) is None:
+                message = f"{pattern!r} does not say what it is about"
                 remedy = "begin it with id:, tag: or suite:, such as tag:smoke or id:login-*"
-                error(("selection", name, at), said, remedy)
+                error(("selection", name, at), message, remedy)
     if selection.limit is not None and selection.sample is not None:
         error(("selection", "limit"), "stands beside `sample`", "keep one of them")
     if selection.seed is not None and selection.sample is None:
@@ -45,8 +45,8 @@ def check_matrix(matrix: Matrix | None, error: Report) -> None:
     for name, values in ((matrix and matrix.parameters) or {}).items():
         at: Location = ("matrix", "parameters", name)
         if name in _entry_keys() - OWN:
-            said = "is a key of a model's entry and no parameter"
-            error(at, said, "list the models that differ by it under `models`")
+            message = "is a key of a model's entry and no parameter"
+            error(at, message, "list the models that differ by it under `models`")
             continue
         seen = set()
         for number, value in enumerate(values):
@@ -55,10 +55,12 @@ def check_matrix(matrix: Matrix | None, error: Report) -> None:
             except ValidationError as wrong:
                 error((*at, number), *explain_value(wrong, name))
                 continue
-            if (told := _comparable(sent)) in seen:
-                said = "is the same as a value before it, and would ask everything twice"
-                error((*at, number), said, "keep one of them; `execution.repetitions` asks again")
-            seen.add(told)
+            if (comparable := _comparable(sent)) in seen:
+                message = "is the same as a value before it, and would ask everything twice"
+                error(
+                    (*at, number), message, "keep one of them; `execution.repetitions` asks again"
+                )
+            seen.add(comparable)
 
 
 def _entry_keys() -> frozenset[str]:
@@ -87,8 +89,8 @@ def _comparable(value: Any) -> str:
 def check_keys(configuration: Configuration, error: Report) -> None:
     """Report keys that two models share, or that no table or command line can show."""
     judge = [] if configuration.judge is None else [configuration.judge]
-    listed = {"models": configuration.models, "judges": configuration.judges or [], "judge": judge}
-    for name, models in listed.items():
+    entries = {"models": configuration.models, "judges": configuration.judges or [], "judge": judge}
+    for name, models in entries.items():
         keys = model_keys(models)
         shared = Counter(keys)
         for at, (key, model) in enumerate(zip(keys, models, strict=True)):
@@ -98,8 +100,8 @@ def check_keys(configuration: Configuration, error: Report) -> None:
             if shared[key] > 1:
                 error(place, f"{key!r} is the key of another entry, too", "change it")
             elif not key.isprintable() or key != key.strip() or key.startswith("judge:"):
-                said = "begins with `judge:` or a space, ends with one, or cannot be printed"
-                error(place, said, "use a plain name")
+                message = "begins with `judge:` or a space, ends with one, or cannot be printed"
+                error(place, message, "use a plain name")
 
 
 def check_templates(configuration: Configuration, error: Report) -> None:
@@ -115,8 +117,8 @@ def check_templates(configuration: Configuration, error: Report) -> None:
         judges.append((("judge",), configuration.judge))
     for place, judge in judges:
         if judge.prompt_template is not None:
-            said = "has no effect: a judge is asked what its dialect says"
-            error((*place, "prompt_template"), said, "remove it")
+            message = "has no effect: a judge is asked what its dialect says"
+            error((*place, "prompt_template"), message, "remove it")
 
 
 def _check_template(template: PromptTemplate | None, at: Location, error: Report) -> None:
@@ -126,8 +128,10 @@ def _check_template(template: PromptTemplate | None, at: Location, error: Report
     if PROMPT not in template.user:
         error((*at, "user"), f"does not hold {PROMPT}, so no case would be asked", remedy)
     elif f"{{{PROMPT}}}" in template.user:
-        said = f"holds {{{PROMPT}}}: braces would be sent around the text of the case"
-        error((*at, "user"), said, remedy)
+        message = f"holds {{{PROMPT}}}: braces would be sent around the text of the case"
+        error((*at, "user"), message, remedy)
     if template.system is not None and PROMPT in template.system:
-        said = f"holds {PROMPT}, which would be sent as it stands: it is replaced in `user` alone"
-        error((*at, "system"), said, "move it to `user`, or write it otherwise")
+        message = (
+            f"holds {PROMPT}, which would be sent as it stands: it is replaced in `user` alone"
+        )
+        error((*at, "system"), message, "move it to `user`, or write it otherwise")

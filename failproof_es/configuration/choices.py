@@ -20,9 +20,9 @@ KINDS = ("id", "tag", "suite")
 """What a pattern can be about: it begins with one of these and a colon."""
 
 
-def parse_pattern(written: str) -> tuple[str, str] | None:
+def parse_pattern(pattern: str) -> tuple[str, str] | None:
     """What a pattern is about and its glob, of `tag:smoke*`; `None` where it is not written so."""
-    kind, colon, glob = written.partition(":")
+    kind, colon, glob = pattern.partition(":")
     return (kind, glob) if colon and glob and kind in KINDS else None
 
 

@@ -30,8 +30,8 @@ def url_problems(url: str | None) -> Iterator[EntryProblem]:
     yield from _problems("base_url", url, example, own)
     for operation in _OPERATIONS:
         if url is not None and url.rstrip("/").endswith(operation):
-            said = f"ends in {operation}, which is added to it for each request"
-            yield EntryProblem("base_url", said, "leave that out")
+            message = f"ends in {operation}, which is added to it for each request"
+            yield EntryProblem("base_url", message, "leave that out")
 
 
 def connection_problems(model: Model) -> Iterator[EntryProblem]:
@@ -45,11 +45,11 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
         if not _HEADER.fullmatch(name):
             yield EntryProblem("headers", f"{name!r} is not the name of a header")
         elif name.lower() in _OURS:
-            said = f"`{name}` says how a request is sent, which is not a model's to say"
-            yield EntryProblem("headers", said, "remove it")
+            message = f"`{name}` says how a request is sent, which is not a model's to say"
+            yield EntryProblem("headers", message, "remove it")
         if not _VARIABLE.fullmatch(variable):
-            said = f"the value of `{name}` is not the name of an environment variable"
-            yield EntryProblem("headers", said, "export the value, and name its variable here")
+            message = f"the value of `{name}` is not the name of an environment variable"
+            yield EntryProblem("headers", message, "export the value, and name its variable here")
     lower = [name.lower() for name in model.headers]
     if len(set(lower)) < len(lower):
         yield EntryProblem("headers", "names one header twice", "keep one of them")

@@ -67,9 +67,11 @@ def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> C
     except ValidationError as error:
         report_schema_errors(error, _FROM, tree, Configuration, problems)
     else:
-        found = Problems()
-        check_rules(_FROM, tree, configuration, found)
-        problems.found += [each for each in found if _is_of_what_was_set(each, tree)]
+        rule_problems = Problems()
+        check_rules(_FROM, tree, configuration, rule_problems)
+        problems.found += [
+            problem for problem in rule_problems if _is_of_what_was_set(problem, tree)
+        ]
     problems.raise_errors()
     return ConnectionOverrides(
         tree.value,

@@ -27,28 +27,28 @@ def report_schema_errors(
 
     If the tree must not be quoted, it repeats no value and no unknown key.
     """
-    said: dict[Location, dict[str, str | None]] = {}
+    explanations: dict[Location, dict[str, str | None]] = {}
     for detail in error.errors():
         location = written_location(detail, tree.value)
         name = str(location[-1]) if location else ""
         explained = _plain if tree.quoting else _expected
         message, remedy = explained(detail, name, location, schema)
-        said.setdefault(location, {})[message] = remedy
-    for location, messages in said.items():
+        explanations.setdefault(location, {})[message] = remedy
+    for location, messages in explanations.items():
         found_in, line = tree.place_of(location, path)
         remedies = dict.fromkeys(filter(None, messages.values()))
-        named = location if tree.quoting else _ours(location, schema)
+        quotable = location if tree.quoting else _ours(location, schema)
         problems.error(
-            ", or ".join(messages), path=found_in, line=line, field=dotted(named) or None,
+            ", or ".join(messages), path=found_in, line=line, field=dotted(quotable) or None,
             remedy="; ".join(remedies) or None,
         )  # fmt: skip
 
 
 def explain_value(error: ValidationError, name: str) -> tuple[str, str | None]:
     """What is wrong with a single value of this name, in the same words, and the remedy."""
-    said = dict(_plain(detail, name, (name,), BaseModel) for detail in error.errors())
-    remedies = dict.fromkeys(filter(None, said.values()))
-    return ", or ".join(said), "; ".join(remedies) or None
+    explanation = dict(_plain(detail, name, (name,), BaseModel) for detail in error.errors())
+    remedies = dict.fromkeys(filter(None, explanation.values()))
+    return ", or ".join(explanation), "; ".join(remedies) or None
 
 
 def _expected(
@@ -57,11 +57,11 @@ def _expected(
     """A message and remedy that say what is expected, and quote nothing of the file."""
     if detail["type"] == "missing":
         return "is missing", f"add `{name}:`"
-    known = ", ".join(_keys_at(_ours(location, schema), schema))
+    known_keys = ", ".join(_keys_at(_ours(location, schema), schema))
     if detail["type"] == "extra_forbidden":
-        return "is not a known key", f"known here: {known}"
+        return "is not a known key", f"known here: {known_keys}"
     if detail["type"] in ("model_type", "dict_type"):
-        return "is not a mapping", f"write a mapping with these keys: {known}"
+        return "is not a mapping", f"write a mapping with these keys: {known_keys}"
     return _lower_first(detail["msg"]), None
 
 
@@ -100,21 +100,21 @@ def _plain(
             "a configuration names the variable that holds the key, never the key itself",
         )
     if detail["type"] == "literal_error":
-        return f"is {_shown(detail['input'])}", f"use {context.get('expected')}"
-    said = detail["msg"]
+        return f"is {_describe_value(detail['input'])}", f"use {context.get('expected')}"
+    message = detail["msg"]
     if detail["type"] in ("model_type", "dict_type"):
-        said = "must be a mapping of keys and values"
-    return f"{_lower_first(said)}; it is {_shown(detail['input'])}", _rewritten(detail)
+        message = "must be a mapping of keys and values"
+    return f"{_lower_first(message)}; it is {_describe_value(detail['input'])}", _rewritten(detail)
 
 
 def _rewritten(detail: ErrorDetails) -> str | None:
     """How to write a text that YAML reads as a number or a boolean, or a list with one entry."""
-    text = _shown(detail["input"])
+    text = _describe_value(detail["input"])
     match detail["type"], detail["input"]:
         case "string_type", int() | float():
             return f"""put it in quotes: '{text}'; after --set write "'{text}'" for the shell"""
-        case (("int_type" | "float_type" | "bool_type"), str(written)):
-            return _unquoted(detail["type"], written)
+        case (("int_type" | "float_type" | "bool_type"), str(quoted)):
+            return _unquoted(detail["type"], quoted)
         case "less_than_equal", int() | float() as number if _is_share(detail, number):
             return f"write {number / 100:g}: a share goes from 0 to 1"
         case "list_type", str() | int() | float():
@@ -127,9 +127,9 @@ def _is_share(detail: ErrorDetails, number: float) -> bool:
     return detail.get("ctx", {}).get("le") == 1 and 1 < number <= 100
 
 
-def _unquoted(kind: str, written: str) -> str | None:
+def _unquoted(kind: str, quoted: str) -> str | None:
     """How to write a number or a boolean that was quoted, or a percentage."""
-    text = written.strip()
+    text = quoted.strip()
     if kind == "bool_type":
         return f"remove the quotes: {text.lower()}" if text.lower() in ("true", "false") else None
     if kind == "float_type" and _PER_CENT.fullmatch(text):
@@ -145,14 +145,14 @@ def _unknown_key(
             "never write API keys into a configuration",
             "put the key into an environment variable and name that in `api_key_env`",
         )
-    known = _keys_at(location[:-1], owner)
-    close = difflib.get_close_matches(name, known, n=1)
+    known_keys = _keys_at(location[:-1], owner)
+    close = difflib.get_close_matches(name, known_keys, n=1)
     meant = f"did you mean `{close[0]}`?" if close else ""
-    listed = f"known here: {', '.join(known)}"
+    hint = f"known here: {', '.join(known_keys)}"
     if location[:-1] == ("gates",):  # whoever wants one guesses its name: the nearest may be none
         install = f"for another one install its package (entry point group {DECLARED.group})"
-        return "is not a known key", f"{meant} {listed}; {install}".strip()
-    return "is not a known key", meant or (listed if known else None)
+        return "is not a known key", f"{meant} {hint}; {install}".strip()
+    return "is not a known key", meant or (hint if known_keys else None)
 
 
 def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
@@ -173,12 +173,12 @@ def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
             schema = schema.get("items", {})
         else:  # a key that the schema names, or one of a mapping whose keys are free
             free = schema.get("additionalProperties")
-            named = schema.get("properties", {})
-            schema = named.get(step, free if isinstance(free, dict) else {})
+            properties = schema.get("properties", {})
+            schema = properties.get(step, free if isinstance(free, dict) else {})
     return sorted(resolve(schema).get("properties", {}))
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     if isinstance(value, dict | list):  # what is inside may be a secret
         return "a mapping" if isinstance(value, dict) else "a list"
     if isinstance(value, str) and _LOOKS_SECRET.search(value):

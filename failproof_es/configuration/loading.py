@@ -60,8 +60,8 @@ class LoadedConfiguration:
     @property
     def price_file(self) -> Path | None:
         """The file of prices that it names."""
-        named = self.configuration.prices.file
-        return None if named is None else resolve(named, self.folder)
+        file = self.configuration.prices.file
+        return None if file is None else resolve(file, self.folder)
 
     def resolved(self) -> dict[str, Any]:
         """The whole configuration as JSON, with defaults. Holds no secret."""
@@ -91,15 +91,15 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
     try:
         configuration = Configuration.model_validate(resolved)
     except ValidationError as error:
-        if all(each["type"] in LIMITS for each in error.errors()):
+        if all(detail["type"] in LIMITS for detail in error.errors()):
             refused = ", ".join(
-                f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()
+                f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors()
             )
             raise InvalidInput.because(
                 f"the recorded configuration has values that are not valid any more: {refused}",
                 remedy="start a new run with valid values; the recorded results can still be read",
             ) from None
-        wrong = ", ".join(".".join(map(str, each["loc"])) for each in error.errors())
+        wrong = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
         raise InvalidInput.because(
             f"the recorded configuration is not supported by this installation: {wrong}",
             remedy="install the packages that it was started with; `failproof-es show` names them",
@@ -162,9 +162,9 @@ def load_configuration(
         raise InvalidInput(problems.errors) from None
     check_rules(path, tree, configuration, problems)
     configuration = _with_files(path, folder, tree, configuration, problems)
-    written = len(configuration.models)
+    entry_count = len(configuration.models)
     configuration = _with_matrix(path, tree, configuration, problems)
-    matrix = describe_matrix(configuration, written)
+    matrix = describe_matrix(configuration, entry_count)
     of_models = len(configuration.models)
     configuration = with_selected_models(path, tree, configuration, problems)
     problems.raise_errors()
@@ -186,7 +186,9 @@ def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Probl
         configuration = _with_matrix(path, tree, configuration, more)
         with_selected_models(path, tree, configuration, more)
     problems.found += [
-        each for each in more if not part.is_about(each.field) and each not in problems.found
+        problem
+        for problem in more
+        if not part.is_about(problem.field) and problem not in problems.found
     ]
 
 
@@ -215,7 +217,9 @@ def _with_matrix(
 
 def _concern_models(problems: Problems) -> bool:
     """Whether a matrix cannot be applied because it, or what it varies, is wrong."""
-    return any((each.field or "").startswith(("matrix", "models")) for each in problems.errors)
+    return any(
+        (problem.field or "").startswith(("matrix", "models")) for problem in problems.errors
+    )
 
 
 def _with_price_file(
@@ -233,14 +237,14 @@ def _with_price_file(
             path=found_in, line=line, field="prices.file", remedy="check the path",
         )  # fmt: skip
         return configuration
-    listed = read_yaml(file, problems, quoting=False)
-    if listed is None:
+    price_tree = read_yaml(file, problems, quoting=False)
+    if price_tree is None:
         return configuration
     try:
-        price_list = PriceList.model_validate(listed.value)
+        price_list = PriceList.model_validate(price_tree.value)
     except ValidationError as error:
-        report_schema_errors(error, file, listed, PriceList, problems)
+        report_schema_errors(error, file, price_tree, PriceList, problems)
         return configuration
-    check_price_tiers(file, listed, (), price_list.models, problems)
+    check_price_tiers(file, price_tree, (), price_list.models, problems)
     content = {"version": price_list.version, "models": price_list.models}
     return configuration.model_copy(update={"prices": prices.model_copy(update=content)})

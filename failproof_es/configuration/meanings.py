@@ -20,11 +20,13 @@ def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
     Adds nothing if the source cannot be read, or if the field's own model has the same text.
     """
     for name, field in model.model_fields.items():
-        shown = schema["properties"].get(field.alias or name, schema["properties"].get(name))
+        property_schema = schema["properties"].get(
+            field.alias or name, schema["properties"].get(name)
+        )
         meaning = field_docstring(model, name)
-        if shown is None or meaning is None or meaning == _said_of(field.annotation):
+        if property_schema is None or meaning is None or meaning == _said_of(field.annotation):
             continue
-        shown.setdefault("description", meaning)
+        property_schema.setdefault("description", meaning)
 
 
 def _said_of(kind: Any) -> str | None:

@@ -42,13 +42,13 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
         problems.found.append(misfit)
         return
     for setting in settings:
-        written, equals, text = setting.partition("=")
-        location = _with_entries(tree.value, located(written))
+        key_path, equals, text = setting.partition("=")
+        location = _with_entries(tree.value, located(key_path))
         if not equals or not 0 < len(location) <= DEEPEST:
             problems.error(f"{setting!r} is not key.path=value", path=_FROM, remedy=_REMEDY)
             continue
         field = dotted(location)
-        if earlier := [each for each in tree.overridden if each[: len(location)] == location]:
+        if earlier := [place for place in tree.overridden if place[: len(location)] == location]:
             first = min(earlier, key=len)
             wrong = "is set twice" if first == location else f"would replace {dotted(first)}"
             problems.error(wrong, path=_FROM, field=field, remedy="keep one of them")
@@ -163,7 +163,7 @@ def _locations(values: Any, pattern: Location, at: Location = ()) -> Iterator[Lo
 def _make_absolute(values: Any, location: Location) -> None:
     for step in location[:-1]:
         values = values[step]
-    written = values[location[-1]]
-    is_name = location[-1] == "model" and not written.endswith(WEIGHTS)
-    if not (is_name or written.startswith(PREFIX) or not written.strip() or "\0" in written):
-        values[location[-1]] = str(resolve(written, None))
+    path = values[location[-1]]
+    is_name = location[-1] == "model" and not path.endswith(WEIGHTS)
+    if not (is_name or path.startswith(PREFIX) or not path.strip() or "\0" in path):
+        values[location[-1]] = str(resolve(path, None))

@@ -42,8 +42,8 @@ LIMITS = frozenset(
 class RecordedConfiguration:
     """A run's recorded configuration. Each section raises `ImpossibleHistory` if it is invalid."""
 
-    def __init__(self, written: Mapping[str, Any]) -> None:
-        self._written = written
+    def __init__(self, resolved: Mapping[str, Any]) -> None:
+        self._resolved = resolved
 
     @cached_property
     def test_run(self) -> TestRun:
@@ -76,22 +76,22 @@ class RecordedConfiguration:
         return self._section("gates", Gates)
 
     def _section(self, name: str, kind: type[S]) -> S:
-        written = self._written.get(name)
-        written = {} if written is None else written
+        values = self._resolved.get(name)
+        values = {} if values is None else values
         try:
-            return _lenient(kind, written)
+            return _lenient(kind, values)
         except ValidationError as error:
-            found = error.errors(include_url=False)[0]
-            where = ".".join(map(str, (name, *found["loc"])))
+            detail = error.errors(include_url=False)[0]
+            where = ".".join(map(str, (name, *detail["loc"])))
             raise ImpossibleHistory(
-                f"the run's configuration is invalid: {where}: {found['msg']}"
+                f"the run's configuration is invalid: {where}: {detail['msg']}"
             ) from None
 
 
 def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
     """The configuration of a run. Each section is parsed once, so calling this again is cheap."""
     try:
-        return _read(orjson.dumps(started.configuration))
+        return _parse_configuration(orjson.dumps(started.configuration))
     except TypeError:  # nested deeper than is written, in some section: maybe not in one asked for
         return RecordedConfiguration(started.configuration)
 
@@ -113,46 +113,46 @@ def repetitions_of(started: RunStarted) -> int:
 
 
 @lru_cache(maxsize=256)
-def _read(written: bytes) -> RecordedConfiguration:
-    return RecordedConfiguration(orjson.loads(written))
+def _parse_configuration(encoded: bytes) -> RecordedConfiguration:
+    return RecordedConfiguration(orjson.loads(encoded))
 
 
-def _lenient(kind: type[S], written: Any) -> S:
+def _lenient(kind: type[S], values: Any) -> S:
     """The section, parsed. Keeps values that only today's limits refuse; drops unknown keys."""
     try:
-        return kind.model_validate(written)
+        return kind.model_validate(values)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        if any(each["type"] != _GONE and each["type"] not in LIMITS for each in found):
+        details = error.errors(include_url=False)
+        if any(detail["type"] != _GONE and detail["type"] not in LIMITS for detail in details):
             raise
-    kept = _copied(written)
-    for each in found:
+    accepted = _copied(values)
+    for detail in details:
         # A text may have to be there: one that fits stands in for it meanwhile.
-        _without(kept, each["loc"], "a" if each["type"].startswith("string_") else None)
-    section = kind.model_validate(kept)
-    for each in found:
-        if each["type"] in LIMITS:
-            section = _with(section, each["loc"], each["input"])
+        _without(accepted, detail["loc"], "a" if detail["type"].startswith("string_") else None)
+    section = kind.model_validate(accepted)
+    for detail in details:
+        if detail["type"] in LIMITS:
+            section = _with(section, detail["loc"], detail["input"])
     return section
 
 
-def _copied(written: Any) -> Any:
+def _copied(values: Any) -> Any:
     try:
-        return orjson.loads(orjson.dumps(written))
+        return orjson.loads(orjson.dumps(values))
     except TypeError:
         raise ImpossibleHistory(
             "the run's configuration is invalid: it is nested too deeply"
         ) from None
 
 
-def _without(written: Any, place: tuple[int | str, ...], instead: str | None) -> None:
+def _without(values: Any, place: tuple[int | str, ...], instead: str | None) -> None:
     *above, last = place
     for name in above:
-        written = written[name]
+        values = values[name]
     if instead is None:
-        del written[last]
+        del values[last]
     else:
-        written[last] = instead
+        values[last] = instead
 
 
 def _with(section: Any, place: tuple[int | str, ...], value: Any) -> Any:

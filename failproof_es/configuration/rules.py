@@ -120,22 +120,22 @@ def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
 def _entries(value: dict[str, Any]) -> Iterator[tuple[Location, Any]]:
     """The values in the places of models."""
     for key in ("models", "judges"):
-        listed = value.get(key)
-        for index, entry in enumerate(listed if isinstance(listed, list) else ()):
+        entries = value.get(key)
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
             yield (key, index), entry
     yield ("judge",), value.get("judge")
 
 
 def _check_test_run(test_run: TestRun, error: Report) -> None:
-    named = test_run.id
-    if named is None:
+    test_run_id = test_run.id
+    if test_run_id is None:
         return
-    if named == "latest" or (named.isascii() and named.isdigit()):
-        said = "is reserved on the command line: `latest` and numbers mean other runs"
-        error(("test_run", "id"), said, "use a word or a UUID, or leave it out")
-    elif not named.isprintable() or named != named.strip() or not named:
-        said = "is empty, begins or ends with a space, or holds what cannot be printed"
-        error(("test_run", "id"), said, "use a word or a UUID, or leave it out")
+    if test_run_id == "latest" or (test_run_id.isascii() and test_run_id.isdigit()):
+        message = "is reserved on the command line: `latest` and numbers mean other runs"
+        error(("test_run", "id"), message, "use a word or a UUID, or leave it out")
+    elif not test_run_id.isprintable() or test_run_id != test_run_id.strip() or not test_run_id:
+        message = "is empty, begins or ends with a space, or holds what cannot be printed"
+        error(("test_run", "id"), message, "use a word or a UUID, or leave it out")
 
 
 def _check_judges(configuration: Configuration, error: Report) -> None:
@@ -148,11 +148,13 @@ def _check_judges(configuration: Configuration, error: Report) -> None:
 
 
 def _check_prompts(prompts: Prompts, error: Report) -> None:
-    wanted, other = ("path", "collection") if prompts.source == "file" else ("collection", "path")
-    if getattr(prompts, wanted) is None:
-        error(("prompts", wanted), f"is missing: source `{prompts.source}` needs it", None)
-    if getattr(prompts, other) is not None:
-        error(("prompts", other), f"has no effect with source `{prompts.source}`", "remove it")
+    needed_key, other_key = (
+        ("path", "collection") if prompts.source == "file" else ("collection", "path")
+    )
+    if getattr(prompts, needed_key) is None:
+        error(("prompts", needed_key), f"is missing: source `{prompts.source}` needs it", None)
+    if getattr(prompts, other_key) is not None:
+        error(("prompts", other_key), f"has no effect with source `{prompts.source}`", "remove it")
 
 
 def _check_prices(prices: Prices, error: Report) -> None:
@@ -209,8 +211,8 @@ def _variables(configuration: Any) -> Iterator[tuple[Location, str]]:
     """
     for at, value in _leaves(configuration):
         foreign = "options" in at[1:3] or "parameters" in at[1:3]
-        if isinstance(value, str) and not foreign and (found := _VARIABLE.search(value)):
-            yield at, found[0]
+        if isinstance(value, str) and not foreign and (match := _VARIABLE.search(value)):
+            yield at, match[0]
 
 
 def _not_json(configuration: Any) -> Iterator[tuple[Location, str]]:
@@ -234,8 +236,8 @@ def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
     else:
         yield at, value
         return
-    for key, each in inside:
-        yield from _leaves(each, (*at, key))
+    for key, child in inside:
+        yield from _leaves(child, (*at, key))
 
 
 def check_provider(name: str, at: Location, error: Report) -> EntryRules | None:
@@ -264,7 +266,7 @@ def entry_problems(model: Model, rules: EntryRules | None) -> Iterator[EntryProb
 
 def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     nothing = f"is not supported by provider `{rules.name}`"
-    given = {
+    presence = {
         "base_url": model.base_url is not None,
         "class": model.class_ is not None,
         "api_key_env": model.api_key_env is not None,
@@ -273,7 +275,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
         "proxy": model.proxy is not None,
         "ca_file": model.ca_file is not None,
     }
-    for name, is_given in given.items():
+    for name, is_given in presence.items():
         if not is_given and name in rules.needs:
             missing = f"is missing: provider `{rules.name}` needs it"
             yield EntryProblem(name, missing, None)
@@ -297,11 +299,11 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
         own = "this has a key of its own"
         yield EntryProblem("parameters", f"must not hold `{name}`", own)
     for at, value in _leaves(model.parameters):
-        named = [each for each in at if isinstance(each, str)]
-        if named and isinstance(value, str) and _KEY.fullmatch(named[-1]):
-            said = f"must not hold `{named[-1]}`: parameters are recorded, and a key never is"
+        names = [step for step in at if isinstance(step, str)]
+        if names and isinstance(value, str) and _KEY.fullmatch(names[-1]):
+            message = f"must not hold `{names[-1]}`: parameters are recorded, and a key never is"
             env = "put it into an environment variable, named in `api_key_env` or under `headers`"
-            yield EntryProblem("parameters", said, env)
+            yield EntryProblem("parameters", message, env)
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:

@@ -40,9 +40,9 @@ _LARGEST = 2**63 - 1
 """The largest integer that every reader of the recorded JSON can hold."""
 
 
-def _unless_placeholder(written: Any) -> Any:
+def _unless_placeholder(timestamp: Any) -> Any:
     """`None` for the placeholder in the specification's own example."""
-    return None if written == "ISO-8601" else written
+    return None if timestamp == "ISO-8601" else timestamp
 
 
 class TestRun(Section):

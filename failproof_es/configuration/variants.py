@@ -24,9 +24,9 @@ def model_keys(models: Sequence[Model]) -> list[str]:
     The entry's `key`. Without one, the model's name; where two entries share it,
     `provider:model`; where they share that too, numbered `#1`, `#2` in order.
     """
-    named = [model for model in models if model.key is None]
-    names = Counter(model.model for model in named)
-    by_model = [m.model if names[m.model] == 1 else f"{m.provider}:{m.model}" for m in named]
+    keyless = [model for model in models if model.key is None]
+    names = Counter(model.model for model in keyless)
+    by_model = [m.model if names[m.model] == 1 else f"{m.provider}:{m.model}" for m in keyless]
     shared = Counter(by_model)
     seen: Counter[str] = Counter()
     unique = []
@@ -59,19 +59,19 @@ def with_matrix(
 
     count = len(configuration.models) * prod(_sizes(matrix))
     if count > matrix.most:
-        said = f"makes {count:,} variants ({_factors(len(configuration.models), matrix)})"
+        message = f"makes {count:,} variants ({_factors(len(configuration.models), matrix)})"
         most = f"matrix.most is {matrix.most:,}"
-        error(("matrix",), f"{said}, and {most}", "leave some out, or raise matrix.most")
+        error(("matrix",), f"{message}, and {most}", "leave some out, or raise matrix.most")
         return configuration
-    found = []
+    variants = []
     for key, model in zip(model_keys(configuration.models), configuration.models, strict=True):
         for changes in _variants(key, model, matrix):
             if len(changes["key"]) > _LONGEST_KEY:
                 error(("matrix",), f"a key has more than {_LONGEST_KEY} characters")
                 return configuration
             variant = Model.model_validate({**model.model_dump(by_alias=True), **changes})
-            found.append(variant.placed(model.place))
-    return configuration.model_copy(update={"models": found})
+            variants.append(variant.placed(model.place))
+    return configuration.model_copy(update={"models": variants})
 
 
 def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]]:
@@ -80,14 +80,17 @@ def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]
     if matrix.prompts is not None:
         templates = [*matrix.prompts.items()]
     for name, template in templates:
-        for chosen in _combinations(matrix):
-            told = [*([] if name is None else [name]), *(f"{n}={_told(v)}" for n, v in chosen)]
-            others = {n: value for n, value in chosen if n not in OWN}
+        for combination in _combinations(matrix):
+            labels = [
+                *([] if name is None else [name]),
+                *(f"{n}={_format_value(v)}" for n, v in combination),
+            ]
+            parameters = {n: value for n, value in combination if n not in OWN}
             yield {
-                **{n: value for n, value in chosen if n in OWN},
+                **{n: value for n, value in combination if n in OWN},
                 **({} if template is None else {"prompt_template": template.model_dump()}),
-                "parameters": {**model.parameters, **others},
-                "key": f"{key}@{','.join(told)}" if told else key,
+                "parameters": {**model.parameters, **parameters},
+                "key": f"{key}@{','.join(labels)}" if labels else key,
             }
 
 
@@ -117,13 +120,13 @@ def _sizes(matrix: Matrix) -> list[int]:
 
 def _combinations(matrix: Matrix) -> Iterator[tuple[tuple[str, Any], ...]]:
     """Every combination of the parameters' values, the last one changing fastest."""
-    listed = [
+    alternatives = [
         [(name, value) for value in values] for name, values in (matrix.parameters or {}).items()
     ]
-    return product(*listed)
+    return product(*alternatives)
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -134,11 +137,11 @@ def with_selected_models(
 
     Each keeps the key that it has among all of them. A pattern that fits none is an error.
     """
-    wanted = configuration.selection.models
-    if wanted is None:
+    patterns = configuration.selection.models
+    if patterns is None:
         return configuration
     keys = model_keys(configuration.models)
-    for at, pattern in enumerate(wanted):
+    for at, pattern in enumerate(patterns):
         if not any(fits(key, pattern) for key in keys):
             location = ("selection", "models", at)
             found_in, line = tree.place_of(location, path)
@@ -146,14 +149,14 @@ def with_selected_models(
                 f"no model has the key {pattern!r}", path=found_in, line=line,
                 field=dotted(location), remedy=f"there are: {', '.join(keys)}",
             )  # fmt: skip
-    kept = [
+    selected = [
         (key, model)
         for key, model in zip(keys, configuration.models, strict=True)
-        if any(fits(key, pattern) for pattern in wanted)
+        if any(fits(key, pattern) for pattern in patterns)
     ]
-    without = model_keys([model for _, model in kept])
+    without = model_keys([model for _, model in selected])
     models = [
         model if key == alone else model.model_copy(update={"key": key})
-        for (key, model), alone in zip(kept, without, strict=True)
+        for (key, model), alone in zip(selected, without, strict=True)
     ]
     return configuration.model_copy(update={"models": models})

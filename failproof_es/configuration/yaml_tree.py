@@ -48,7 +48,7 @@ class YamlTree:
 
     def place_of(self, location: Location, path: Path) -> tuple[Path, int | None]:
         """The file and the line of a value; `--set` for a value from the command line."""
-        if any(location[: len(each)] == each for each in self.overridden):
+        if any(location[: len(overridden)] == overridden for overridden in self.overridden):
             return Path("--set"), None
         return path, self.line_of(location)
 
@@ -127,7 +127,10 @@ def parse_yaml(
 def _remedy(text: str, line: int | None) -> str:
     """The remedy for a text that is not YAML. It does not quote the text."""
     at_fault = text.splitlines()[line - 1 : line] if line else []
-    if any("\t" in each[: len(each) - len(each.lstrip())] for each in at_fault):
+    if any(
+        "\t" in source_line[: len(source_line) - len(source_line.lstrip())]
+        for source_line in at_fault
+    ):
         return "a tab indents this line: indent with spaces"
     return "check the indentation, quotes and brackets here and in the line above"
 

@@ -254,12 +254,12 @@ class Benchmark:
     # -- choosing --------------------------------------------------------------------------
 
     def _unknown(self, names: list[str]) -> list[Problem]:
-        known = self._models.list_models()
-        remedy = f"there are: {', '.join(known)}"
+        model_names = self._models.list_models()
+        remedy = f"there are: {', '.join(model_names)}"
         return [
             Problem(f"there is no model {name!r}", remedy=remedy)
             for name in names
-            if name not in known
+            if name not in model_names
         ]
 
     def _require_chosen(self) -> str:

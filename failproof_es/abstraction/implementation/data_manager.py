@@ -56,7 +56,7 @@ class DataManager:
         loaded: LoadedConfiguration,
         models: LLMManager,
         loop: EngineLoop,
-        beside: Beside = lambda run_id, evaluation_id: nullcontext(),
+        borrow_lease: Beside = lambda run_id, evaluation_id: nullcontext(),
         permissions: Permissions = OWN,
         end: Callable[[int], None] = lambda run_id: None,
     ) -> None:
@@ -67,7 +67,7 @@ class DataManager:
         self._loaded = loaded
         self._models = models
         self._loop = loop
-        self._beside = beside
+        self._borrow_lease = borrow_lease
         self._judge: str | None = None
 
     def judge_with(self, judge_model_name: str) -> None:
@@ -96,17 +96,17 @@ class DataManager:
         Raises `InvalidInput` with every task that is missing, superfluous or different.
         """
         planned = {task.task_id: task for task in self.tasks_of(run_id)}
-        given = {task.task_id: task for task in tasks}
-        differing = [id_ for id_ in given if id_ in planned and given[id_] != planned[id_]]
-        found = {
-            "the run was planned without": [id_ for id_ in given if id_ not in planned],
-            "the run was planned with": [id_ for id_ in planned if id_ not in given],
+        submitted = {task.task_id: task for task in tasks}
+        differing = [id_ for id_ in submitted if id_ in planned and submitted[id_] != planned[id_]]
+        differences = {
+            "the run was planned without": [id_ for id_ in submitted if id_ not in planned],
+            "the run was planned with": [id_ for id_ in planned if id_ not in submitted],
             "the plan has other words for": differing,
         }
         remedy = "a run's plan never changes: create another run"
         problems = [
-            Problem(f"run {run_id}: {said} {', '.join(ids)}", remedy=remedy)
-            for said, ids in found.items()
+            Problem(f"run {run_id}: {difference} {', '.join(ids)}", remedy=remedy)
+            for difference, ids in differences.items()
             if ids
         ]
         if problems:
@@ -156,7 +156,7 @@ class DataManager:
             raise InvalidInput.because(reason, remedy="resume the run: it asks them")
         verdict, problem = _verdict(result)
         key = benchmark.key(result.task_id, result.model_name)
-        with self._beside(benchmark.number, key.evaluation_id) as lease:
+        with self._borrow_lease(benchmark.number, key.evaluation_id) as lease:
             self._loop.run(
                 record_external_verdict(
                     self._store, key, DIALECT, rule=judging.rule, judge=OUTSIDE,
@@ -186,17 +186,17 @@ class DataManager:
             )
         configuration = self._loaded.configuration
         configured = [judge.model for judge in configuration.asked_judges]
-        chosen = [self._judge] if self._judge is not None else configured
-        if len(chosen) != 1:
+        judges = [self._judge] if self._judge is not None else configured
+        if len(judges) != 1:
             raise InvalidInput.because(
-                f"the configuration names {len(chosen)} judges, and none is chosen",
+                f"the configuration names {len(judges)} judges, and none is chosen",
                 remedy="name one as `judge`, or call `select_judge_model` or `judge_with` first",
             )
         judging = configuration.judging.model_copy(update={"begins": "after_all_answers"})
         return configuration.model_copy(
             update={
                 "models": [_streaming(self._models.model_named(name)) for name in model_names],
-                "judge": self._models.judge_named(chosen[0]),
+                "judge": self._models.judge_named(judges[0]),
                 "judges": None,
                 "judging": judging,
             }
@@ -207,7 +207,7 @@ class DataManager:
         failed = result.status is TaskStatus.FAILED
         if result.status is TaskStatus.NEW:
             raise InvalidInput.because(
-                f"{_said(result)}: its status is NEW, and no answer is on record",
+                f"{_name_result(result)}: its status is NEW, and no answer is on record",
                 remedy="save it as PENDING_JUDGEMENT with its llm_response, or as FAILED",
             )
         benchmark = RecordedBenchmark.read(self._store, self._run_id(result))
@@ -220,7 +220,7 @@ class DataManager:
             result.tokens_generated,
             (result.error_message or "failed without a word") if failed else None,
         )
-        with self._beside(benchmark.number, key.evaluation_id) as lease:
+        with self._borrow_lease(benchmark.number, key.evaluation_id) as lease:
             self._loop.run(
                 record_given_answer(
                     self._store, key, DIALECT, answer,
@@ -236,7 +236,7 @@ class DataManager:
 
     def _run_id(self, result: Result) -> int:
         if result.run_id is None:
-            raise InvalidInput.because(f"{_said(result)}: no run_id", remedy="set it")
+            raise InvalidInput.because(f"{_name_result(result)}: no run_id", remedy="set it")
         return result.run_id
 
     def _recorded(self, result: Result) -> Result:
@@ -244,16 +244,16 @@ class DataManager:
         key = benchmark.key(result.task_id, result.model_name)
         result_id = benchmark.result_id(key, result.task_id)
         if result.result_id not in (None, result_id):
-            reason = f"{_said(result)}: its result_id is {result_id}, not {result.result_id}"
+            reason = f"{_name_result(result)}: its result_id is {result_id}, not {result.result_id}"
             raise InvalidInput.because(reason)
-        found = benchmark.evaluation(key)
-        return result_of(found.case, found.state(), key, result_id, benchmark.number)
+        evaluation = benchmark.evaluation(key)
+        return result_of(evaluation.case, evaluation.state(), key, result_id, benchmark.number)
 
-    def _require_same(self, given: Result, recorded: Result, fields: Sequence[str]) -> None:
-        differing = [f for f in fields if getattr(given, f) != getattr(recorded, f)]
+    def _require_same(self, result: Result, recorded: Result, fields: Sequence[str]) -> None:
+        differing = [f for f in fields if getattr(result, f) != getattr(recorded, f)]
         if differing:
             raise InvalidInput.because(
-                f"{_said(given)}: the record says otherwise of {', '.join(differing)}",
+                f"{_name_result(result)}: the record says otherwise of {', '.join(differing)}",
                 remedy="what is on record never changes: load the result again",
             )
 
@@ -271,16 +271,16 @@ def _verdict(result: Result) -> tuple[dict[str, object] | None, str | None]:
         case TaskStatus.JUDGEMENT_COMPLETED:
             score = result.evaluation_score
             if not math.isfinite(score) or not 0.0 <= score <= 1.0:
-                reason = f"{_said(result)}: the score {score} is not from 0 to 1"
+                reason = f"{_name_result(result)}: the score {score} is not from 0 to 1"
                 raise InvalidInput.because(reason)
             if not result.evaluation_reason.strip():
-                raise InvalidInput.because(f"{_said(result)}: a judgement needs a reason")
+                raise InvalidInput.because(f"{_name_result(result)}: a judgement needs a reason")
             return {"score": float(score), "reason": result.evaluation_reason}, None
         case _:
             raise InvalidInput.because(
-                f"{_said(result)}: it is answered: its status can't be {result.status.value}"
+                f"{_name_result(result)}: it is answered: its status can't be {result.status.value}"
             )
 
 
-def _said(result: Result) -> str:
+def _name_result(result: Result) -> str:
     return f"{result.model_name} on {result.task_id}"

@@ -81,7 +81,7 @@ class InterfaceTasks:
         """
         by = calls or self._flow
 
-        def told(payload: Any = None) -> None:
+        def forward_notice(payload: Any = None) -> None:
             if event in FINAL:
                 with self._lock:
                     if submission_id in self._ended:
@@ -90,7 +90,7 @@ class InterfaceTasks:
             notice = self._notice(submission_id, event, payload)
             by.put(lambda: callback(notice))
 
-        return self._tasks.subscribe(submission_id, event, told)
+        return self._tasks.subscribe(submission_id, event, forward_notice)
 
     def unsubscribe(self, token: int) -> None:
         """See `TaskManagerApi`."""
@@ -109,11 +109,11 @@ class InterfaceTasks:
 
     def _notice(self, submission_id: int, event: BenchmarkEvent, payload: Any) -> Notice:
         submitted = self._submitted[submission_id]
-        given = payload if isinstance(payload, Notice) else None
-        result = payload if isinstance(payload, Result) else given.result if given else None
+        notice = payload if isinstance(payload, Notice) else None
+        result = payload if isinstance(payload, Result) else notice.result if notice else None
         error = None
         if event is BenchmarkEvent.ERROR:
-            error = _error_of(payload, given, result)
+            error = _error_of(payload, notice, result)
             result = replace(
                 result or self._result(submitted), status=TaskStatus.FAILED, error_message=error
             )
@@ -125,9 +125,9 @@ class InterfaceTasks:
             submission_id,
             submitted.task.task_id,
             submitted.model_name,
-            attempt=given.attempt if given else 1,
-            text=given.text if given else payload if isinstance(payload, str) else "",
-            progress=progress or (given.progress if given else None),
+            attempt=notice.attempt if notice else 1,
+            text=notice.text if notice else payload if isinstance(payload, str) else "",
+            progress=progress or (notice.progress if notice else None),
             result=result,
             error=error,
         )
@@ -147,7 +147,7 @@ class InterfaceTasks:
         on_judged: Callable[[Result], None],
         on_end: Callable[[str | None], None],
     ) -> None:
-        tasks = {each.task.task_id: each.task for each in self._submitted.values()}
+        tasks = {submitted.task.task_id: submitted.task for submitted in self._submitted.values()}
         try:
             for result in self._data.load_results(run_id, TaskStatus.PENDING_JUDGEMENT):
                 judged = self._judged(result, tasks[result.task_id])
@@ -168,8 +168,8 @@ class InterfaceTasks:
         """The result with its judgement, or with why there is none."""
         try:
             prompt = self._prompts.build_judge_prompt(task, result.llm_response)
-            said = self._models.generate(self._judge_name(), prompt)
-            verdict = self._verdict(said, task, result.llm_response)
+            reply = self._models.generate(self._judge_name(), prompt)
+            verdict = self._verdict(reply, task, result.llm_response)
         except Exception as error:  # of anybody's models and prompts
             return replace(result, status=TaskStatus.FAILED, error_message=str(error))
         score, reason = verdict
@@ -180,29 +180,29 @@ class InterfaceTasks:
             evaluation_reason=reason,
         )
 
-    def _verdict(self, said: str, task: BenchmarkTask, answer: str) -> tuple[float, str]:
+    def _verdict(self, reply: str, task: BenchmarkTask, answer: str) -> tuple[float, str]:
         """Score and reason. Raises `ValueError` where the reply holds none."""
         if not isinstance(self._prompts, Prompts):
-            return _plain_verdict(said)
+            return _plain_verdict(reply)
         transcript = Transcript((Reply(0, answer, "stop"),))
-        reading = Dialect().read_judgement(_case_of(task), transcript, Reply(0, said, "stop"))
+        reading = Dialect().read_judgement(_case_of(task), transcript, Reply(0, reply, "stop"))
         if reading.verdict is None:
             raise ValueError(reading.problem)
         return float(reading.verdict["score"]), str(reading.verdict["reason"])
 
 
-def _error_of(payload: Any, given: Notice | None, result: Result | None) -> str:
-    told = (given.error if given else None) or (result.error_message if result else None)
-    return told or (str(payload) if payload not in (None, given, result) else "the task failed")
+def _error_of(payload: Any, notice: Notice | None, result: Result | None) -> str:
+    message = (notice.error if notice else None) or (result.error_message if result else None)
+    return message or (str(payload) if payload not in (None, notice, result) else "the task failed")
 
 
-def _plain_verdict(said: str) -> tuple[float, str]:
+def _plain_verdict(reply: str) -> tuple[float, str]:
     """Of a reply to anybody's prompt: the one object with a score from 0 to 1 and a reason."""
     try:
-        objects = [dict(pairs) for pairs in outermost_objects(said, ("score",))]
+        objects = [dict(pairs) for pairs in outermost_objects(reply, ("score",))]
     except ReplyUnreadable as error:
         raise ValueError(f"{error.reason}: {error.message}") from None
-    if not objects or any(each != objects[0] for each in objects):
+    if not objects or any(judgement != objects[0] for judgement in objects):
         raise ValueError("the judge's reply does not hold one JSON object with a score")
     score, reason = objects[0].get("score"), objects[0].get("reason")
     is_number = isinstance(score, int | float) and not isinstance(score, bool)

@@ -78,8 +78,8 @@ class LLMManager:
         if name not in self._listing.models:
             self.list_models()
         if name not in self._listing.models:
-            known = ", ".join(dict.fromkeys([*self._named, *self._listing.models]))
-            raise InvalidInput.because(f"there is no model {name!r}", remedy=f"there are: {known}")
+            names = ", ".join(dict.fromkeys([*self._named, *self._listing.models]))
+            raise InvalidInput.because(f"there is no model {name!r}", remedy=f"there are: {names}")
         return self._listing.models[name]
 
     def judge_named(self, name: str) -> Model:
@@ -125,8 +125,8 @@ class LLMManager:
             came.append(piece)
             pass_on(piece)
 
-        asked = model.model_copy(update={"stream": True}) if streams else model
-        text = self._loop.run(self._ask(asked, prompt, listen))
+        requested_model = model.model_copy(update={"stream": True}) if streams else model
+        text = self._loop.run(self._ask(requested_model, prompt, listen))
         if not came:
             pass_on(text)
         if raised:
@@ -173,10 +173,10 @@ class LLMManager:
         try:
             answer = await provider.send(request, streaming.piece if streaming else None)
         except ModelError as error:
-            said = redactor.scrubbing().text("message", error.message)
+            message = redactor.scrubbing().text("message", error.message)
             raise ModelError(
                 error.kind,
-                said,
+                message,
                 error.disposition,
                 status=error.status,
                 retry_after_s=error.retry_after_s,
@@ -187,7 +187,7 @@ class LLMManager:
         return redactor.scrubbing().text("text", answer.text)
 
     async def _close(self) -> None:
-        await asyncio.gather(*(each.close() for each in self._open.values()))
+        await asyncio.gather(*(provider.close() for provider in self._open.values()))
         self._open.clear()
 
 

@@ -104,9 +104,9 @@ class RecordedBenchmark:
             reason = f"run {self.number} has no task {task_id!r}"
             raise InvalidInput.because(reason, remedy="its tasks are those that it began with")
         if model_name not in self.model_names:
-            known = ", ".join(self.model_names)
+            names = ", ".join(self.model_names)
             reason = f"run {self.number} has no model {model_name!r}"
-            raise InvalidInput.because(reason, remedy=f"it has: {known}")
+            raise InvalidInput.because(reason, remedy=f"it has: {names}")
         return EvaluationKey(self.run_id, prompt_id(planned.case.digest()), model_name)
 
     def evaluation(self, key: EvaluationKey) -> RecordedEvaluation:
@@ -144,13 +144,13 @@ def result_of(
     case: Case, state: Evaluation, key: EvaluationKey, result_id: int, run_number: int
 ) -> Result:
     """The specification's `Result` of an evaluation as far as it has come."""
-    written = DIALECT.result(case, state)
+    fields = DIALECT.result(case, state)
     return Result(
         **{
-            **written,
+            **fields,
             "result_id": result_id,
             "run_id": run_number,
             "model_name": key.model_key,
-            "status": TaskStatus(written["status"]),
+            "status": TaskStatus(fields["status"]),
         }
     )

@@ -26,11 +26,11 @@ def write_report(store: Store, run_id: int, folder: Path) -> str:
         name, pieces = document_of(connection, [run], "html")
         path = (folder / file_name(f"{name}_{run_id}", "html")).absolute()
         try:
-            written = atomic_write(path, pieces)
+            written_file = atomic_write(path, pieces)
         except OSError as error:
             raise InvalidInput.because(
                 f"{path} cannot be written: {describe_write_error(path, error)}"
             ) from None
-    file = {"kind": "report", "path": str(path), **written._asdict()}
+    file = {"kind": "report", "path": str(path), **written_file._asdict()}
     record_operations(store, run, [(FileWritten, file)])
     return str(path)

@@ -100,9 +100,9 @@ class TaskManager:
             if task_of(planned) != task:
                 reason = f"run {run_id} has other words for the task {task.task_id!r}"
                 raise InvalidInput.because(reason, remedy="submit it as the plan has it")
-            known = run.submissions.get(key.evaluation_id)
-            if known is not None:
-                return known.submission_id
+            existing = run.submissions.get(key.evaluation_id)
+            if existing is not None:
+                return existing.submission_id
             self._submitted += 1
             submission = _Submission(
                 self._submitted,
@@ -215,7 +215,7 @@ class _DrivenRun:
         self._on_judged: OnJudged = lambda _: None
         self._on_end: OnEnd = lambda _: None
         self._guard = threading.Lock()
-        self._beside = threading.Lock()
+        self._judging_lock = threading.Lock()
         """Held while a judgement from outside is put on record. Never in the engine's thread."""
         self._judging = False
         self._judged_outside: set[UUID] = set()
@@ -240,7 +240,7 @@ class _DrivenRun:
 
     def judge(self, on_judged: OnJudged, on_end: OnEnd) -> None:
         """Go on to the judgements."""
-        with self._beside:
+        with self._judging_lock:
             self._judging = True
             with self._guard:
                 ended = self._ended
@@ -258,7 +258,7 @@ class _DrivenRun:
     @contextlib.contextmanager
     def beside(self, evaluation_id: UUID) -> Iterator[HeldLease | None]:
         """See `TaskManager.beside`."""
-        with self._beside:
+        with self._judging_lock:
             if self._judging:
                 raise RunBusy(self.recorded.run_id, "this program, whose judges are being asked")
             yield self.drive.lease()
@@ -267,7 +267,7 @@ class _DrivenRun:
     def end(self, *, judged_outside: bool = False) -> None:
         """Let what is in flight end; where nothing is left to be done, that is put on record."""
         final = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
-        with self._beside:
+        with self._judging_lock:
             outside = judged_outside or self._judged_outside
             if outside and all(r.status in final for r in self.recorded.results()):
                 self._judging = True
@@ -297,8 +297,8 @@ class _DrivenRun:
         submission = self.submissions.get(key.evaluation_id)
         if submission is not None and request.purpose == "target":
             streaming = BenchmarkEvent.STREAMING_RESULT
-            said = submission.notice(streaming, attempt=request.attempt, text=text)
-            self._publish(submission, said)
+            notice = submission.notice(streaming, attempt=request.attempt, text=text)
+            self._publish(submission, notice)
 
     def on_end(self, error: str | None) -> None:
         """See `run_drive.Watcher`."""

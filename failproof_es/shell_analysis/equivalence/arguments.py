@@ -62,7 +62,7 @@ def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
     while pending:
         word = pending.pop(0)
         if word.text == "--":
-            protected = any(each.begins_unknown for each in pending)
+            protected = any(operand.begins_unknown for operand in pending)
             operands += pending
             break
         if word.start.startswith("-") and word.text != "-":
@@ -129,16 +129,16 @@ def _bundle(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
 
 
 def _long(word: Word, pending: list[Word], utility: Utility) -> Option:
-    written, equals, _ = word.start.partition("=")
-    name = utility.long_name(written)
+    spelling, equals, _ = word.start.partition("=")
+    name = utility.long_name(spelling)
     if name is None or (not equals and word.text is None):
-        raise NotUnderstood(f"option {written}")
+        raise NotUnderstood(f"option {spelling}")
     if equals:
         if name.argument == "none":
-            raise NotUnderstood(f"option {written} with a value")
-        return Option(name.option, word.without_start(len(written) + 1) or Word((Inert(""),)))
+            raise NotUnderstood(f"option {spelling} with a value")
+        return Option(name.option, word.without_start(len(spelling) + 1) or Word((Inert(""),)))
     if name.argument == "required":
-        return Option(name.option, _next(pending, written))
+        return Option(name.option, _next(pending, spelling))
     return Option(name.option, None)
 
 
@@ -168,18 +168,18 @@ def take_script(
 
 def settled(options: Sequence[Option], utility: Utility) -> tuple[Option, ...]:
     """The options without what changes nothing, in an order that is always the same."""
-    said = [each for option in options for each in _meant(option, utility)]
+    remaining = [meaning for option in options for meaning in _meant(option, utility)]
     if utility.free:
-        said = _counted(said, utility)
-        said = [o for o in said if not _is_default(o, said, utility)]
+        remaining = _counted(remaining, utility)
+        remaining = [o for o in remaining if not _is_default(o, remaining, utility)]
     ordered: list[Option] = []
-    while said:
+    while remaining:
         ready = [
             index
-            for index, option in enumerate(said)
-            if not any(utility.conflict(option.name, before.name) for before in said[:index])
+            for index, option in enumerate(remaining)
+            if not any(utility.conflict(option.name, before.name) for before in remaining[:index])
         ]
-        ordered.append(said.pop(min(ready, key=lambda index: repr(said[index]))))
+        ordered.append(remaining.pop(min(ready, key=lambda index: repr(remaining[index]))))
     return tuple(ordered)
 
 
@@ -207,15 +207,15 @@ def _meant(option: Option, utility: Utility) -> list[Option]:
 
 def _counted(options: list[Option], utility: Utility) -> list[Option]:
     """Without what a later option of its group undoes, and without idle repetition."""
-    kept: list[Option] = []
+    effective: list[Option] = []
     for index, option in enumerate(options):
         later = options[index + 1 :]
         if any(
-            option.name in group and any(each.name in group for each in later)
+            option.name in group and any(successor.name in group for successor in later)
             for group in utility.last
         ):
             continue
-        again = [each for each in later if each.name == option.name]
+        again = [successor for successor in later if successor.name == option.name]
         if option.name in utility.last_value and again:
             continue
         rivals = [
@@ -224,8 +224,8 @@ def _counted(options: list[Option], utility: Utility) -> list[Option]:
         idle = option.value is None and option.name not in utility.counts and not rivals
         if again and idle:
             continue
-        kept.append(option)
-    return kept
+        effective.append(option)
+    return effective
 
 
 def _is_default(option: Option, options: list[Option], utility: Utility) -> bool:
@@ -245,8 +245,8 @@ def settled_operands(
     if not operands and utility.default is not None:
         return (literal(utility.default),)
     start = utility.operands
-    told = any(option.name in utility.shows for option in options)
-    if start is None or told or not _are_apart(operands[start:]):
+    is_order_shown = any(option.name in utility.shows for option in options)
+    if start is None or is_order_shown or not _are_apart(operands[start:]):
         return tuple(operands)
     return (*operands[:start], *in_order(operands[start:]))
 
@@ -257,6 +257,6 @@ def _are_apart(operands: Sequence[Word]) -> bool:
     if None in paths or len(set(paths)) < len(paths):
         return False
     parts = [tuple(p for p in str(path).split("/") if p not in ("", ".")) for path in paths]
-    if any(".." in each for each in parts):
+    if any(".." in components for components in parts):
         return False
     return not any(a is not b and a == b[: len(a)] for a in parts for b in parts)

@@ -38,18 +38,18 @@ def expand_braces(pieces: Sequence[Piece]) -> list[list[Piece]]:
         if alternatives is None:
             continue
         head, tails = list(pieces[:start]), expand_braces(pieces[end + 1 :])
-        middles = [each for part in alternatives for each in expand_braces(part)]
+        middles = [expansion for part in alternatives for expansion in expand_braces(part)]
         if not middles or len(middles) * len(tails) > _MOST_WORDS:
-            middles = [_kept(pieces[start : end + 1])]
+            middles = [_mark_active(pieces[start : end + 1])]
         if len(tails) > _MOST_WORDS:
-            tails = [_kept(pieces[end + 1 :])]
+            tails = [_mark_active(pieces[end + 1 :])]
         return [head + middle + tail for middle in middles for tail in tails]
     return [list(pieces)]
 
 
-def _kept(pieces: Sequence[Piece]) -> list[Piece]:
+def _mark_active(pieces: Sequence[Piece]) -> list[Piece]:
     """Braces that are left to the shell: every unquoted character of them may act."""
-    return [Active(each.character) if isinstance(each, Unquoted) else each for each in pieces]
+    return [Active(piece.character) if isinstance(piece, Unquoted) else piece for piece in pieces]
 
 
 def _extent(pieces: Sequence[Piece], start: int) -> tuple[int | None, list[int]]:
@@ -76,18 +76,18 @@ def _alternatives(
         edges = [start, *commas, end]
         return [list(pieces[a + 1 : b]) for a, b in pairwise(edges)]
     inside = pieces[start + 1 : end]
-    text = "".join(each.character if isinstance(each, Unquoted) else "\0" for each in inside)
-    found = _SEQUENCE.fullmatch(text)
-    return [[Inert(each)] for each in _sequence(found)] if found else None
+    text = "".join(piece.character if isinstance(piece, Unquoted) else "\0" for piece in inside)
+    match = _SEQUENCE.fullmatch(text)
+    return [[Inert(member)] for member in _sequence(match)] if match else None
 
 
-def _sequence(found: re.Match[str]) -> list[str]:
+def _sequence(match: re.Match[str]) -> list[str]:
     """What a sequence expands to; nothing for one that is left to the shell."""
-    first, last, step = found[1], found[2], abs(int(found[3] or 1)) or 1
+    first, last, step = match[1], match[2], abs(int(match[3] or 1)) or 1
     numeric = first.lstrip("-").isdigit()
     if numeric != last.lstrip("-").isdigit() or _is_padded(first) or _is_padded(last):
         return []
-    if max(map(len, (first, last, found[3] or ""))) > 6:
+    if max(map(len, (first, last, match[3] or ""))) > 6:
         return []
     low, high = (int(first), int(last)) if numeric else (ord(first), ord(last))
     if abs(high - low) // step >= _MOST_WORDS or (

@@ -63,14 +63,16 @@ def call_form(words: Sequence[Word], statements: Statements) -> Form:
     instead = option_table.alias(program) if program == name else None
     if instead is not None:
         return call_form((*map(literal, instead), *words[1:]), statements)
-    rule = _RULES.get(program, _listed)
+    rule = _RULES.get(program, _build_from_table)
     try:
         return rule(name, program, words[1:], statements)
     except NotUnderstood as why:
         return ("unknown", f"{name}: {why}", (literal(name), *words[1:]))
 
 
-def _listed(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
+def _build_from_table(
+    name: str, program: str, words: Sequence[Word], statements: Statements
+) -> Form:
     """A program whose options are in the table and that has no rule of its own."""
     if program == "git" and words and words[0].text is not None:
         return _git(name, words, statements)
@@ -84,15 +86,15 @@ def _listed(name: str, program: str, words: Sequence[Word], statements: Statemen
 
 def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Statements) -> Form:
     arguments = read_arguments(words, utility)
-    given, operands = list(arguments.options), arguments.operands
+    raw_options, operands = list(arguments.options), arguments.operands
     unsafe: tuple[Word, ...] = ()
     if utility.script:
-        given, operands, unsafe = take_script(arguments, utility.script)
+        raw_options, operands, unsafe = take_script(arguments, utility.script)
     if name == "grep":
-        given = without_idle_matcher(given)
+        raw_options = without_idle_matcher(raw_options)
     elif name in _MAKERS:
-        given = with_plain_modes(given)
-    options = settled(given, utility)
+        raw_options = with_plain_modes(raw_options)
+    options = settled(raw_options, utility)
     if name == "ls" and not statements.context.to_terminal:
         options = _without_single_column(options, utility)
     form = tuple((option.name, option.value) for option in options)
@@ -168,7 +170,7 @@ def _env(name: str, program: str, words: Sequence[Word], statements: Statements)
     arguments = read_arguments(words, utility)
     if arguments.has("-S"):
         raise NotUnderstood("-S")
-    options = tuple((each.name, each.value) for each in settled(arguments.options, utility))
+    options = tuple((option.name, option.value) for option in settled(arguments.options, utility))
     return ("wrap", name, options, _with_assignments(arguments.operands, statements))
 
 
@@ -187,23 +189,23 @@ def _watch(name: str, program: str, words: Sequence[Word], statements: Statement
     texts = [word.text for word in arguments.operands]
     if arguments.has("-x") or None in texts:
         raise NotUnderstood("a computed command")
-    options = tuple((each.name, each.value) for each in settled(arguments.options, utility))
+    options = tuple((option.name, option.value) for option in settled(arguments.options, utility))
     return ("shell", name, options, statements.text(" ".join(map(str, texts)), "posix"))
 
 
 def _kill(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
     """A signal, 15 where none is given, and processes in any order."""
     pending = list(words)
-    written = "TERM"
+    signal_text = "TERM"
     first = pending[0].start if pending else ""
     if first.startswith("-") and first != "--":
-        written = pending.pop(0).text or ""
-        if written in ("-s", "-n", "--signal") and pending:
-            written = "-" + (pending.pop(0).text or "")
-        written = written.removeprefix("--signal=").removeprefix("-")
-    signal = signals.number(written)
+        signal_text = pending.pop(0).text or ""
+        if signal_text in ("-s", "-n", "--signal") and pending:
+            signal_text = "-" + (pending.pop(0).text or "")
+        signal_text = signal_text.removeprefix("--signal=").removeprefix("-")
+    signal = signals.number(signal_text)
     if signal is None:
-        raise NotUnderstood(f"signal {written}")
+        raise NotUnderstood(f"signal {signal_text}")
     if pending and pending[0].text == "--":
         del pending[0]
     return ("call", name, signal, in_order(pending))
@@ -215,9 +217,9 @@ def _signal_first(name: str, program: str, words: Sequence[Word], statements: St
     signal, rest = "15", []
     for word in words:
         text = word.text or ""
-        written = text.removeprefix("--signal=") if text.startswith("--signal=") else text[1:]
-        number = signals.number(written) if text.startswith("-") and len(text) > 1 else None
-        if number is not None and written.upper() == written:
+        candidate = text.removeprefix("--signal=") if text.startswith("--signal=") else text[1:]
+        number = signals.number(candidate) if text.startswith("-") and len(text) > 1 else None
+        if number is not None and candidate.upper() == candidate:
             signal = number
         else:
             rest.append(word)
@@ -230,10 +232,10 @@ def _sed(name: str, program: str, words: Sequence[Word], statements: Statements)
     utility = option_table.utility("sed")
     assert utility is not None
     arguments = read_arguments(words, utility)
-    given, operands, unsafe = take_script(arguments, ("-e", "-f"))
-    scripts = [option for option in given if option.name in ("-e", "-f")]
-    others = [option for option in arguments.options if option.name not in ("-e", "-f")]
-    options = tuple((each.name, each.value) for each in settled(others, utility))
+    raw_options, operands, unsafe = take_script(arguments, ("-e", "-f"))
+    scripts = [option for option in raw_options if option.name in ("-e", "-f")]
+    other_options = [option for option in arguments.options if option.name not in ("-e", "-f")]
+    options = tuple((option.name, option.value) for option in settled(other_options, utility))
     guarded = arguments.protected or unsafe
     return ("call", name, options, normal_script(scripts), operands, guarded)
 
@@ -241,12 +243,12 @@ def _sed(name: str, program: str, words: Sequence[Word], statements: Statements)
 def _date(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
     """`date`, with the shorthands of its format written out."""
     written_out = [
-        literal(_DATE_FIELD.sub(lambda found: _DATE_FIELDS[found[1]], word.text))
+        literal(_DATE_FIELD.sub(lambda match: _DATE_FIELDS[match[1]], word.text))
         if word.text is not None and word.text.startswith("+")
         else word
         for word in words
     ]
-    return _listed(name, program, written_out, statements)
+    return _build_from_table(name, program, written_out, statements)
 
 
 def _cd(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:

@@ -70,19 +70,19 @@ def compare(expected: str, actual: str) -> Equivalence:
         return Equivalence(Verdict.EQUAL, "normal_form", ("the same normal form",), version)
     unknown = sorted(_unknown(one) ^ _unknown(other), key=repr)
     if unknown:
-        reasons = tuple(dict.fromkeys(f"can't be judged: {each[1]}" for each in unknown))
+        reasons = tuple(dict.fromkeys(f"can't be judged: {form[1]}" for form in unknown))
         return Equivalence(Verdict.UNDECIDED, "normal_form", reasons, version)
     return Equivalence(Verdict.DIFFERENT, "normal_form", ("normal forms differ",), version)
 
 
 def compare_many(pairs: Iterable[tuple[str, str]]) -> list[Equivalence]:
     """`equivalent` for each (expected, actual), in order, parsed by as many processes as cores."""
-    found: list[Equivalence] = []
+    equivalences: list[Equivalence] = []
     pending = iter(pairs)
     while batch := list(islice(pending, _BATCH)):
         parse_commands(dict.fromkeys(command for pair in batch for command in pair))
-        found += [compare(expected, actual) for expected, actual in batch]
-    return found
+        equivalences += [compare(expected, actual) for expected, actual in batch]
+    return equivalences
 
 
 @lru_cache(maxsize=1024)
@@ -105,12 +105,12 @@ def _refusal(command: str) -> Unparseable | None:
 
 def _unknown(form: Form) -> set[tuple[Form, ...]]:
     """The commands in a form that no rule is known for."""
-    found: set[tuple[Form, ...]] = set()
+    unknown_forms: set[tuple[Form, ...]] = set()
     pending = [form]
     while pending:
-        each = pending.pop()
-        if isinstance(each, tuple):
-            if each[:1] == ("unknown",):
-                found.add(each)
-            pending += each
-    return found
+        part = pending.pop()
+        if isinstance(part, tuple):
+            if part[:1] == ("unknown",):
+                unknown_forms.add(part)
+            pending += part
+    return unknown_forms

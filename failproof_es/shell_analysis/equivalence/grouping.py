@@ -27,7 +27,7 @@ def grouped(tree: Node, atom: Callable[[Node], Form]) -> Form:
             operands.append(operand())
         if len(operands) == 1:
             return operands[0]
-        return (operator, *chain.from_iterable(_chained(operator, each) for each in operands))
+        return (operator, *chain.from_iterable(_chained(operator, form) for form in operands))
 
     def either() -> Form:
         return joined("||", both)
@@ -54,16 +54,16 @@ def _chained(operator: str, form: Form) -> tuple[Form, ...]:
 
 def _in_text_order(tree: Node) -> _Parts:
     """Operators and the parts between them. What stands in parentheses is one part."""
-    found: _Parts = []
+    parts: _Parts = []
     pending: list[str | Node] = [tree]
     while pending:
         part = pending.pop()
         if isinstance(part, str):
-            found.append(part)
+            parts.append(part)
         elif part["Type"] == "BinaryTest" and part["Op"] in ("&&", "||"):
             pending += [part["Y"], part["Op"], part["X"]]
         elif part["Type"] == "UnaryTest" and part["Op"] == "!":
             pending += [part["X"], "!"]
         else:
-            found.append(part)
-    return found
+            parts.append(part)
+    return parts

@@ -12,14 +12,14 @@ def simplified(stages: tuple[Form, ...]) -> Form:
 
     Not so with a file for `sort`: where it can't be read, only `sort -u` fails.
     """
-    kept: list[Form] = []
+    merged_stages: list[Form] = []
     for stage in stages:
-        merged = _sort_unique(kept[-1], stage) if kept else None
+        merged = _sort_unique(merged_stages[-1], stage) if merged_stages else None
         if merged is None:
-            kept.append(stage)
+            merged_stages.append(stage)
         else:
-            kept[-1] = merged
-    return kept[0] if len(kept) == 1 else ("pipe", *kept)
+            merged_stages[-1] = merged
+    return merged_stages[0] if len(merged_stages) == 1 else ("pipe", *merged_stages)
 
 
 def _sort_unique(first: Form, second: Form) -> Form | None:

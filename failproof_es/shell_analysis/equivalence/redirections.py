@@ -81,15 +81,15 @@ def _settled(opened: list[Form], descriptors: dict[int, Form]) -> tuple[Form, ..
         (what, tuple(sorted(fd for fd, end in descriptors.items() if end == ("file", number))))
         for number, what in enumerate(opened)
     ]
-    others = in_order(
+    other_ends = in_order(
         (fd, end)
         for fd, end in descriptors.items()
         if end != ("inherited", fd) and not (isinstance(end, tuple) and end[0] == "file")
     )
     targets = [what[-1] for what in opened if isinstance(what, tuple)]
-    fixed = len(set(targets)) < len(targets) or any(_is_computed(each) for each in targets)
+    fixed = len(set(targets)) < len(targets) or any(_is_computed(target) for target in targets)
     opens = tuple(ends) if fixed else in_order(ends)
-    return (*opens, *others)
+    return (*opens, *other_ends)
 
 
 def _is_computed(target: Form) -> bool:
@@ -110,24 +110,24 @@ class _Step:
 
 def _steps(node: Node, reader: WordReader) -> list[_Step]:
     operator = node["Op"]
-    written = (node.get("N") or {}).get("Value")
+    descriptor = (node.get("N") or {}).get("Value")
     words = reader.words(node["Word"])
     if operator in ("<<", "<<-", "<<<"):
         words = [_document(node, operator, reader)]
-    if len(words) != 1 or not (written is None or is_number(written)):
-        return [_Step("unknown", -1, (operator, written, tuple(words)))]
+    if len(words) != 1 or not (descriptor is None or is_number(descriptor)):
+        return [_Step("unknown", -1, (operator, descriptor, tuple(words)))]
     word = words[0]
-    fd = int(written) if written else (0 if operator in _READING or operator == "<&" else 1)
+    fd = int(descriptor) if descriptor else (0 if operator in _READING or operator == "<&" else 1)
     copied = operator in (">&", "<&")
     if copied and (is_number(word.text) or word.text == "-"):
         return [_Step("close" if word.text == "-" else "copy", fd, word.text)]
     if operator in ("&>", "&>>") or (
-        operator == ">&" and written is None and word.text and reader.bash
+        operator == ">&" and descriptor is None and word.text and reader.bash
     ):
         kind = ">>" if operator == "&>>" else ">"
         return [_Step("open", 1, (kind, word)), _Step("copy", 2, "1")]
     if copied:
-        return [_Step("unknown", -1, (operator, written, word))]
+        return [_Step("unknown", -1, (operator, descriptor, word))]
     return [_Step("open", fd, ("<<" if operator.startswith("<<") else operator, word))]
 
 

@@ -110,8 +110,10 @@ class Statements:
                 return self._other(node)
 
     def _simple(self, node: Node) -> Form:
-        words = [word for each in node.get("Args") or [] for word in self._reader.words(each)]
-        assignments = [self._assignment(each) for each in node.get("Assigns") or []]
+        words = [
+            word for argument in node.get("Args") or [] for word in self._reader.words(argument)
+        ]
+        assignments = [self._assignment(assignment) for assignment in node.get("Assigns") or []]
         if not words:
             return ("assign", *assignments)
         call = self.call(words)
@@ -121,25 +123,25 @@ class Statements:
         return ("with", in_order(assignments) if movable else tuple(assignments), call)
 
     def _assignment(self, node: Node) -> Form:
-        kept = {key: value for key, value in node.items() if key != "Value"}
+        fields = {key: value for key, value in node.items() if key != "Value"}
         if node.get("Naked") or "Value" not in node:
-            return ("assignment", self._other(kept | {"Value": node.get("Value")}))
-        return ("assignment", self._other(kept), self._reader.value(node["Value"]))
+            return ("assignment", self._other(fields | {"Value": node.get("Value")}))
+        return ("assignment", self._other(fields), self._reader.value(node["Value"]))
 
     def _pipeline(self, node: Node) -> Form:
         nodes: list[Node] = []
-        for operator, each in _flattened(node):
+        for operator, stage in _flattened(node):
             if operator == "|&":
-                each = each | {"Redirs": [*(each.get("Redirs") or []), also_standard_error()]}
-            nodes.append(each)
-        forms = [self._piped().statement(each) for each in nodes[:-1]]
+                stage = stage | {"Redirs": [*(stage.get("Redirs") or []), also_standard_error()]}
+            nodes.append(stage)
+        forms = [self._piped().statement(stage) for stage in nodes[:-1]]
         return simplified((*forms, self.statement(nodes[-1])))
 
     def _case(self, node: Node) -> Form:
         items = tuple(
             (
                 item["Op"],
-                tuple(self._reader.pattern(each) for each in item.get("Patterns") or []),
+                tuple(self._reader.pattern(pattern) for pattern in item.get("Patterns") or []),
                 self.script(item.get("Stmts") or []),
             )
             for item in node.get("Items") or []
@@ -177,10 +179,10 @@ class Statements:
 
     def _other(self, node: Any) -> Form:
         """A construct as it is, but with the words and statements in it in normal form."""
-        if isinstance(node, list) and node and all("Parts" in each for each in node):
-            return ("words", *(word for each in node for word in self._reader.words(each)))
+        if isinstance(node, list) and node and all("Parts" in child for child in node):
+            return ("words", *(word for child in node for word in self._reader.words(child)))
         if isinstance(node, list):
-            return tuple(self._other(each) for each in node)
+            return tuple(self._other(child) for child in node)
         if not isinstance(node, dict):
             return (type(node).__name__, node)
         if "Parts" in node:
@@ -203,7 +205,7 @@ class Statements:
     def _plain(self, node: Any) -> Form:
         """A construct as it is written: where quotes follow other rules than elsewhere."""
         if isinstance(node, list):
-            return tuple(self._plain(each) for each in node)
+            return tuple(self._plain(child) for child in node)
         if not isinstance(node, dict):
             return (type(node).__name__, node)
         return tuple(
@@ -215,22 +217,24 @@ class Statements:
 
 def _flattened(node: Node) -> Iterator[tuple[str | None, Node]]:
     """The statements of a pipeline, each with the operator that follows it."""
-    left = node["X"]
-    inner = left.get("Cmd") or {}
-    bare = not any(left.get(key) for key in ("Redirs", "Negated", "Background", "Coprocess"))
+    left_side = node["X"]
+    inner = left_side.get("Cmd") or {}
+    bare = not any(left_side.get(key) for key in ("Redirs", "Negated", "Background", "Coprocess"))
     if bare and inner.get("Type") == "BinaryCmd" and inner["Op"] in ("|", "|&"):
         *before, (_, last) = _flattened(inner)
         yield from before
         yield node["Op"], last
     else:
-        yield node["Op"], left
+        yield node["Op"], left_side
     yield None, node["Y"]
 
 
 def _are_movable(assignments: Sequence[Node]) -> bool:
     """Whether the order of assignments means nothing: of two to one name the last one holds."""
-    names = {(each.get("Name") or {}).get("Value") for each in assignments}
-    return len(names) == len(assignments) and all(_is_fixed(each) for each in assignments)
+    names = {(assignment.get("Name") or {}).get("Value") for assignment in assignments}
+    return len(names) == len(assignments) and all(
+        _is_fixed(assignment) for assignment in assignments
+    )
 
 
 def _is_fixed(assignment: Node) -> bool:
@@ -253,19 +257,19 @@ def _are_statements(value: Any) -> bool:
 
 def redefined_names(node: Any) -> frozenset[str]:
     """The names of the functions that a script defines, and of the aliases."""
-    found: set[str] = set()
+    names: set[str] = set()
     pending = [node]
     while pending:
-        each = pending.pop()
-        if isinstance(each, list):
-            pending += each
-        elif isinstance(each, dict):
-            pending += each.values()
-            if each.get("Type") == "FuncDecl":
-                found.add((each.get("Name") or {}).get("Value", ""))
-            for argument in _alias_arguments(each):
-                found.add(argument.partition("=")[0])
-    return frozenset(found)
+        part = pending.pop()
+        if isinstance(part, list):
+            pending += part
+        elif isinstance(part, dict):
+            pending += part.values()
+            if part.get("Type") == "FuncDecl":
+                names.add((part.get("Name") or {}).get("Value", ""))
+            for argument in _alias_arguments(part):
+                names.add(argument.partition("=")[0])
+    return frozenset(names)
 
 
 def _alias_arguments(node: Node) -> list[str]:

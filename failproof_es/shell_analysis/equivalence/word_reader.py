@@ -41,7 +41,9 @@ class WordReader:
         """The words that a word in an argument list becomes before files are looked up."""
         pieces = list(self._pieces(node))
         spread = expand_braces(pieces) if self.bash else [pieces]
-        return [word for each in spread if (word := joined(_globs(_tilde(each)))) is not None]
+        return [
+            word for expansion in spread if (word := joined(_globs(_tilde(expansion)))) is not None
+        ]
 
     def value(self, node: Node | None) -> Word:
         """A word that is neither split nor globbed: an assignment's value, a `case` subject."""
@@ -53,8 +55,8 @@ class WordReader:
     def pattern(self, node: Node) -> Word:
         """A pattern of `case` or `[[`: globs act, nothing is split."""
         pieces = [
-            Expansion((each.quoted, each.form), True) if isinstance(each, Expansion) else each
-            for each in self._pieces(node)
+            Expansion((piece.quoted, piece.form), True) if isinstance(piece, Expansion) else piece
+            for piece in self._pieces(node)
         ]
         return joined(_globs(_tilde(pieces))) or Word((Inert(""),))
 
@@ -129,19 +131,19 @@ def _ansi(text: str) -> Piece:
 
 def _tilde(pieces: Sequence[Piece], *, colons: bool = False) -> list[Piece]:
     """`~` at the start is `"$HOME"`; with `colons`, where an assignment knows it, too."""
-    found: list[Piece] = []
+    expanded: list[Piece] = []
     for index, piece in enumerate(pieces):
         before = pieces[index - 1] if index else None
         if piece == Unquoted("~") and (before is None or (colons and before == Unquoted(":"))):
             name = _login_name(pieces[index + 1 :])
             if name == "":
-                found.append(Expansion(("$", "HOME"), True))
+                expanded.append(Expansion(("$", "HOME"), True))
                 continue
             if name is not None:
-                found.append(Active("~"))
+                expanded.append(Active("~"))
                 continue
-        found.append(piece)
-    return found
+        expanded.append(piece)
+    return expanded
 
 
 def _login_name(pieces: Sequence[Piece]) -> str | None:

@@ -74,29 +74,31 @@ class Batcher(Generic[Answer]):
 
     def ask(self, texts: Sequence[str]) -> list[Answer]:
         """The answer to each text, in order. Raises what `run` raised about a batch of theirs."""
-        found: dict[str, Answer] = {}
-        asked: dict[str, _Question[Answer]] = {}
+        answers: dict[str, Answer] = {}
+        questions: dict[str, _Question[Answer]] = {}
         with self._changed:
             for text in texts:
                 if text in self._known:
                     self._known.move_to_end(text)
-                    found[text], _ = self._known[text]
-                elif text not in asked:
-                    asked[text] = _Question(text)
-            self._waiting.extend(asked.values())
-        mine = list(asked.values())
+                    answers[text], _ = self._known[text]
+                elif text not in questions:
+                    questions[text] = _Question(text)
+            self._waiting.extend(questions.values())
+        mine = list(questions.values())
         try:
             self._lead_all(mine)
         except BaseException:
-            left = set(map(id, mine))
+            own_ids = set(map(id, mine))
             with self._changed:  # nobody waits for the rest any more
-                self._waiting = deque(each for each in self._waiting if id(each) not in left)
+                self._waiting = deque(
+                    question for question in self._waiting if id(question) not in own_ids
+                )
             raise
-        for each in mine:
-            if each.error is not None:
-                raise each.error
-            found[each.text] = each.answer  # type: ignore[assignment]  # it is done
-        return [found[text] for text in texts]
+        for question in mine:
+            if question.error is not None:
+                raise question.error
+            answers[question.text] = question.answer  # type: ignore[assignment]  # it is done
+        return [answers[text] for text in texts]
 
     def forget(self) -> None:
         """Ask again whatever was answered before."""
@@ -122,21 +124,21 @@ class Batcher(Generic[Answer]):
             batch = []
             try:
                 self._take(batch, mine)
-                answers = self._run([each.text for each in batch]) if batch else ()
-                for each, answer in zip(batch, answers, strict=True):
-                    each.answer = answer
-                    each.done = True
+                answers = self._run([question.text for question in batch]) if batch else ()
+                for question, answer in zip(batch, answers, strict=True):
+                    question.answer = answer
+                    question.done = True
             except Exception as error:
-                for each in batch:
-                    each.error = error
-                    each.done = True
+                for question in batch:
+                    question.error = error
+                    question.done = True
             finally:
                 self._end(batch)
 
     def _take(self, batch: list[_Question[Answer]], mine: Sequence[_Question[Answer]]) -> None:
         """Fill a batch with what waits; with nothing once these are answered."""
         with self._changed:
-            while not all(each.done for each in mine):
+            while not all(question.done for question in mine):
                 if self._waiting and self._may_start():
                     self._running[id(batch)] = time.monotonic()
                     batch.extend(islice(self._waiting, MOST))
@@ -155,10 +157,10 @@ class Batcher(Generic[Answer]):
         """Remember what was answered. What was not, as this thread is told to stop, waits again."""
         with self._changed:
             self._running.pop(id(batch), None)
-            self._waiting.extendleft(each for each in reversed(batch) if not each.done)
-            for each in batch:
-                if each.done and each.error is None and each.text not in self._known:
-                    self._remember(each.text, each.answer)  # type: ignore[arg-type]  # it is done
+            self._waiting.extendleft(question for question in reversed(batch) if not question.done)
+            for question in batch:
+                if question.done and question.error is None and question.text not in self._known:
+                    self._remember(question.text, question.answer)  # type: ignore[arg-type]  # it is done
             self._changed.notify_all()
 
     def _remember(self, text: str, answer: Answer) -> None:

@@ -53,12 +53,14 @@ class Utility:
             return one not in self.any_order
         return any(one in group and other in group for group in self.groups)
 
-    def long_name(self, written: str) -> Name | None:
+    def long_name(self, spelling: str) -> Name | None:
         """The option of a long name, which may be cut short where it stays unique."""
-        if written in self.names:
-            return self.names[written]
-        found = {name.option: name for key, name in self.names.items() if key.startswith(written)}
-        return next(iter(found.values())) if len(found) == 1 else None
+        if spelling in self.names:
+            return self.names[spelling]
+        candidates = {
+            name.option: name for key, name in self.names.items() if key.startswith(spelling)
+        }
+        return next(iter(candidates.values())) if len(candidates) == 1 else None
 
 
 def utility(name: str) -> Utility | None:
@@ -77,8 +79,8 @@ def listed(program: str) -> Mapping[str, Name]:
 
     Unlike `utility`, this knows programs that have no rule of their own.
     """
-    known = utility(program)
-    return _names(_data()[0].get(program, {})) if known is None else known.names
+    known_utility = utility(program)
+    return _names(_data()[0].get(program, {})) if known_utility is None else known_utility.names
 
 
 @cache
@@ -103,25 +105,25 @@ def _utilities() -> dict[str, Utility]:
     }
 
 
-def _utility(listed: dict[str, str], entry: dict[str, Any]) -> Utility:
-    names = _names(listed) | _names(entry.get("options", {}))
+def _utility(help_options: dict[str, str], entry: dict[str, Any]) -> Utility:
+    names = _names(help_options) | _names(entry.get("options", {}))
 
-    def option(written: str) -> str:
-        return names[written].option
+    def option(spelling: str) -> str:
+        return names[spelling].option
 
     def options(key: str) -> frozenset[str]:
-        return frozenset(option(each) for each in entry.get(key, ()))
+        return frozenset(option(spelling) for spelling in entry.get(key, ()))
 
     def groups(key: str) -> tuple[frozenset[str], ...]:
         return tuple(frozenset(map(option, group)) for group in entry.get(key, ()))
 
-    def spelled(written: str) -> tuple[str, str | None]:
-        name, equals, value = written.partition("=")
+    def spelled(spelling: str) -> tuple[str, str | None]:
+        name, equals, value = spelling.partition("=")
         return option(name), value if equals else None
 
     means = {
-        _key(*spelled(written)): tuple(map(spelled, instead))
-        for written, instead in entry.get("means", {}).items()
+        _key(*spelled(spelling)): tuple(map(spelled, instead))
+        for spelling, instead in entry.get("means", {}).items()
     }
     return Utility(
         names=names,
@@ -155,13 +157,13 @@ def _names(options: dict[str, str]) -> dict[str, Name]:
 
     A name that is listed twice with two meanings belongs to neither.
     """
-    found: dict[str, Name] = {}
-    for written, kinds in options.items():
-        names = written.split()
+    by_name: dict[str, Name] = {}
+    for spellings, kinds in options.items():
+        names = spellings.split()
         arguments = kinds.split() * (1 if " " in kinds else len(names))
         for name, argument in zip(names, arguments, strict=True):
             if argument not in ("none", "required", "optional"):
-                raise ValueError(f"{written}: {argument}")
+                raise ValueError(f"{spellings}: {argument}")
             # mypy does not narrow a string to the literals it was compared with.
-            found[name] = Name(names[0], argument)  # type: ignore[arg-type]
-    return found
+            by_name[name] = Name(names[0], argument)  # type: ignore[arg-type]
+    return by_name

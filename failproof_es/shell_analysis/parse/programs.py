@@ -81,6 +81,6 @@ def require() -> None:
 @cache
 def version(name: str) -> str:
     """The version that the program says it is. Raises `ProgramMissing`."""
-    said = run(name, "--version").stdout.decode(errors="replace")
-    found = _VERSION.search(said)
-    return found[1] if found else "unknown"
+    output = run(name, "--version").stdout.decode(errors="replace")
+    match = _VERSION.search(output)
+    return match[1] if match else "unknown"

@@ -49,7 +49,7 @@ class Script:
 
 def parse_command(command: str, language: Language = "bash") -> Script:
     """The command's syntax tree. Raises `Unparseable`; `ProgramMissing` without `shfmt`."""
-    (read,) = _read([command], language)
+    (read,) = _read_trees([command], language)
     if isinstance(read, Unparseable):
         raise Unparseable(read.reason, read.code)
     return Script(command, read.file())
@@ -62,19 +62,19 @@ def parse_commands(
 
     A command that ends or delays the parser is read again alone, and so are those beside it.
     """
-    asked = list(commands)
+    texts = list(commands)
     return [
         Unparseable(read.reason, read.code)
         if isinstance(read, Unparseable)
         else Script(command, read.file())
-        for command, read in zip(asked, _read(asked, language), strict=True)
+        for command, read in zip(texts, _read_trees(texts, language), strict=True)
     ]
 
 
 def refusals(commands: Sequence[str], language: Language = "bash") -> list[Unparseable | None]:
     """Why each command cannot be parsed, `None` for those that can. Makes no trees."""
-    read = _read(commands, language)
-    return [each if isinstance(each, Unparseable) else None for each in read]
+    read = _read_trees(commands, language)
+    return [outcome if isinstance(outcome, Unparseable) else None for outcome in read]
 
 
 def tool_version() -> str:
@@ -82,14 +82,14 @@ def tool_version() -> str:
     return f"shfmt-{programs.version('shfmt')}"
 
 
-def _read(commands: Sequence[str], language: Language) -> list[Tree | Unparseable]:
+def _read_trees(commands: Sequence[str], language: Language) -> list[Tree | Unparseable]:
     """Each command's tree, or why it has none."""
-    found: list[Tree | Unparseable | None] = [_refusal(command) for command in commands]
-    asked = [text for text, refusal in zip(commands, found, strict=True) if refusal is None]
-    if asked:
+    outcomes: list[Tree | Unparseable | None] = [_refusal(command) for command in commands]
+    texts = [text for text, refusal in zip(commands, outcomes, strict=True) if refusal is None]
+    if texts:
         programs.locate("shfmt")  # an answer that is remembered is none without the program
-    answers = iter(_READERS[language].ask(asked))
-    return [next(answers) if each is None else each for each in found]
+    answers = iter(_READERS[language].ask(texts))
+    return [next(answers) if outcome is None else outcome for outcome in outcomes]
 
 
 def _size(read: Tree | Unparseable) -> int | None:

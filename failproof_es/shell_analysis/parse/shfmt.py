@@ -79,11 +79,11 @@ class Tree:
         """The tree, a new one for each call."""
         if self.offset:
             self.json, self.offset, self.line = _POSITION.sub(self._moved, self.json), 0, 0
-        found: Node = orjson.loads(self.json)
-        return found
+        tree: Node = orjson.loads(self.json)
+        return tree
 
-    def _moved(self, found: re.Match[bytes]) -> bytes:
-        offset, line = int(found[1]) - self.offset, int(found[2]) - self.line
+    def _moved(self, match: re.Match[bytes]) -> bytes:
+        offset, line = int(match[1]) - self.offset, int(match[2]) - self.line
         return b'"Offset":%d,"Line":%d,' % (offset, line)
 
 
@@ -97,13 +97,13 @@ def read(texts: Sequence[str], language: Language) -> list[Tree | Unparseable]:
     A text is neither blank nor longer than shfmt may be given; it holds no NUL character and no
     half of a surrogate pair.
     """
-    found: dict[int, Tree | Unparseable] = {}
+    outcomes: dict[int, Tree | Unparseable] = {}
     waiting = deque(at for at, text in enumerate(texts) if _may_share(text, language))
     size = len(waiting)
     while waiting:
         group = _next_group(waiting, texts, size)
         if len(group) == 1:
-            found[group[0]] = alone = _alone(texts[group[0]], language)
+            outcomes[group[0]] = alone = _alone(texts[group[0]], language)
             size = 2 if isinstance(alone, Tree) else 1
             continue
         answers = _read_together([texts[at] for at in group], language)
@@ -113,8 +113,10 @@ def read(texts: Sequence[str], language: Language) -> list[Tree | Unparseable]:
             size = answers or len(group) // 2  # where all are wrong, each is soon read alone
             continue
         size = 2 * len(group)
-        found |= {at: each for at, each in zip(group, answers, strict=True) if each is not None}
-    return [found[at] if at in found else _alone(text, language) for at, text in enumerate(texts)]
+        outcomes |= {at: tree for at, tree in zip(group, answers, strict=True) if tree is not None}
+    return [
+        outcomes[at] if at in outcomes else _alone(text, language) for at, text in enumerate(texts)
+    ]
 
 
 def _next_group(waiting: deque[int], texts: Sequence[str], most: int) -> list[int]:
@@ -131,10 +133,10 @@ def _alone(text: str, language: Language) -> Tree | Unparseable:
     except ProgramTooSlow as error:
         return Unread(str(error), "too_slow")
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()
-        if not said:
+        message = done.stderr.decode(errors="replace").strip()
+        if not message:
             return Unread(f"shfmt ended {done.returncode}")
-        return Unparseable(said.splitlines()[0].removeprefix("<standard input>:"))
+        return Unparseable(message.splitlines()[0].removeprefix("<standard input>:"))
     try:
         tree = orjson.loads(done.stdout)
     except orjson.JSONDecodeError:
@@ -185,10 +187,10 @@ def _read_together(texts: Sequence[str], language: Language) -> list[Tree | None
         statements = orjson.loads(done.stdout).get("Stmts") or []
     except orjson.JSONDecodeError:
         return nothing
-    found = _split(statements, [end - len(":\n") for end in ends])
+    trees = _split(statements, [end - len(":\n") for end in ends])
     return [
         None if tree is None else Tree(tree, end - len(source), line)
-        for tree, end, source, line in zip(found, ends, sources, lines, strict=False)
+        for tree, end, source, line in zip(trees, ends, sources, lines, strict=False)
     ]
 
 
@@ -197,21 +199,21 @@ def _split(statements: Sequence[Node], places: Sequence[int]) -> list[bytes | No
 
     `places` are the offsets of each `:`, in order.
     """
-    found: list[bytes | None] = []
+    trees: list[bytes | None] = []
     own: list[Node] = []
     is_clean = True
     for statement in statements:
         offset = statement["Pos"].get("Offset", 0)
-        while offset > places[len(found)]:  # something took in the `:` that was there
-            found.append(None)
+        while offset > places[len(trees)]:  # something took in the `:` that was there
+            trees.append(None)
             own, is_clean = [], False
-        if offset < places[len(found)]:
+        if offset < places[len(trees)]:
             own.append(statement)
             continue
         is_ours = _is_one_byte(statement)
-        found.append(_file(own) if is_clean and is_ours and "Comments" not in statement else None)
+        trees.append(_file(own) if is_clean and is_ours and "Comments" not in statement else None)
         own, is_clean = [], is_ours
-    return found + [None] * (len(places) - len(found))
+    return trees + [None] * (len(places) - len(trees))
 
 
 def _is_one_byte(statement: Node) -> bool:
@@ -235,5 +237,5 @@ def _depth(tree: Node) -> int:
         node, depth = pending.pop()
         deepest = max(deepest, depth)
         children = node.values() if isinstance(node, dict) else node
-        pending += [(each, depth + 1) for each in children if isinstance(each, dict | list)]
+        pending += [(child, depth + 1) for child in children if isinstance(child, dict | list)]
     return deepest

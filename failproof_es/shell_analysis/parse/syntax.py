@@ -16,9 +16,9 @@ def walk(tree: Any) -> Iterator[Node]:
         if isinstance(node, dict):
             yield node
             inner = [
-                each
-                for each in node.values()
-                if each.__class__ is list or (each.__class__ is dict and "Line" not in each)
+                child
+                for child in node.values()
+                if child.__class__ is list or (child.__class__ is dict and "Line" not in child)
             ]
             inner.reverse()
             pending += inner
@@ -54,7 +54,7 @@ def _text(part: Node, *, quoted: bool) -> str | None:
         case "SglQuoted" if not part.get("Dollar"):
             return str(part.get("Value", ""))
         case "DblQuoted":
-            texts = [_text(each, quoted=True) for each in part.get("Parts", [])]
+            texts = [_text(child, quoted=True) for child in part.get("Parts", [])]
             return None if None in texts else "".join(t for t in texts if t is not None)
         case _:
             return None
@@ -64,16 +64,16 @@ def unescape(text: str, *, quoted: bool) -> str:
     """Backslashes taken out as the shell does outside quotes, or inside double quotes."""
     if "\\" not in text:
         return text
-    found = []
+    characters = []
     at = 0
     while at < len(text):
         if text[at] != "\\" or at + 1 == len(text):
-            found.append(text[at])
+            characters.append(text[at])
         else:
             at += 1
             if quoted and text[at] not in '$`"\\\n':
-                found.append("\\")
+                characters.append("\\")
             if text[at] != "\n":
-                found.append(text[at])
+                characters.append(text[at])
         at += 1
-    return "".join(found)
+    return "".join(characters)

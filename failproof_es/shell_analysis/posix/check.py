@@ -64,20 +64,20 @@ def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list
     """Judge commands, in order: many in one process of each program, and one for each core."""
     programs.require()  # a version that is remembered is no program
     version = f"posix-{VERSION}/{edition} {shell.tool_version()} {shellcheck.tool_version()}"
-    asked = list(commands)
-    parts = [asked[at : at + MOST] for at in range(0, len(asked), MOST)]
+    texts = list(commands)
+    parts = [texts[at : at + MOST] for at in range(0, len(texts), MOST)]
     if len(parts) < 2:
-        found: Iterable[list[tuple[str, ...]]] = [_reasons(part, edition) for part in parts]
+        judged_parts: Iterable[list[tuple[str, ...]]] = [_reasons(part, edition) for part in parts]
     else:
         with ThreadPoolExecutor(1 + CORES) as pool:
-            found = list(pool.map(lambda part: _reasons(part, edition), parts))
-    return [PosixVerdict(not reasons, reasons, version) for reasons in chain(*found)]
+            judged_parts = list(pool.map(lambda part: _reasons(part, edition), parts))
+    return [PosixVerdict(not reasons, reasons, version) for reasons in chain(*judged_parts)]
 
 
 def _reasons(commands: Sequence[str], edition: Edition) -> list[tuple[str, ...]]:
     """Why each command is not POSIX shell."""
     scripts = shell.parse_commands(commands)
-    judged = iter(_judge([each for each in scripts if isinstance(each, Script)], edition))
+    judged = iter(_judge([script for script in scripts if isinstance(script, Script)], edition))
     return [
         (f"UNPARSEABLE.{script.code}: {script.reason}",)
         if isinstance(script, Unparseable)
@@ -101,7 +101,7 @@ def _too_deep(script: Script) -> bool:
         if isinstance(node, dict):
             depth += node.get("Type") == "CmdSubst"
             node = node.values()
-        pending += [(each, depth) for each in node if isinstance(each, dict | list)]
+        pending += [(child, depth) for child in node if isinstance(child, dict | list)]
     return False
 
 
@@ -113,13 +113,17 @@ def _is_slow(text: str, script: Script) -> bool:
 def _judge(scripts: Sequence[Script], edition: Edition) -> Iterator[tuple[str, ...]]:
     texts = [_as_judged(script, edition) for script in scripts]
     slow = [_is_slow(text, script) for text, script in zip(texts, scripts, strict=True)]
-    asked = [text for text, is_slow in zip(texts, slow, strict=True) if not is_slow]
-    findings = iter(shellcheck.check(asked))
+    quick_texts = [text for text, is_slow in zip(texts, slow, strict=True) if not is_slow]
+    findings = iter(shellcheck.check(quick_texts))
     refusals = shell.refusals(texts, "posix")
     for script, is_slow, refusal in zip(scripts, slow, refusals, strict=True):
-        found = () if is_slow else next(findings)
+        script_findings = () if is_slow else next(findings)
         reasons = [_NOT_ASKED] if is_slow else []
-        reasons += [f"SC{each.code}: {each.message}" for each in found if _counts(each, edition)]
+        reasons += [
+            f"SC{finding.code}: {finding.message}"
+            for finding in script_findings
+            if _counts(finding, edition)
+        ]
         if refusal is not None:
             reasons.append(f"SHFMT: {refusal.reason}")
         reasons += rules.departures(script.tree, edition)

@@ -98,11 +98,11 @@ def _unknown_option(name: str, arguments: list[str | None]) -> str | None:
     for word in arguments:
         if word is None or word in ("-", "--") or not word.startswith("-"):
             return None
-        named = word[1:]
-        if named.isdigit() or (name == "kill" and named.isalpha() and named.isupper() and
-                               len(named) > 1):  # fmt: skip
+        letters = word[1:]
+        if letters.isdigit() or (name == "kill" and letters.isalpha() and letters.isupper() and
+                               len(letters) > 1):  # fmt: skip
             continue
-        for letter in named:
+        for letter in letters:
             if letter not in _OPTIONS[name]:
                 return word
             if (name, letter) in (("fc", "e"), ("kill", "s")):

@@ -81,17 +81,17 @@ def _run(commands: Sequence[str], seconds: float | None = None) -> list[tuple[Fi
         done = programs.run("shellcheck", *_OPTIONS, *names, folder=Path(folder), seconds=seconds)
     if done.returncode not in (0, 1):
         raise ProgramEnded(f"shellcheck ended {done.returncode}")
-    found: dict[str, list[Finding]] = {name: [] for name in names}
+    findings: dict[str, list[Finding]] = {name: [] for name in names}
     for comment in orjson.loads(done.stdout)["comments"]:
-        if comment["file"] in found:
-            found[comment["file"]].append(Finding(comment["code"], comment["message"]))
-    return [tuple(found[name]) for name in names]
+        if comment["file"] in findings:
+            findings[comment["file"]].append(Finding(comment["code"], comment["message"]))
+    return [tuple(findings[name]) for name in names]
 
 
 def _size(findings: tuple[Finding, ...]) -> int | None:
     if findings in ((TOO_SLOW,), (ENDED,)):
         return None
-    return sum(len(each.message) for each in findings)
+    return sum(len(finding.message) for finding in findings)
 
 
 _READER = Batcher(_check_batch, _size)

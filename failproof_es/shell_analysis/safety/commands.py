@@ -73,11 +73,11 @@ class Command:
 
     def operands_without(self, valued: str, long_valued: frozenset[str] = frozenset()) -> list[str]:
         """The operands, where these short letters and long options take the next argument."""
-        found: list[str] = []
+        operands: list[str] = []
         pending = iter(self.arguments)
         for argument in pending:
             if argument == "--":
-                return found + list(pending)
+                return operands + list(pending)
             if argument.startswith("--"):
                 if argument in long_valued:
                     next(pending, None)
@@ -85,8 +85,8 @@ class Command:
                 if argument[-1] in valued and not any(c in valued for c in argument[1:-1]):
                     next(pending, None)
             else:
-                found.append(argument)
-        return found
+                operands.append(argument)
+        return operands
 
     def has(self, letters: str = "", *names: str) -> bool:
         """Whether one of the short letters (bundled or not) or long options is given."""
@@ -102,21 +102,23 @@ class Command:
 
     def values(self, letter: str = "", *names: str) -> list[str]:
         """The values of an option, attached or not: `-o x`, `-ox`, `--output x`, `--output=x`."""
-        found = []
+        values = []
         arguments = self.arguments
         for at, argument in enumerate(arguments):
             following = arguments[at + 1] if at + 1 < len(arguments) else ""
             name, equals, value = argument.partition("=")
             if name in names:
-                found.append(value if equals else following)
+                values.append(value if equals else following)
             elif letter and argument.startswith("-") and not argument.startswith("--"):
                 bundle, there, attached = argument[1:].partition(letter)
                 if there and (not bundle or bundle.isalnum()):
-                    found.append(attached or following)
-        return found
+                    values.append(attached or following)
+        return values
 
     @property
     def shown(self) -> str:
         """For people: the command and what it redirects."""
-        redirections = [f"{each.operator}{each.target}" for each in self.redirections]
+        redirections = [
+            f"{redirection.operator}{redirection.target}" for redirection in self.redirections
+        ]
         return marks.shown(" ".join([self.path or self.name, *self.arguments, *redirections]))

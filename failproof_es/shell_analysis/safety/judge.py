@@ -80,8 +80,8 @@ def judge_safety(command: str) -> SafetyVerdict:
 
 def judge_safety_many(commands: Iterable[str]) -> list[SafetyVerdict]:
     """`judge_safety` for each command, in order: the parser reads many in one process."""
-    asked = list(commands)
-    parts = [asked[at : at + MOST] for at in range(0, len(asked), MOST)]
+    texts = list(commands)
+    parts = [texts[at : at + MOST] for at in range(0, len(texts), MOST)]
     with ThreadPoolExecutor(1 + CORES) as pool:
         return list(chain.from_iterable(pool.map(_judge_part, parts)))
 
@@ -95,10 +95,10 @@ def _judge_part(commands: Sequence[str]) -> list[SafetyVerdict]:
 def _reasons(commands: Sequence[Command]) -> Iterator[SafetyReason]:
     for command in commands:
         for rule in RULES:
-            found = tuple(rule(command))
-            if found and rule is sends_secrets and _has_fuller_reading(command, commands):
+            reasons = tuple(rule(command))
+            if reasons and rule is sends_secrets and _has_fuller_reading(command, commands):
                 continue
-            yield from found
+            yield from reasons
 
 
 def _has_fuller_reading(command: Command, commands: Sequence[Command]) -> bool:

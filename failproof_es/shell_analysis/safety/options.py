@@ -72,13 +72,15 @@ class Parsed:
 
     def has(self, *names: str) -> bool:
         """Whether one of these options was given, under any of its names."""
-        wanted = {self.called.get(name, name) for name in names}
-        return any(name in wanted for name, _ in self.options)
+        canonical_names = {self.called.get(name, name) for name in names}
+        return any(name in canonical_names for name, _ in self.options)
 
     def values(self, *names: str) -> list[str]:
         """The values that were given to these options, in order."""
-        wanted = {self.called.get(name, name) for name in names}
-        return [value for name, value in self.options if name in wanted and value is not None]
+        canonical_names = {self.called.get(name, name) for name in names}
+        return [
+            value for name, value in self.options if name in canonical_names and value is not None
+        ]
 
 
 class _Unknown(Exception):
@@ -94,7 +96,7 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> Parsed:
     pending = list(arguments)
     if syntax.leading and pending and not pending[0].startswith("-"):
         operands.append(pending.pop(0))
-    wanted = syntax.operands
+    operand_count = syntax.operands
     while pending:
         word = pending.pop(0)
         if word == "--":
@@ -106,12 +108,12 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> Parsed:
             options.append(("-", word[1:]))
         elif word.startswith("-") and len(word) > 1:
             try:
-                options += _read(syntax, word, pending)
+                options += _read_options(syntax, word, pending)
             except _Unknown:
                 return _parsed(syntax, options, operands, words, assigned, tuple(pending))
         elif syntax.assignments and not words and _ASSIGNMENT.match(word):
             assigned.append(word)
-        elif len(operands) < wanted and re.fullmatch(syntax.operand or r"(?s:.*)", word):
+        elif len(operands) < operand_count and re.fullmatch(syntax.operand or r"(?s:.*)", word):
             operands.append(word)
         elif syntax.permutes:
             words.append(word)
@@ -157,7 +159,7 @@ def _after_dashes(
     return rest[1:] if rest[:1] == ["--"] and syntax.unknown == "stop" else rest
 
 
-def _read(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
+def _read_options(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
     if word.startswith("--"):
         return [_long(syntax, word, pending)]
     return _bundle(syntax, word, pending)
@@ -165,43 +167,43 @@ def _read(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str 
 
 def _bundle(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
     """`-abc`: letters, until one takes the rest of the word or the next word."""
-    found: list[tuple[str, str | None]] = []
+    options: list[tuple[str, str | None]] = []
     for at in range(1, len(word)):
         name, rest = f"-{word[at]}", word[at + 1 :]
         kind = syntax.options.get(name)
         if kind is None and syntax.unknown == "stop":
             raise _Unknown
         if kind in ("none", None):
-            found.append((name, None))
+            options.append((name, None))
             continue
         if syntax.style == "go":
             rest = rest.removeprefix("=")
-        found.append((name, _value(syntax, kind, rest or None, pending)))
+        options.append((name, _value(syntax, kind, rest or None, pending)))
         break
-    return found
+    return options
 
 
 def _long(syntax: Syntax, word: str, pending: list[str]) -> tuple[str, str | None]:
-    written, equals, value = word.partition("=")
+    spelling, equals, value = word.partition("=")
     if syntax.style == "attached":
-        return written, value if equals else None
-    name = _full_name(syntax, written)
+        return spelling, value if equals else None
+    name = _full_name(syntax, spelling)
     if name is None:
-        return written, value if equals else None
+        return spelling, value if equals else None
     return name, _value(syntax, syntax.options[name], value if equals else None, pending)
 
 
-def _full_name(syntax: Syntax, written: str) -> str | None:
+def _full_name(syntax: Syntax, spelling: str) -> str | None:
     """The name that is meant; `None` for a flag that is not listed. Raises `_Unknown`."""
-    if written in syntax.options:
-        return written
-    if syntax.style in ("gnu", "perl") and len(written) > 2:
-        found = [name for name in syntax.options if name.startswith(written)]
-        if len({syntax.called.get(name, name) for name in found}) == 1:
-            return found[0]
+    if spelling in syntax.options:
+        return spelling
+    if syntax.style in ("gnu", "perl") and len(spelling) > 2:
+        candidates = [name for name in syntax.options if name.startswith(spelling)]
+        if len({syntax.called.get(name, name) for name in candidates}) == 1:
+            return candidates[0]
         # A wrapper's table does not say which names are one option: enough that they read alike.
-        if syntax.unknown == "stop" and len({syntax.options[name] for name in found}) == 1:
-            return found[0]
+        if syntax.unknown == "stop" and len({syntax.options[name] for name in candidates}) == 1:
+            return candidates[0]
     if syntax.unknown == "flag":
         return None
     raise _Unknown
@@ -221,9 +223,9 @@ def _value(
 
 def option_kinds(short: str, long: str) -> dict[str, Value]:
     """Options in `getopt` notation: `ab:c::`, and `name other= third[=]`."""
-    found: dict[str, Value] = {}
+    kinds: dict[str, Value] = {}
     for letter, colons in re.findall(r"([^:])(:{0,2})", short):
-        found[f"-{letter}"] = _KINDS[len(colons)]
+        kinds[f"-{letter}"] = _KINDS[len(colons)]
     for name, kind in re.findall(r"([\w.-]+)(\[=\]|=)?", long):
-        found[f"--{name}"] = _KINDS[("", "=", "[=]").index(kind)]
-    return found
+        kinds[f"--{name}"] = _KINDS[("", "=", "[=]").index(kind)]
+    return kinds

@@ -53,8 +53,8 @@ def _syntax(name: str) -> Syntax:
     """How `getopt_long` reads for this program. An option that is not listed takes no value."""
     names = _names(name)
     return Syntax(
-        {written: each.argument for written, each in names.items()},
-        {written: each.option for written, each in names.items()},
+        {spelling: option.argument for spelling, option in names.items()},
+        {spelling: option.option for spelling, option in names.items()},
         permutes=True,
         unknown="flag",
     )
@@ -64,5 +64,5 @@ def _syntax(name: str) -> Syntax:
 def _names(name: str) -> Mapping[str, Name]:
     if name not in _NOT_LISTED:
         return option_table.listed(name)
-    found = {f"-{letter}": Name(f"-{letter}", "required") for letter in _NOT_LISTED[name]}
-    return found | {each: Name(each, "required") for each in _LONG.get(name, ())}
+    options = {f"-{letter}": Name(f"-{letter}", "required") for letter in _NOT_LISTED[name]}
+    return options | {option: Name(option, "required") for option in _LONG.get(name, ())}

@@ -109,11 +109,11 @@ class Reader:
         elif command["Type"] == "CallExpr":
             self._call(command, redirections)
         else:
-            if any(each.writes for each in redirections):
+            if any(redirection.writes for redirection in redirections):
                 self._emit(Command("", (), redirections, self._feed, self._known.cwd))
             started = len(self.commands)
             self._compound(command)
-            self._written(redirections, self.commands[started:])
+            self._remember_files(redirections, self.commands[started:])
         self._feed = before
 
     def _compound(self, command: Node) -> None:
@@ -131,17 +131,17 @@ class Reader:
                 self._loop(command)
             case "DeclClause":
                 name = command.get("Variant", {}).get("Value", "")
-                said = [self._assign(each) for each in command.get("Args", [])]
-                self._emit(Command(name, tuple(said), cwd=self._known.cwd))
+                arguments = [self._assign(assignment) for assignment in command.get("Args", [])]
+                self._emit(Command(name, tuple(arguments), cwd=self._known.cwd))
             case "Subshell":
                 cwd, variables = self._known.cwd, dict(self._known.variables)
                 self._statements(command.get("Stmts", []))
                 self._known.cwd = cwd
                 self._known.restore(variables)
             case _:
-                self._others(command)
+                self._read_parts(command)
 
-    def _others(self, command: Node) -> None:
+    def _read_parts(self, command: Node) -> None:
         """Blocks, branches, loops, tests: their parts, in the order of the text."""
         for value in command.values():
             for part in value if isinstance(value, list) else [value]:
@@ -152,21 +152,21 @@ class Reader:
                 elif "Parts" in part:
                     words.fields(part, self._scope)
                 elif not {"Line", "Col"} <= part.keys():
-                    self._others(part)
+                    self._read_parts(part)
 
     def _pipeline(self, command: Node) -> None:
         stages = [command["Y"]]
-        left = command["X"]
-        while (left.get("Cmd") or {}).get("Op") in ("|", "|&") and not left.get("Redirs"):
-            stages.append(left["Cmd"]["Y"])
-            left = left["Cmd"]["X"]
-        stages.append(left)
+        left_side = command["X"]
+        while (left_side.get("Cmd") or {}).get("Op") in ("|", "|&") and not left_side.get("Redirs"):
+            stages.append(left_side["Cmd"]["Y"])
+            left_side = left_side["Cmd"]["X"]
+        stages.append(left_side)
         feed, upstream = self._feed, self._feed.upstream
         for at, stage in enumerate(reversed(stages)):
             started = len(self.commands)
             if at:
-                known = {text for text in [printed(upstream)] if text is not None}
-                self._feed = Feed(known.pop() if known else None, upstream)
+                known_texts = {text for text in [printed(upstream)] if text is not None}
+                self._feed = Feed(known_texts.pop() if known_texts else None, upstream)
             self._statement(stage)
             upstream = (*upstream, *self.commands[started:])
         self._feed = feed
@@ -198,7 +198,7 @@ class Reader:
     def _call(self, call: Node, redirections: tuple[Redirection, ...]) -> None:
         arguments = call.get("Args", [])
         before = dict(self._known.variables)
-        if assigned := tuple(self._assign(each) for each in call.get("Assigns", [])):
+        if assigned := tuple(self._assign(assignment) for assignment in call.get("Assigns", [])):
             self._emit(Command("=", assigned, cwd=self._known.cwd))
         if not arguments:
             if redirections:
@@ -212,7 +212,7 @@ class Reader:
         started = len(self.commands)
         for argv in self._argvs(arguments):
             self._run(argv, redirections)
-        self._written(redirections, self.commands[started:])
+        self._remember_files(redirections, self.commands[started:])
 
     def _argvs(self, arguments: Sequence[Node]) -> Iterator[tuple[str, ...]]:
         """The readings of a command line: all first, all last, and each word's own in turn."""
@@ -220,20 +220,22 @@ class Reader:
         for at, word in enumerate(arguments):
             if at and words.is_one_variable(word):
                 # An operand that is missing altogether makes a command fail, not go further.
-                readings[at] = [each for each in readings[at] if any(each)] or readings[at]
-        choices = [[0] * len(readings), [len(each) - 1 for each in readings]]
-        for at, each in enumerate(readings):
+                readings[at] = [reading for reading in readings[at] if any(reading)] or readings[at]
+        choices = [[0] * len(readings), [len(alternatives) - 1 for alternatives in readings]]
+        for at, alternatives in enumerate(readings):
             choices += [
                 [
                     *(len(r) - 1 for r in readings[:at]),
-                    chosen,
+                    index,
                     *(len(r) - 1 for r in readings[at + 1 :]),
                 ]
-                for chosen in range(len(each))
+                for index in range(len(alternatives))
             ]
         seen = dict.fromkeys(
             tuple(
-                text for each, index in zip(readings, choice, strict=True) for text in each[index]
+                text
+                for alternatives, index in zip(readings, choice, strict=True)
+                for text in alternatives[index]
             )
             for choice in choices
         )
@@ -313,9 +315,9 @@ class Reader:
         if command.name == "crontab":
             text = command.feed.text or printed_in_part(command.feed.upstream)
             for line in text.splitlines():
-                if found := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
+                if match := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
                     feed, self._feed = self._feed, Feed()  # a job reads nothing of this
-                    self._read_leniently(found[1])
+                    self._read_leniently(match[1])
                     self._feed = feed
         elif (reads_input or command.name in ("at", "batch")) and command.feed.text is not None:
             self._read_text(command.feed.text)
@@ -346,8 +348,8 @@ class Reader:
             return str(name)
         if "Array" in assignment:
             elements = assignment["Array"].get("Elems", [])
-            found = [text for e in elements if e.get("Value") for text in self._fields(e["Value"])]
-            self._known.variables[name] = (marks.SPLIT.join(found),)
+            texts = [text for e in elements if e.get("Value") for text in self._fields(e["Value"])]
+            self._known.variables[name] = (marks.SPLIT.join(texts),)
             return f"{name}="
         values = words.texts(assignment.get("Value"), self._scope)[:READINGS]
         if assignment.get("Append"):
@@ -360,7 +362,7 @@ class Reader:
         return f"{name}={values[-1]}"
 
     def _redirections(self, statement: Node) -> tuple[Redirection, ...]:
-        found = []
+        redirections = []
         for redirection in statement.get("Redirs", []):
             operator = redirection["Op"]
             descriptor = redirection.get("N", {}).get("Value", "")
@@ -368,30 +370,32 @@ class Reader:
                 targets: tuple[str, ...] = (words.body(redirection["Hdoc"], self._scope),)
             else:
                 targets = words.texts(redirection.get("Word"), self._scope)
-            found += [Redirection(operator, descriptor, target) for target in targets]
-        return tuple(found)
+            redirections += [Redirection(operator, descriptor, target) for target in targets]
+        return tuple(redirections)
 
     def _fed_by(self, redirections: tuple[Redirection, ...]) -> Feed:
         feed = self._feed
-        for each in redirections:
-            if each.operator in ("<<", "<<-", "<<<"):
-                feed = Feed(each.target)
-            elif each.operator in ("<", "<>") and each.descriptor in ("", "0"):
-                content = self._known.files.get(key(each.target, self._known.cwd))
+        for redirection in redirections:
+            if redirection.operator in ("<<", "<<-", "<<<"):
+                feed = Feed(redirection.target)
+            elif redirection.operator in ("<", "<>") and redirection.descriptor in ("", "0"):
+                content = self._known.files.get(key(redirection.target, self._known.cwd))
                 text = content if content is not None and marks.is_known(content) else None
-                reads = (Command("cat", (each.target,), files=dict(self._known.files)),)
-                upstream = (*self._provided.get(each.target, ()), *reads)
-                feed = Feed(text, upstream, each.target)
+                reads = (Command("cat", (redirection.target,), files=dict(self._known.files)),)
+                upstream = (*self._provided.get(redirection.target, ()), *reads)
+                feed = Feed(text, upstream, redirection.target)
         return feed
 
-    def _written(self, redirections: tuple[Redirection, ...], commands: Sequence[Command]) -> None:
+    def _remember_files(
+        self, redirections: tuple[Redirection, ...], commands: Sequence[Command]
+    ) -> None:
         """Remember what goes into files: the text if it is known, else where it comes from."""
-        for each in redirections:
-            if each.writes and each.descriptor in ("", "1"):
+        for redirection in redirections:
+            if redirection.writes and redirection.descriptor in ("", "1"):
                 text = printed(tuple(commands))
-                known = text if text is not None else marks.ANY + taint(tuple(commands))
-                self._known.files[key(each.target, self._known.cwd)] = known
-                if is_startup(each.target, self._known.cwd) and text is not None:
+                content = text if text is not None else marks.ANY + taint(tuple(commands))
+                self._known.files[key(redirection.target, self._known.cwd)] = content
+                if is_startup(redirection.target, self._known.cwd) and text is not None:
                     self._read_leniently(text)
 
     def _items(self, separator: str | None = None) -> list[str]:
@@ -400,15 +404,15 @@ class Reader:
             return listing(self._feed.upstream)
         text = self._feed.text
         parts = split_words(text) if separator is None else text.split(separator)
-        return [each.strip("\n") for each in parts if each.strip()] or [marks.ANY]
+        return [part.strip("\n") for part in parts if part.strip()] or [marks.ANY]
 
     def _substitute(self, statements: Sequence[Node]) -> tuple[str, ...]:
         commands = self._aside(statements)
         text = printed(commands)
         if text is not None:
             return (text.rstrip("\n"),)
-        found = taint(commands)
-        return (found,) if found else (marks.SPLIT.join(listing(commands)),)
+        taints = taint(commands)
+        return (taints,) if taints else (marks.SPLIT.join(listing(commands)),)
 
     def _provide(self, statements: Sequence[Node]) -> str:
         commands = self._aside(statements)

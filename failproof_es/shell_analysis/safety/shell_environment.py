@@ -54,14 +54,14 @@ class Surroundings:
                 for name in command.operands:
                     self.variables[name] = tuple(items())[:READINGS]
             case "tee" | "sponge":
-                known = command.feed.text or marks.ANY + taint(command.feed.upstream)
+                content = command.feed.text or marks.ANY + taint(command.feed.upstream)
                 for path in command.operands:
-                    self.files[key(path, self.cwd)] = known
+                    self.files[key(path, self.cwd)] = content
             case "set" if command.arguments[:1] == ("--",):
                 self.bind(command.arguments[1:])
             case "printf" if command.arguments[:1] == ("-v",) and len(command.arguments) > 2:
-                said = printed((Command("printf", command.arguments[2:]),))
-                self.variables[command.arguments[1]] = (said or marks.ANY,)
+                text = printed((Command("printf", command.arguments[2:]),))
+                self.variables[command.arguments[1]] = (text or marks.ANY,)
             case _:
                 for path in output_files(command):
                     self.files[key(path, self.cwd)] = origin(command)
@@ -72,7 +72,7 @@ class Surroundings:
 
     def _moved(self, command: Command) -> None:
         if command.name in ("cp", "mv", "ln", "install") and len(command.operands) == 2:
-            source, target = (key(each, self.cwd) for each in command.operands)
+            source, target = (key(operand, self.cwd) for operand in command.operands)
             if source in self.files:
                 self.files[target] = self.files[source]
 

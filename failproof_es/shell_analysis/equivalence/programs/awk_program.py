@@ -36,7 +36,9 @@ def normal_awk(name: str, program: str, words: Sequence[Word], statements: State
             assigned.append((option, value))
         if option == "--":
             break
-    files_follow = any(isinstance(each, tuple) and each[0] == "-f" for each in assigned)
+    files_follow = any(
+        isinstance(assignment, tuple) and assignment[0] == "-f" for assignment in assigned
+    )
     if not files_follow and not pending:
         raise NotUnderstood("no program")
     source: Form = None if files_follow else _program(pending.pop(0))
@@ -67,13 +69,13 @@ def _program(word: Word) -> Form:
 
 def _tokens(text: str) -> list[str] | None:
     """The program's tokens, or nothing where a slash may be a division or a regex."""
-    found: list[str] = []
+    tokens: list[str] = []
     at = 0
     while at < len(text):
         if blank := re.compile(r"[ \t]+|\\\n").match(text, at):
             at = blank.end()
             continue
-        before = found[-1] if found else "\n"
+        before = tokens[-1] if tokens else "\n"
         if text[at] == "#":
             return None
         if text[at] == "/":
@@ -88,24 +90,24 @@ def _tokens(text: str) -> list[str] | None:
             token = _TOKEN.match(text, at)
             if token is None:
                 return None
-        found.append(token[0])
+        tokens.append(token[0])
         at = token.end()
-    return found
+    return tokens
 
 
 def _tidy(tokens: list[str]) -> list[str]:
     """Without the newlines and semicolons that end nothing."""
-    kept: list[str] = []
-    for each in tokens:
-        before = kept[-1] if kept else "\n"
-        if each == "\n" and before in ("\n", "{", ";", "&&", "||", ","):
+    tidy_tokens: list[str] = []
+    for lexeme in tokens:
+        before = tidy_tokens[-1] if tidy_tokens else "\n"
+        if lexeme == "\n" and before in ("\n", "{", ";", "&&", "||", ","):
             continue
-        while each == "}" and _ends_nothing(kept):
-            kept.pop()
-        kept.append(each)
-    while kept and kept[-1] == "\n":
-        kept.pop()
-    return kept
+        while lexeme == "}" and _ends_nothing(tidy_tokens):
+            tidy_tokens.pop()
+        tidy_tokens.append(lexeme)
+    while tidy_tokens and tidy_tokens[-1] == "\n":
+        tidy_tokens.pop()
+    return tidy_tokens
 
 
 def _ends_nothing(tokens: list[str]) -> bool:

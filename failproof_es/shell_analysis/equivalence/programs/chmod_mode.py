@@ -46,10 +46,10 @@ def normal_mode(word: Word) -> Form:
         if value > 0o7777:
             return word
         return ("every bit" if len(text) > 4 else "octal", value)
-    clauses = [_CLAUSE.fullmatch(each) for each in text.split(",")]
+    clauses = [_CLAUSE.fullmatch(clause) for clause in text.split(",")]
     if not all(clauses):
         return word
-    read = tuple(_clause(found[1], found[2]) for found in clauses if found)
+    read = tuple(_clause(match[1], match[2]) for match in clauses if match)
     assigned = _assigned(read)
     return ("symbolic", read) if assigned is None else ("octal", assigned)
 
@@ -60,10 +60,10 @@ def with_plain_modes(options: Sequence[Option]) -> list[Option]:
     `mkdir`, `mkfifo`, `mknod` and `install` read it by the same rules as `chmod`.
     """
     return [
-        Option(each.name, literal(f"{int(text, 8):o}"))
-        if each.name == "-m" and _SHORT_OCTAL.fullmatch(text := _text(each.value))
-        else each
-        for each in options
+        Option(option.name, literal(f"{int(text, 8):o}"))
+        if option.name == "-m" and _SHORT_OCTAL.fullmatch(text := _text(option.value))
+        else option
+        for option in options
     ]
 
 
@@ -81,8 +81,8 @@ def _text(word: Word | None) -> str:
 
 def _clause(who: str, actions: str) -> _Clause:
     affected = _ALL if "a" in who else frozenset(who)
-    said = tuple((found[1], frozenset(found[2])) for found in _ACTION.finditer(actions))
-    return affected, said
+    changes = tuple((match[1], frozenset(match[2])) for match in _ACTION.finditer(actions))
+    return affected, changes
 
 
 def _assigned(clauses: tuple[_Clause, ...]) -> int | None:

@@ -35,8 +35,8 @@ def _expression(words: list[Word]) -> Form:
             return ("not", ("nonempty", operand))
         case [_, operand] if first in _SYNONYMS:
             return (literal(_SYNONYMS[first]), operand)
-        case [left, operator, right] if operator.text == "==":
-            return (left, literal("="), right)
+        case [left_operand, operator, right_operand] if operator.text == "==":
+            return (left_operand, literal("="), right_operand)
         case [_, operator, operand] if first == "!" and operator.text == "-n":
             return ("not", ("nonempty", operand))
         case [_, operator, operand] if first == "!" and operator.text == "-z":

@@ -107,11 +107,11 @@ class _Parser:
         return _and(forms)
 
     def _factor(self) -> Form:
-        written = self._peek()
-        if written == "!":
+        operator = self._peek()
+        if operator == "!":
             self._take()
             return _not(self._factor())
-        if written == "(":
+        if operator == "(":
             self._take()
             form = self._comma()
             if self._peek() != ")":
@@ -121,44 +121,44 @@ class _Parser:
         return self._primary()
 
     def _primary(self) -> Form:
-        written = self._peek()
-        if not written:
+        primary = self._peek()
+        if not primary:
             raise NotUnderstood("an expression that ends early or is computed")
         self._take()
-        if written in _SETTINGS:
-            values = self._values(_SETTINGS[written])
-            if self.settings.setdefault(written, values) != values:
-                raise NotUnderstood(f"{written} twice")
+        if primary in _SETTINGS:
+            values = self._values(_SETTINGS[primary])
+            if self.settings.setdefault(primary, values) != values:
+                raise NotUnderstood(f"{primary} twice")
             return _TRUE
-        if written in _TESTS or written.startswith("-newer"):
-            return _test(written, self._values(_TESTS.get(written, 1)))
-        if written in _POSITIONAL:
-            self.acts = self.acts or written == "-quit"
-            return ("positional", written, *self._values(_POSITIONAL[written]))
-        if written in _ACTIONS:
+        if primary in _TESTS or primary.startswith("-newer"):
+            return _test(primary, self._values(_TESTS.get(primary, 1)))
+        if primary in _POSITIONAL:
+            self.acts = self.acts or primary == "-quit"
+            return ("positional", primary, *self._values(_POSITIONAL[primary]))
+        if primary in _ACTIONS:
             self.acts = True
-            if written == "-delete":
+            if primary == "-delete":
                 self.settings["-depth"] = ()
-            return ("action", written, *self._values(_ACTIONS[written]))
-        if written in _RUNNING:
+            return ("action", primary, *self._values(_ACTIONS[primary]))
+        if primary in _RUNNING:
             self.acts = True
-            return self._running(written)
-        raise NotUnderstood(written)
+            return self._running(primary)
+        raise NotUnderstood(primary)
 
-    def _running(self, written: str) -> Form:
+    def _running(self, action: str) -> Form:
         command: list[Word] = []
         while True:
             word = self._take()
             if word.text == ";":
                 break
             if word.text == "+" and command and command[-1].text == "{}":
-                written += " +"
+                action += " +"
                 break
             command.append(word)
         if not command:
-            raise NotUnderstood(f"{written} without a command")
-        named = [word.substituted("{}", _NAME) for word in command]
-        return ("action", written, self._statements.call(named))
+            raise NotUnderstood(f"{action} without a command")
+        template = [word.substituted("{}", _NAME) for word in command]
+        return ("action", action, self._statements.call(template))
 
     def _take(self) -> Word:
         if not self._words:
@@ -172,18 +172,18 @@ class _Parser:
         return values
 
 
-def _test(written: str, values: tuple[Word, ...]) -> Form:
+def _test(name: str, values: tuple[Word, ...]) -> Form:
     text = values[0].text if values else None
-    if written in ("-type", "-xtype") and text is not None and "," in text:
-        return _or([("test", written, literal(letter)) for letter in text.split(",")])
-    if written == "-true":
+    if name in ("-type", "-xtype") and text is not None and "," in text:
+        return _or([("test", name, literal(letter)) for letter in text.split(",")])
+    if name == "-true":
         return _TRUE
-    if written == "-perm" and text is not None and is_number(text.lstrip("-/")):
+    if name == "-perm" and text is not None and is_number(text.lstrip("-/")):
         sign = text[: len(text) - len(text.lstrip("-/"))]
-        return ("test", written, literal(sign + (text.lstrip("-/").lstrip("0") or "0")))
-    if written == "-size" and text is not None and is_number(text[-1:]):
-        return ("test", written, literal(text + "b"))
-    return ("test", written, *values)
+        return ("test", name, literal(sign + (text.lstrip("-/").lstrip("0") or "0")))
+    if name == "-size" and text is not None and is_number(text[-1:]):
+        return ("test", name, literal(text + "b"))
+    return ("test", name, *values)
 
 
 def _is_pure(form: Form) -> bool:
@@ -204,9 +204,9 @@ def _not(form: Form) -> Form:
         case ("not", inner):
             return inner
         case ("and", *inner):
-            return _or([_not(each) for each in inner])
+            return _or([_not(operand) for operand in inner])
         case ("or", *inner):
-            return _and([_not(each) for each in inner])
+            return _and([_not(operand) for operand in inner])
     return ("not", form)
 
 

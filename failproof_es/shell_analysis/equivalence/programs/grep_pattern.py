@@ -26,11 +26,14 @@ def without_idle_matcher(options: Sequence[Option]) -> list[Option]:
     Only where no other of `-E`, `-F`, `-G`, `-P` competes, and where every pattern is known:
     none from a file, none computed.
     """
-    given = {option.name for option in options if option.name in _MATCHERS}
+    matchers = {option.name for option in options if option.name in _MATCHERS}
     patterns = [option.value for option in options if option.name == "-e"]
-    idle = given == {"-G"} or (
-        given == {"-E"}
+    idle = matchers == {"-G"} or (
+        matchers == {"-E"}
         and not any(option.name == "-f" for option in options)
-        and all(each is not None and _SAME_IN_BOTH.fullmatch(each.text or "") for each in patterns)
+        and all(
+            pattern is not None and _SAME_IN_BOTH.fullmatch(pattern.text or "")
+            for pattern in patterns
+        )
     )
-    return [option for option in options if not (idle and option.name in given)]
+    return [option for option in options if not (idle and option.name in matchers)]

@@ -25,9 +25,9 @@ class _Unusual(Exception):
 
 def normal_script(scripts: Sequence[Option]) -> Form:
     """The script that `-e` and `-f` options make together."""
-    texts = [each.value.text if each.value is not None else None for each in scripts]
-    if any(each.name != "-e" for each in scripts) or None in texts:
-        return ("scripts", tuple((each.name, each.value) for each in scripts))
+    texts = [script.value.text if script.value is not None else None for script in scripts]
+    if any(script.name != "-e" for script in scripts) or None in texts:
+        return ("scripts", tuple((script.name, script.value) for script in scripts))
     text = "\n".join(map(str, texts))
     try:
         return ("sed", *_Script(text).commands())
@@ -44,12 +44,12 @@ class _Script:
 
     def commands(self) -> list[Form]:
         """Every command with its addresses; braces are commands of their own."""
-        found: list[Form] = []
+        commands: list[Form] = []
         while True:
             self._match(r"(?:[;\s]|#[^\n]*)*")
             if self._at == len(self._text):
-                return found
-            found.append(self._command())
+                return commands
+            commands.append(self._command())
 
     def _match(self, pattern: str | re.Pattern[str]) -> str | None:
         match = re.compile(pattern).match(self._text, self._at)
@@ -151,8 +151,8 @@ class _Script:
     def _pattern(self, delimiter: str) -> str:
         """A regex up to its delimiter, which seds read in two ways inside of brackets."""
         text = self._part(delimiter)
-        for found in _BRACKET.finditer(text):
-            if found[0].startswith("[") and not found["closed"]:
+        for match in _BRACKET.finditer(text):
+            if match[0].startswith("[") and not match["closed"]:
                 raise _Unusual
         return text
 

@@ -11,8 +11,8 @@ _LINUX = (
 _NUMBERS = {name: str(number) for number, name in enumerate(_LINUX.split())}
 
 
-def number(written: str) -> str | None:
+def number(signal: str) -> str | None:
     """The number of a signal that is written `9`, `KILL`, `SIGKILL` or `kill`; else None."""
-    if is_number(written):
-        return str(int(written)) if int(written) < len(_NUMBERS) else None
-    return _NUMBERS.get(written.upper().removeprefix("SIG"))
+    if is_number(signal):
+        return str(int(signal)) if int(signal) < len(_NUMBERS) else None
+    return _NUMBERS.get(signal.upper().removeprefix("SIG"))

@@ -28,14 +28,14 @@ def normal_tar(name: str, program: str, words: Sequence[Word], statements: State
     """Mode, options and the sequence of files. Raises `NotUnderstood`."""
     utility = option_table.utility("tar")
     assert utility is not None
-    options, sequence = _read(_with_dash(list(words), utility), utility)
+    options, sequence = _split_arguments(_with_dash(list(words), utility), utility)
     modes = {option.name for option in options if option.name in _MODES}
     if len(modes) != 1:
         raise NotUnderstood(f"{len(modes)} modes of operation")
-    others = [option for option in options if option.name not in _MODES]
-    _refuse_rivals(others)
-    verbosity = sum(option.name == "-v" for option in others)
-    form = in_order({(option.name, option.value) for option in others})
+    other_options = [option for option in options if option.name not in _MODES]
+    _refuse_rivals(other_options)
+    verbosity = sum(option.name == "-v" for option in other_options)
+    form = in_order({(option.name, option.value) for option in other_options})
     return ("tar", name, *modes, form, verbosity, sequence)
 
 
@@ -59,7 +59,7 @@ def _with_dash(words: list[Word], utility: Utility) -> list[Word]:
     return plain + rest
 
 
-def _read(words: list[Word], utility: Utility) -> tuple[list[Option], Form]:
+def _split_arguments(words: list[Word], utility: Utility) -> tuple[list[Option], Form]:
     """Options that hold for the whole command, and files with what holds from there on."""
     arguments = read_arguments(words, utility)
     if all(option.name in _MODES | _FREE for option in arguments.options):

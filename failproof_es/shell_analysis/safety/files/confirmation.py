@@ -14,7 +14,7 @@ def answered(command: Command) -> bool:
     if command.feed.text is not None:
         return bool(_CONSENT.search(command.feed.text))
     upstream = command.feed.upstream
-    return any(each.name == "yes" and _consents(each) for each in upstream)
+    return any(source.name == "yes" and _consents(source) for source in upstream)
 
 
 def _consents(command: Command) -> bool:

@@ -33,17 +33,17 @@ class Written:
     reads_with: tuple[str, ...] = ()
     """Nothing at all is written if one of these is given."""
 
-    def paths(self, given: Parsed) -> list[str]:
+    def paths(self, parsed: Parsed) -> list[str]:
         """What is written by a command line of this kind."""
-        if self.reads_with and given.has(*self.reads_with):
+        if self.reads_with and parsed.has(*self.reads_with):
             return []
-        found = given.values(*self.options)
+        paths = parsed.values(*self.options)
         operands = self.operands
-        if self.only_with and not given.has(*self.only_with):
+        if self.only_with and not parsed.has(*self.only_with):
             operands = None
-        if self.unless and given.has(*self.unless):
+        if self.unless and parsed.has(*self.unless):
             operands = None
-        return found + list(given.words[operands] if operands else ())
+        return paths + list(parsed.words[operands] if operands else ())
 
 
 _ALL, _FIRST, _SECOND, _REST = slice(None), slice(1), slice(1, 2), slice(1, None)
@@ -103,34 +103,34 @@ def written_operands(command: Command) -> list[str]:
 def emptied_operands(command: Command) -> list[str]:
     """The files that a command leaves without what they held, whatever that was."""
     name = program(command.name)
-    given = read(command)
+    parsed = read(command)
     match name:
         case "truncate":
-            cuts = any(value[:1] not in ("+", ">", "%") for value in given.values("-s"))
-            return list(given.words) if cuts else []
+            cuts = any(value[:1] not in ("+", ">", "%") for value in parsed.values("-s"))
+            return list(parsed.words) if cuts else []
         case "fallocate":
-            digs = given.has("-p", "-z", "-c", "--punch-hole", "--zero-range", "--collapse-range")
-            return list(given.words) if digs else []
-        case "cp" | "install" | "ln" | "rsync" | "mv" if "/dev/null" in given.words[:-1]:
+            digs = parsed.has("-p", "-z", "-c", "--punch-hole", "--zero-range", "--collapse-range")
+            return list(parsed.words) if digs else []
+        case "cp" | "install" | "ln" | "rsync" | "mv" if "/dev/null" in parsed.words[:-1]:
             return written_operands(command)
-        case "ln" | "cp" if given.words == ("/dev/null",):
+        case "ln" | "cp" if parsed.words == ("/dev/null",):
             return written_operands(command)
         case "tee" | "sponge":
-            return [] if given.has("-a", "--append") else list(given.words)
+            return [] if parsed.has("-a", "--append") else list(parsed.words)
         case "dd":
             keeps = any("notrunc" in word or "append" in word for word in command.arguments)
             return [] if keeps else written_operands(command)
-        case "sort" if given.words and set(given.words) == {"/dev/null"}:
+        case "sort" if parsed.words and set(parsed.words) == {"/dev/null"}:
             return written_operands(command)
-        case "sed" if _deletes_all_lines(given):
+        case "sed" if _deletes_all_lines(parsed):
             return written_operands(command)
         case "perl" | "ruby" if _prints_nothing(command):
             return written_operands(command)
         case "ex" | "vi" | "vim" | "nvim" | "ed":
-            said = "\n".join([*command.arguments, command.feed.text or ""])
-            return list(given.words) if _EDITOR_DELETES.search(marks.plain(said)) else []
+            script = "\n".join([*command.arguments, command.feed.text or ""])
+            return list(parsed.words) if _EDITOR_DELETES.search(marks.plain(script)) else []
         case "awk" | "gawk" | "mawk" if re.search(r">\s*\(?FILENAME", program_text(command)):
-            return list(given.words[1:])
+            return list(parsed.words[1:])
         case _:
             return []
 
@@ -147,14 +147,14 @@ _PERL_BLANKS = re.compile(
 )
 
 
-def _scripts(given: Parsed) -> list[str]:
-    return given.values("-e") or ([] if given.has("-f") else list(given.words[:1]))
+def _scripts(parsed: Parsed) -> list[str]:
+    return parsed.values("-e") or ([] if parsed.has("-f") else list(parsed.words[:1]))
 
 
-def _deletes_all_lines(given: Parsed) -> bool:
+def _deletes_all_lines(parsed: Parsed) -> bool:
     """Whether `sed` prints nothing of what it reads: `d`, `1,$d`, `s/.*//`, `-n` without `p`."""
-    scripts = [marks.plain(script).strip() for script in _scripts(given)]
-    silent = given.has("-n") and not given.has("-f")
+    scripts = [marks.plain(script).strip() for script in _scripts(parsed)]
+    silent = parsed.has("-n") and not parsed.has("-f")
     if silent and not any(re.search(r"[pPwMceil=]", script) for script in scripts):
         return True
     return any(_EVERY_LINE.fullmatch(script) for script in scripts)
@@ -171,15 +171,15 @@ def _prints_nothing(command: Command) -> bool:
     return "n" in letters and not re.search(r"\b(print|puts|say|printf|p)\b|\$\.", code)
 
 
-def _copied(command: Command, given: Parsed) -> list[str]:
+def _copied(command: Command, parsed: Parsed) -> list[str]:
     """The target of `cp`, `mv`, `install`; nothing where it is a backup beside the original."""
-    if targets := given.values("-t"):
+    if targets := parsed.values("-t"):
         return targets
-    if command.name.endswith("install") and given.has("-d"):
+    if command.name.endswith("install") and parsed.has("-d"):
         return []
-    if len(given.words) < 2:
+    if len(parsed.words) < 2:
         return []
-    *sources, target = given.words
+    *sources, target = parsed.words
     backup = any(
         target != source
         and target.startswith(source)
@@ -189,60 +189,62 @@ def _copied(command: Command, given: Parsed) -> list[str]:
     return [] if backup else [target]
 
 
-def _linked(command: Command, given: Parsed) -> list[str]:
+def _linked(command: Command, parsed: Parsed) -> list[str]:
     """The name that `ln` makes; alone, a target gets its own name here."""
-    if targets := given.values("-t"):
+    if targets := parsed.values("-t"):
         return targets
-    return list(given.words[-1:]) if len(given.words) > 1 else []
+    return list(parsed.words[-1:]) if len(parsed.words) > 1 else []
 
 
-def _copied_to_here(command: Command, given: Parsed) -> list[str]:
-    target = given.words[-1:] if len(given.words) > 1 else ()
-    return [each for each in target if ":" not in each]
+def _copied_to_here(command: Command, parsed: Parsed) -> list[str]:
+    target = parsed.words[-1:] if len(parsed.words) > 1 else ()
+    return [path for path in target if ":" not in path]
 
 
-def _after_script(command: Command, given: Parsed) -> list[str]:
+def _after_script(command: Command, parsed: Parsed) -> list[str]:
     """`sed -i`: every operand but the script."""
-    if not given.has("-i") and not command.has("I"):
+    if not parsed.has("-i") and not command.has("I"):
         return []
-    return list(given.words[0 if given.has("-e", "-f") else 1 :])
+    return list(parsed.words[0 if parsed.has("-e", "-f") else 1 :])
 
 
-def _after_code(command: Command, given: Parsed) -> list[str]:
+def _after_code(command: Command, parsed: Parsed) -> list[str]:
     """`perl -i -pe code files`."""
     changes = any(re.match(r"-\w*i", word) for word in command.arguments)
     return command.operands_without("eE") if changes else []
 
 
-def _archive(command: Command, given: Parsed) -> list[str]:
+def _archive(command: Command, parsed: Parsed) -> list[str]:
     """`tar`: the archive that it makes, the folder that it unpacks into."""
     first = command.arguments[0] if command.arguments else ""
     bundle = first if first and "=" not in first and not first.startswith("--") else ""
     letters = bundle.lstrip("-") if re.fullmatch(r"-?[A-Za-z]+", bundle) else ""
-    if given.has("-x", "--extract", "--get") or "x" in letters:
-        return given.values("-C") or command.values("C", "--directory")
-    if given.has("-c", "--create", "-r", "--append", "-u", "--update") or set(letters) & set("cru"):
+    if parsed.has("-x", "--extract", "--get") or "x" in letters:
+        return parsed.values("-C") or command.values("C", "--directory")
+    if parsed.has("-c", "--create", "-r", "--append", "-u", "--update") or set(letters) & set(
+        "cru"
+    ):
         made = command.values("f", "--file")
         if "f" in letters and not bundle.startswith("-"):
-            valued = [each for each in letters if each in "fCXTVbIgHLNK"]
+            valued = [letter for letter in letters if letter in "fCXTVbIgHLNK"]
             made = list(command.arguments[1 + valued.index("f") :][:1])
         return [path for path in made if path != "-" and ":" not in path]
     return []
 
 
-def _seven_zip(command: Command, given: Parsed) -> list[str]:
-    words = given.words
+def _seven_zip(command: Command, parsed: Parsed) -> list[str]:
+    words = parsed.words
     unpacked = [word[2:] for word in command.arguments if word.startswith("-o") and len(word) > 2]
     return list(words[1:2]) if words[:1] in (("a",), ("u",), ("d",)) else unpacked
 
 
-def _image(command: Command, given: Parsed) -> list[str]:
-    return [*given.words[1:2], *command.values("o", "--output", "--overwrite")]
+def _image(command: Command, parsed: Parsed) -> list[str]:
+    return [*parsed.words[1:2], *command.values("o", "--output", "--overwrite")]
 
 
-def _mounted_over(command: Command, given: Parsed) -> list[str]:
+def _mounted_over(command: Command, parsed: Parsed) -> list[str]:
     """A folder of the system that a mount hides."""
-    target = given.words[-1:] if len(given.words) > 1 else ()
+    target = parsed.words[-1:] if len(parsed.words) > 1 else ()
     return [
         path
         for path in target
@@ -253,15 +255,15 @@ def _mounted_over(command: Command, given: Parsed) -> list[str]:
 _MOUNT_POINT = re.compile(r"/(mnt|media|proc|sys|dev|run|tmp|boot/efi|var/\w+|home|opt|srv)\b")
 
 
-def _edited(command: Command, given: Parsed) -> list[str]:
-    return list(given.words) if command.feed.text or command.has("sc") else []
+def _edited(command: Command, parsed: Parsed) -> list[str]:
+    return list(parsed.words) if command.feed.text or command.has("sc") else []
 
 
-def _renamed(command: Command, given: Parsed) -> list[str]:
+def _renamed(command: Command, parsed: Parsed) -> list[str]:
     """Every file that `rename` is given, under its old name; the first word is what to do."""
-    if given.has("-n", "--nono", "--no-act", "--dry-run", "--just-print"):
+    if parsed.has("-n", "--nono", "--no-act", "--dry-run", "--just-print"):
         return []
-    return list(given.words[0 if given.has("-e", "--expr") else 1 :])
+    return list(parsed.words[0 if parsed.has("-e", "--expr") else 1 :])
 
 
 _Reader = Callable[[Command, Parsed], list[str]]
@@ -279,11 +281,11 @@ _SPECIAL: dict[str, _Reader] = {
     **dict.fromkeys(("ed", "ex", "vim", "vi"), _edited),
     **dict.fromkeys(
         ("awk", "gawk"),
-        lambda command, given: list(given.words[1:]) if "inplace" in command.arguments else [],
+        lambda command, parsed: list(parsed.words[1:]) if "inplace" in command.arguments else [],
     ),
     **dict.fromkeys(RENAMERS, _renamed),
     "ln": _linked,
     "sed": _after_script,
     "mount": _mounted_over,
-    "touch": lambda _, given: [path for path in given.words if "nologin" in path],
+    "touch": lambda _, parsed: [path for path in parsed.words if "nologin" in path],
 }

@@ -51,15 +51,15 @@ def find_spares_start(arguments: tuple[str, ...]) -> bool:
     `-delete` removes a folder only once it is empty, which one level alone does not achieve.
     """
     types = [b for a, b in pairwise(arguments) if a == "-type"]
-    no_folders = bool(types) and all("d" not in each.split(",") for each in types)
+    no_folders = bool(types) and all("d" not in letters.split(",") for letters in types)
     negated = any(a in ("!", "-not") and b == "-type" for a, b in pairwise(arguments))
     one_level = _depth("-maxdepth", arguments) == 1 and "-exec" not in arguments
     return bool(_depth("-mindepth", arguments)) or (no_folders and not negated) or one_level
 
 
 def _depth(name: str, arguments: tuple[str, ...]) -> int | None:
-    given = [b for a, b in pairwise(arguments) if a == name and b.isdecimal()]
-    return int(given[-1]) if given else None
+    depths = [b for a, b in pairwise(arguments) if a == name and b.isdecimal()]
+    return int(depths[-1]) if depths else None
 
 
 def find_starts(arguments: tuple[str, ...]) -> list[str]:

@@ -161,9 +161,9 @@ def _as_home(place: Place) -> Place:
 
 def extent(path: str, cwd: str = ".") -> Extent:
     """How much goes when everything at and under `path` goes."""
-    named = locate(path, cwd)
-    place = _folder(named)
-    contents = place is not named
+    location = locate(path, cwd)
+    place = _folder(location)
+    contents = place is not location
     if place.base == "/":
         return _absolute(place, contents=contents)
     if place.base == "~":

@@ -80,10 +80,10 @@ def _started(command: Command) -> Iterator[Parsed]:
 def _has_the_host(started: Parsed) -> bool:
     if any(map(_is_root, _mounted(started))):
         return True
-    if any(re.match(_DISK, each) for each in started.values("--device")):
+    if any(re.match(_DISK, device) for device in started.values("--device")):
         return True
     privileged = any(name == "--privileged" and value != "false" for name, value in started.options)
-    added = {each.upper().removeprefix("CAP_") for each in started.values("--cap-add")}
+    added = {capability.upper().removeprefix("CAP_") for capability in started.values("--cap-add")}
     if "host" in started.values("--pid") and (privileged or added & _STRONG):
         return True
     runs = marks.plain(" ".join([*started.values("--entrypoint"), *started.words]))
@@ -92,7 +92,7 @@ def _has_the_host(started: Parsed) -> bool:
 
 def _mounted(started: Parsed) -> list[str]:
     """The host's paths that the container sees."""
-    volumes = [each.partition(":")[0] for each in started.values("--volume")]
+    volumes = [volume.partition(":")[0] for volume in started.values("--volume")]
     for mount in started.values("--mount"):
         volumes += re.findall(r"(?:src|source)=([^,]+)", mount)
     return [path for path in volumes if path.startswith("/") and path not in _HARMLESS]

@@ -71,18 +71,18 @@ _TOOLS: dict[str, re.Pattern[str]] = {
 
 def destroys_data(command: Command) -> Iterator[SafetyReason]:
     """Databases, containers, clusters, buckets: gone with one command."""
-    said = " ".join(command.arguments)
-    harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in said
+    argument_text = " ".join(command.arguments)
+    harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in argument_text
     if command.name in _SQL_CLIENTS:
-        text = marks.plain(f"{said}\n{command.feed.text or ''}")
+        text = marks.plain(f"{argument_text}\n{command.feed.text or ''}")
         if _SQL_LOSS.search(text) or _UPDATE_ALL.search(text):
             yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
     if answered(command):
-        said += " --force"  # nobody is asked
+        argument_text += " --force"  # nobody is asked
     pattern = _TOOLS.get(command.name)
     if command.name == "docker" and command.arguments[:1] == ("compose",):
         pattern = _TOOLS["docker-compose"]
-    if pattern and not harmless and pattern.search(marks.shown(said, 4096)):
+    if pattern and not harmless and pattern.search(marks.shown(argument_text, 4096)):
         yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
     if _destroys_packages(command):
         yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)

@@ -72,13 +72,13 @@ def _deletes(command: Command) -> Iterator[SafetyReason]:
         yield _broad(command)
         return
     for path in command.operands_without(_VALUED.get(command.name, "")):
-        found = extent(path, command.cwd)
+        path_extent = extent(path, command.cwd)
         guarded = (command.interactive or _asks(command)) and not answered(command)
-        listed = not marks.is_known(path) or not marks.GLOBS.isdisjoint(path)
-        guardable = found in _GUARDABLE or listed
-        if found is Extent.NARROW or (guarded and guardable):
+        may_be_many = not marks.is_known(path) or not marks.GLOBS.isdisjoint(path)
+        guardable = path_extent in _GUARDABLE or may_be_many
+        if path_extent is Extent.NARROW or (guarded and guardable):
             continue
-        if found is Extent.DEVICE and command.name not in ("rm", "unlink"):
+        if path_extent is Extent.DEVICE and command.name not in ("rm", "unlink"):
             continue
         yield _broad(command)
         return
@@ -115,16 +115,18 @@ def _find_deletes(command: Command) -> Iterator[SafetyReason]:
     for start in find_starts(command.arguments):
         if spared and extent(below(start), command.cwd) is Extent.NARROW:
             continue
-        found = extent(start, command.cwd)
+        start_extent = extent(start, command.cwd)
         top_only = locate(start, command.cwd).parts in (
             ("tmp",),
             ("home",),
             ("var", "log"),
             ("mnt",),
         )
-        harmless = found in (Extent.NARROW, Extent.CURRENT, Extent.PARENT, Extent.HOME) or top_only
-        harmless = harmless or found in (Extent.PERSONAL,) or _is_state(start, command)
-        if (narrow and harmless) or found is Extent.NARROW:
+        harmless = (
+            start_extent in (Extent.NARROW, Extent.CURRENT, Extent.PARENT, Extent.HOME) or top_only
+        )
+        harmless = harmless or start_extent in (Extent.PERSONAL,) or _is_state(start, command)
+        if (narrow and harmless) or start_extent is Extent.NARROW:
             continue
         yield _broad(command)
         return
@@ -140,9 +142,9 @@ def _replaces_crontab(command: Command) -> bool:
         return True
     if operands not in ([], ["-"]) or command.has("lei") or feed.path is not None:
         return False
-    if feed.text is None and all(each.name == "cat" for each in feed.upstream):
+    if feed.text is None and all(source.name == "cat" for source in feed.upstream):
         return False
-    return not any(each.name == "crontab" for each in feed.upstream)
+    return not any(source.name == "crontab" for source in feed.upstream)
 
 
 def _is_state(start: str, command: Command) -> bool:
@@ -165,8 +167,8 @@ def _moves_away(command: Command) -> Iterator[SafetyReason]:
         yield _broad(command)
         return
     for path in operands[:-1]:
-        found = extent(path, command.cwd)
-        if found in _KEPT and not _is_backup(path, operands[-1]):
+        path_extent = extent(path, command.cwd)
+        if path_extent in _KEPT and not _is_backup(path, operands[-1]):
             yield _broad(command)
             return
 

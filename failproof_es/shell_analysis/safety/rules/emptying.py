@@ -22,7 +22,7 @@ _REPLACES = frozenset({"tee", "sponge"})
 
 def empties_broadly(command: Command) -> Iterator[SafetyReason]:
     """`truncate -s 0 *`, `for f in *; do >"$f"; done`, `cp /dev/null ~/.ssh/id_rsa`."""
-    replaced = [each.target for each in command.redirections if each.empties]
+    replaced = [redirection.target for redirection in command.redirections if redirection.empties]
     emptied = emptied_operands(command)
     if command.name in _REPLACES and command.feed.path != "/dev/null":
         replaced, emptied = replaced + emptied, []

@@ -34,26 +34,26 @@ def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:
     elif not marks.GLOBS.isdisjoint(command.path):
         yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
     content = command.files.get(key(command.path, command.cwd), "")
-    if "/" in command.path and (found := marks.taints(content)):
-        yield from _by_origin(found, command)
+    if "/" in command.path and (taints := marks.taints(content)):
+        yield from _by_origin(taints, command)
     yield from _script_file(command)
     yield from _input(command)
 
 
 def _name_origin(command: Command) -> str:
     """The marks in a name; a known last component under an unknown folder is known."""
-    found = marks.taints(command.path)
-    if not found and marks.is_known(command.name) and "/" in command.path:
+    taints = marks.taints(command.path)
+    if not taints and marks.is_known(command.name) and "/" in command.path:
         return marks.GENERATED
-    return found or marks.ANY
+    return taints or marks.ANY
 
 
-def _by_origin(found: str, command: Command) -> Iterator[SafetyReason]:
-    if marks.REMOTE in found:
+def _by_origin(taints: str, command: Command) -> Iterator[SafetyReason]:
+    if marks.REMOTE in taints:
         yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
-    if marks.DECODED in found:
+    if marks.DECODED in taints:
         yield SafetyReason(ReasonCode.DECODED_EXEC, command.shown)
-    if marks.REMOTE not in found and marks.DECODED not in found and found != marks.GENERATED:
+    if marks.REMOTE not in taints and marks.DECODED not in taints and taints != marks.GENERATED:
         yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
 
 
@@ -61,8 +61,8 @@ def _script_file(command: Command) -> Iterator[SafetyReason]:
     """`sh file`, `source <(...)`, `python file`, where the file was made in this text."""
     if command.name in MAKES:
         for text in makefile_texts(command):
-            if found := marks.taints(text):
-                yield from _by_origin(found, command)
+            if taints := marks.taints(text):
+                yield from _by_origin(taints, command)
         return
     runs = command.name in SHELLS or command.name in (".", "source")
     if not runs and (language(command.name) is None or language(command.name) == "awk"):
@@ -71,9 +71,9 @@ def _script_file(command: Command) -> Iterator[SafetyReason]:
         return
     for path in command.operands[:1]:
         content = command.files.get(key(path, command.cwd), "")
-        found = marks.taints(content + path)
-        if found or (path.startswith("/dev/fd/") and not marks.is_known(content)):
-            yield from _by_origin(found or marks.ANY, command)
+        taints = marks.taints(content + path)
+        if taints or (path.startswith("/dev/fd/") and not marks.is_known(content)):
+            yield from _by_origin(taints or marks.ANY, command)
         elif path.startswith(("/dev/tcp/", "http://", "https://")):
             yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
 
@@ -97,17 +97,17 @@ def _input(command: Command) -> Iterator[SafetyReason]:
         return
     feed = command.feed
     if feed.text is not None:
-        found = marks.taints(feed.text)
+        taints = marks.taints(feed.text)
         ruleless = command.name in MAKES and marks.ANY in feed.text and ":" not in feed.text
-        if (found and found != marks.GENERATED) or ruleless:
-            yield from _by_origin(found or marks.ANY, command)
+        if (taints and taints != marks.GENERATED) or ruleless:
+            yield from _by_origin(taints or marks.ANY, command)
     elif feed.upstream:
-        found = taint(feed.upstream)
+        taints = taint(feed.upstream)
         local = feed.path is not None or all(c.name in ("cat", "tee", "pv") for c in feed.upstream)
-        kept = command.name == "crontab" and any(c.name == "crontab" for c in feed.upstream)
-        if marks.REMOTE in found or marks.DECODED in found:
-            yield from _by_origin(found, command)
-        elif not local and not kept:
+        keeps_table = command.name == "crontab" and any(c.name == "crontab" for c in feed.upstream)
+        if marks.REMOTE in taints or marks.DECODED in taints:
+            yield from _by_origin(taints, command)
+        elif not local and not keeps_table:
             yield from _by_origin(marks.ANY, command)
 
 
@@ -129,12 +129,12 @@ _INSTALLED = frozenset({"usr", "lib", "lib32", "lib64", "nix"})
 
 def _preloads(command: Command) -> bool:
     """Whether a library that nobody installed is loaded into the programs that are run."""
-    given = command.arguments if command.name in _SETTERS else ()
-    given = (*given, *assigned(command.name, command.arguments))
-    libraries = [found[1] for word in given if (found := _PRELOAD.fullmatch(word))]
+    assignments = command.arguments if command.name in _SETTERS else ()
+    assignments = (*assignments, *assigned(command.name, command.arguments))
+    libraries = [match[1] for word in assignments if (match := _PRELOAD.fullmatch(word))]
     if _LOADER.fullmatch(command.name):
         libraries += command.values("", "--preload", "--audit")
-    searched = any(word.startswith("LD_LIBRARY_PATH=") for word in given)
+    searched = any(word.startswith("LD_LIBRARY_PATH=") for word in assignments)
     return any(
         not _is_installed(path) if "/" in path or not marks.is_known(path) else searched
         for value in libraries

@@ -64,9 +64,13 @@ def does_harm_itself(command: Command) -> Iterator[SafetyReason]:
         return
     paths = [_as_path(text) for text in [*literals(code), *_PERL_GLOB.findall(code)]]
     extents = {extent(path) for path in paths if "/" in path or path in _SHORT}
-    given = {extent(path, command.cwd) for path in _given(code, command)} - {Extent.NARROW}
-    broad = extents & _BROAD or given or _HOME_CALLS.search(code) or _current(code, paths)
-    if broad and (_DELETES.search(code) or (_EMPTIES.search(code) and _reaches_many(code, given))):
+    input_extents = {extent(path, command.cwd) for path in _collect_input_paths(code, command)} - {
+        Extent.NARROW
+    }
+    broad = extents & _BROAD or input_extents or _HOME_CALLS.search(code) or _current(code, paths)
+    if broad and (
+        _DELETES.search(code) or (_EMPTIES.search(code) and _reaches_many(code, input_extents))
+    ):
         yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
     if _WRITES.search(code):
         if any(is_disk(path) for path in paths if path.startswith("/")):
@@ -87,8 +91,8 @@ def _as_path(text: str) -> str:
     return marks.HOME + path[1:] if path == "~" or path.startswith("~/") else path
 
 
-def _reaches_many(code: str, given: set[Extent]) -> bool:
-    return bool(given or _LISTS.search(code) or _PERL_GLOB.search(code))
+def _reaches_many(code: str, input_extents: set[Extent]) -> bool:
+    return bool(input_extents or _LISTS.search(code) or _PERL_GLOB.search(code))
 
 
 def _current(code: str, paths: list[str]) -> bool:
@@ -103,16 +107,16 @@ def _current(code: str, paths: list[str]) -> bool:
     return bool((here and lists) or _LISTS_CURRENT.search(code))
 
 
-def _given(code: str, command: Command) -> list[str]:
+def _collect_input_paths(code: str, command: Command) -> list[str]:
     """The paths that the program is handed: as operands, or line by line by a pipe."""
     if language(command.name) == "awk":
         return []
     by_line = any(re.fullmatch(r"-\w*[np]\w*", word) for word in command.arguments)
-    found = []
+    paths = []
     if not _DOES.search(_PATTERN.sub("", code)):
         return []  # it only looks for such words
     if _TAKES_WORDS.search(code) or by_line:
-        found += [word for word in command.operands if marks.plain(word) not in code]
+        paths += [word for word in command.operands if marks.plain(word) not in code]
     if command.feed.upstream and (by_line or _TAKES_LINES.search(code)):
-        found += listing(command.feed.upstream)
-    return [] if _PICKS.search(code) else found
+        paths += listing(command.feed.upstream)
+    return [] if _PICKS.search(code) else paths

@@ -51,9 +51,9 @@ def _is_reverse_shell(command: Command) -> bool:
             return True
         return _from_shell(command)
     if name == "socat":
-        said = " ".join(command.arguments)
-        return bool(re.search(r"(?i)\b(exec|system|shell)\b:?", said)) and bool(
-            re.search(r"(?i)\b(tcp|udp|openssl|ssl|sctp|vsock)", said)
+        text = " ".join(command.arguments)
+        return bool(re.search(r"(?i)\b(exec|system|shell)\b:?", text)) and bool(
+            re.search(r"(?i)\b(tcp|udp|openssl|ssl|sctp|vsock)", text)
         )
     if name in ("telnet", "openssl"):
         return _from_shell(command) and (name == "telnet" or "s_client" in command.arguments)
@@ -124,8 +124,10 @@ def _sends(command: Command) -> bool:
             marks.SECRET in fed or marks.SECRET in taint((command,)) or name in ("cat", "tar", "dd")
         )
     if name in _NETCATS or name in ("telnet", "socat"):
-        given = any(is_secret(re.sub(r"(?i)^\w+:", "", w), command.cwd) for w in command.arguments)
-        return marks.SECRET in fed or given
+        names_secret = any(
+            is_secret(re.sub(r"(?i)^\w+:", "", w), command.cwd) for w in command.arguments
+        )
+        return marks.SECRET in fed or names_secret
     if name == "openssl" and "s_client" in command.arguments:
         return marks.SECRET in fed
     if name in _RESOLVERS:
@@ -178,12 +180,12 @@ def _copies_out(command: Command) -> bool:
         remote = len(operands) > 1 and re.search(r"^[^/]*[^/:]:|^\w+://", operands[-1])
         return bool(remote) and any(_is_secret_file(path, command) for path in operands[:-1])
     if command.name in ("aws", "gsutil", "rclone", "mc", "s3cmd", "az", "azcopy", "gcloud"):
-        named = command.operands
-        elsewhere = command.name == "az" or bool(named and re.search(r"^\w+:", named[-1]))
-        return elsewhere and any(_is_secret_file(path, command) for path in named)
-    said = [*command.arguments, command.feed.text or ""]
-    words = [piece for word in said for piece in re.split(r"[\s;]+", word)]
-    puts = command.name == "ncftpput" or bool(_PUTS.search(" ".join(said)))
+        paths = command.operands
+        elsewhere = command.name == "az" or bool(paths and re.search(r"^\w+:", paths[-1]))
+        return elsewhere and any(_is_secret_file(path, command) for path in paths)
+    texts = [*command.arguments, command.feed.text or ""]
+    words = [piece for word in texts for piece in re.split(r"[\s;]+", word)]
+    puts = command.name == "ncftpput" or bool(_PUTS.search(" ".join(texts)))
     return any(
         _is_secret_file(path, command)
         for path in words

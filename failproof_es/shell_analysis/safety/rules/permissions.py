@@ -37,8 +37,8 @@ def opens_rights(command: Command) -> Iterator[SafetyReason]:
         case "chown" | "chgrp" | "gchown":
             bad = _chown_is_broad(command)
         case "setfacl":
-            said = " ".join(command.arguments)
-            everybody = re.search(r"(^|[\s,:])(o|other|d:o)::?\w*w", said)
+            text = " ".join(command.arguments)
+            everybody = re.search(r"(^|[\s,:])(o|other|d:o)::?\w*w", text)
             recursive = command.has("R", "--recursive")
             bad = any(reaches_deep(path) and everybody for path in command.operands) or (
                 any(_at_system(path, command) for path in command.operands)
@@ -73,20 +73,20 @@ def _chmod_is_broad(command: Command) -> bool:
 
 def _opens_path(path: str, mode: str, command: Command, *, opens: bool, deep: bool) -> bool:
     """Whether this mode goes too far for one path. `deep`: and for all that is under it."""
-    found = extent(path, command.cwd)
+    path_extent = extent(path, command.cwd)
     if opens and (deep or reaches_deep(path)):
         return True
     served = bool(_SERVED.fullmatch(marks.plain(path))) and not _closes(mode)
-    if (deep or reaches_all(path)) and found in _BROAD and not served:
+    if (deep or reaches_all(path)) and path_extent in _BROAD and not served:
         return True
-    if found in _OWN_BROAD and (opens or _closes(mode)):
+    if path_extent in _OWN_BROAD and (opens or _closes(mode)):
         return not _OPEN_SAFELY.fullmatch(marks.plain(path))
     globbed = not marks.GLOBS.isdisjoint(path)
-    if opens and (found is Extent.HOME or (found is Extent.CURRENT and globbed)):
+    if opens and (path_extent is Extent.HOME or (path_extent is Extent.CURRENT and globbed)):
         return True
     below = path.strip("/").partition("/")
     many = marks.GLOBS.isdisjoint(below[0]) and not marks.GLOBS.isdisjoint(below[2])
-    if found is Extent.SYSTEM and many and not served:
+    if path_extent is Extent.SYSTEM and many and not served:
         return True
     return is_secret(path, command.cwd) and _lets_others_read(mode) and _is_key(path)
 
@@ -99,8 +99,8 @@ def _is_key(path: str) -> bool:
 
 def _opens_to_all(mode: str) -> bool:
     """Whether others may write afterwards."""
-    if found := _OCTAL.fullmatch(mode):
-        return not mode.startswith("-") and int(found[1], 8) & 0o002 != 0
+    if match := _OCTAL.fullmatch(mode):
+        return not mode.startswith("-") and int(match[1], 8) & 0o002 != 0
     return any(
         re.search(r"[+=][rxXst]*w|o[oa]*[+=]u", clause)
         and (set("oa") & set(clause.split("+")[0].split("=")[0]))
@@ -109,15 +109,15 @@ def _opens_to_all(mode: str) -> bool:
 
 
 def _lets_others_read(mode: str) -> bool:
-    if found := _OCTAL.fullmatch(mode):
-        return int(found[1], 8) & 0o044 != 0
+    if match := _OCTAL.fullmatch(mode):
+        return int(match[1], 8) & 0o044 != 0
     return bool(re.search(r"[goa]+[ugoa]*[+=][wx]*r|^\+r", mode))
 
 
 def _closes(mode: str) -> bool:
     """Whether not even the owner may read and run afterwards."""
-    if found := _OCTAL.fullmatch(mode):
-        return int(found[1], 8) & 0o500 == 0 and mode[:1] not in "+-"
+    if match := _OCTAL.fullmatch(mode):
+        return int(match[1], 8) & 0o500 == 0 and mode[:1] not in "+-"
     return bool(re.search(r"(^|,)[ua]*-[rwx]*[rx]|(^|,)[ua]+=(,|$)", mode))
 
 
@@ -126,11 +126,11 @@ def _chown_is_broad(command: Command) -> bool:
     by_reference = command.has("", "--reference")
     recursive = command.has("R", "--recursive")
     for path in words[0 if by_reference else 1 :]:
-        found = extent(path, command.cwd)
+        path_extent = extent(path, command.cwd)
         deep = recursive or reaches_all(path)
-        if found in (Extent.ROOT, Extent.DEVICE) or (deep and found is Extent.PARENT):
+        if path_extent in (Extent.ROOT, Extent.DEVICE) or (deep and path_extent is Extent.PARENT):
             return True
-        if found is not Extent.SYSTEM or _OPEN_SAFELY.fullmatch(marks.plain(path)):
+        if path_extent is not Extent.SYSTEM or _OPEN_SAFELY.fullmatch(marks.plain(path)):
             continue
         if deep or _is_vital(path, command, words[0]):
             return True
@@ -167,8 +167,8 @@ def grants_root(command: Command) -> Iterator[SafetyReason]:
 
 
 def _sets_user(mode: str) -> bool:
-    if found := _OCTAL.fullmatch(mode):
-        return int(found[1], 8) & 0o4000 != 0 and not mode.startswith("-")
+    if match := _OCTAL.fullmatch(mode):
+        return int(match[1], 8) & 0o4000 != 0 and not mode.startswith("-")
     if not _SYMBOLIC.fullmatch(mode):
         return False
     for clause in mode.split(","):
@@ -179,8 +179,8 @@ def _sets_user(mode: str) -> bool:
 
 
 def _sets_group(mode: str) -> bool:
-    if found := _OCTAL.fullmatch(mode):
-        return int(found[1], 8) & 0o2000 != 0
+    if match := _OCTAL.fullmatch(mode):
+        return int(match[1], 8) & 0o2000 != 0
     return bool(re.search(r"g[ugoa]*[+=]\w*s", mode))
 
 
@@ -197,8 +197,8 @@ _ADMIN_GROUPS = frozenset(
 
 def changes_accounts(command: Command) -> Iterator[SafetyReason]:
     """Who exists, who is an administrator, who needs no password."""
-    said = [part for word in command.arguments for part in word.split(",")]
-    admin = not _ADMIN_GROUPS.isdisjoint(said)
+    parts = [part for word in command.arguments for part in word.split(",")]
+    admin = not _ADMIN_GROUPS.isdisjoint(parts)
     root = "root" in command.operands
     match command.name:
         case "useradd" | "adduser" | "usermod":

@@ -33,7 +33,8 @@ _ENDLESS = {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
 def exhausts(command: Command) -> Iterator[SafetyReason]:
     """An endless source into a file or into memory."""
     to_file = any(
-        each.writes and not each.target.startswith("/dev/") for each in command.redirections
+        redirection.writes and not redirection.target.startswith("/dev/")
+        for redirection in command.redirections
     )
     endless = command.name == "yes" or (
         command.name in ("cat", "pv", "base64", "od", "xxd", "hexdump")
@@ -134,7 +135,7 @@ _CUTS_NETWORK = re.compile(r"\b(networking|n|net|radio all) off|\bcon(nection)? 
 
 def halts_system(command: Command) -> Iterator[SafetyReason]:
     """The machine stops, restarts, or is cut off."""
-    said = " ".join(command.arguments)
+    text = " ".join(command.arguments)
     match command.name:
         case "shutdown":
             bad = not command.has("ck", "--help", "--show")
@@ -153,7 +154,7 @@ def halts_system(command: Command) -> Iterator[SafetyReason]:
                 for path in command.operands
             )
         case "ip":
-            bad = bool(_CUTS_LINK.search(said))
+            bad = bool(_CUTS_LINK.search(text))
         case "ifconfig":
             bad = command.operands[-1:] == ("down",)
         case "ifdown":
@@ -161,17 +162,18 @@ def halts_system(command: Command) -> Iterator[SafetyReason]:
         case "route":
             bad = "del" in command.operands and ("default" in command.operands)
         case "nmcli":
-            bad = bool(_CUTS_NETWORK.search(said))
+            bad = bool(_CUTS_NETWORK.search(text))
         case "sysctl":
-            bad = "kernel.panic" in said or "kernel.sysrq" in said
+            bad = "kernel.panic" in text or "kernel.sysrq" in text
         case "rmmod":
             bad = bool(command.operands)
         case "modprobe":
             bad = command.has("r", "--remove")
         case _:
             bad = any(
-                each.writes and re.search(r"/proc/sysrq-trigger|/sys/power/state", each.target)
-                for each in command.redirections
+                redirection.writes
+                and re.search(r"/proc/sysrq-trigger|/sys/power/state", redirection.target)
+                for redirection in command.redirections
             ) or (command.name == "tee" and "/proc/sysrq-trigger" in command.operands)
     if bad:
         yield SafetyReason(ReasonCode.SYSTEM_HALT, command.shown)

@@ -42,15 +42,15 @@ def takes_guards_away(command: Command) -> Iterator[SafetyReason]:
         yield SafetyReason(ReasonCode.SECURITY_OFF, command.shown)
 
 
-def _iptables(command: Command, said: str) -> bool:
+def _iptables(command: Command, text: str) -> bool:
     return (
         command.has("FXZ", "--flush", "--delete-chain")
-        or bool(re.search(r"(-P|--policy)\s+(INPUT|FORWARD|OUTPUT)\s+ACCEPT", said))
-        or bool(re.search(r"-[AI]\s+(INPUT|FORWARD)\s+(\d+\s+)?-j\s+ACCEPT\s*$", said))
+        or bool(re.search(r"(-P|--policy)\s+(INPUT|FORWARD|OUTPUT)\s+ACCEPT", text))
+        or bool(re.search(r"-[AI]\s+(INPUT|FORWARD)\s+(\d+\s+)?-j\s+ACCEPT\s*$", text))
     )
 
 
-def _service(command: Command, said: str) -> bool:
+def _service(command: Command, text: str) -> bool:
     words = command.operands
     if command.name in ("service", "rc-service", "invoke-rc.d"):
         return len(words) > 1 and bool(_GUARDS.fullmatch(words[0])) and words[1] in _STOPS
@@ -63,9 +63,9 @@ def _service(command: Command, said: str) -> bool:
     return bool(_STOPS.intersection(words[:1])) and any(_GUARDS.fullmatch(w) for w in words[1:])
 
 
-def _ufw(command: Command, said: str) -> bool:
-    return bool(re.search(r"\b(disable|reset|default\s+allow(\s+incoming)?)\b", said)) and (
-        "outgoing" not in said
+def _ufw(command: Command, text: str) -> bool:
+    return bool(re.search(r"\b(disable|reset|default\s+allow(\s+incoming)?)\b", text)) and (
+        "outgoing" not in text
     )
 
 
@@ -77,44 +77,44 @@ _RULES: dict[str, Callable[[Command, str], bool]] = {
         _service,
     ),
     "ufw": _ufw,
-    "nft": lambda c, said: bool(re.search(r"\b(flush|delete)\s+(ruleset|table|chain)", said)),
-    "pfctl": lambda c, said: c.has("dF"),
-    "ipfw": lambda c, said: "flush" in said,
-    "firewall-cmd": lambda c, said: bool(
+    "nft": lambda c, text: bool(re.search(r"\b(flush|delete)\s+(ruleset|table|chain)", text)),
+    "pfctl": lambda c, text: c.has("dF"),
+    "ipfw": lambda c, text: "flush" in text,
+    "firewall-cmd": lambda c, text: bool(
         re.search(r"--panic-off|--set-default-zone=trusted|--zone=trusted.*--add|--remove-service=ssh"
-                  r"|--complete-reload", said)
+                  r"|--complete-reload", text)
     ),
-    "setenforce": lambda c, said: said.lower() in ("0", "permissive"),
-    "semanage": lambda c, said: "permissive -a" in said,
-    "aa-teardown": lambda c, said: True,
-    "aa-disable": lambda c, said: True,
-    "aa-complain": lambda c, said: True,
-    "apparmor_parser": lambda c, said: c.has("R", "--remove"),
-    "auditctl": lambda c, said: c.has("D") or bool(re.search(r"-e\s*0", said)),
-    "journalctl": lambda c, said: bool(
-        re.search(r"--vacuum-(time=\d+(s|sec|min|m)?\b|size=\d+[kKbB]?\b|files=[01]\b)", said)
+    "setenforce": lambda c, text: text.lower() in ("0", "permissive"),
+    "semanage": lambda c, text: "permissive -a" in text,
+    "aa-teardown": lambda c, text: True,
+    "aa-disable": lambda c, text: True,
+    "aa-complain": lambda c, text: True,
+    "apparmor_parser": lambda c, text: c.has("R", "--remove"),
+    "auditctl": lambda c, text: c.has("D") or bool(re.search(r"-e\s*0", text)),
+    "journalctl": lambda c, text: bool(
+        re.search(r"--vacuum-(time=\d+(s|sec|min|m)?\b|size=\d+[kKbB]?\b|files=[01]\b)", text)
     ),
-    "dmesg": lambda c, said: c.has("Cc", "--clear", "--read-clear") or c.has("D"),
-    "history": lambda c, said: c.has("c"),
-    "fc": lambda c, said: "-p /dev/null" in said,
-    "set": lambda c, said: bool(re.search(r"\+o\s+history|-\w*\+o history", said)),
-    "unset": lambda c, said: bool(re.search(r"\b(HISTFILE|HISTSIZE|HISTFILESIZE)\b", said)),
-    "sysctl": lambda c, said: bool(_KERNEL_GUARDS.search(said)),
-    "spctl": lambda c, said: bool(re.search(r"--(master|global)-disable", said)),
-    "csrutil": lambda c, said: "disable" in said,
-    "fdesetup": lambda c, said: "disable" in said,
-    "tmutil": lambda c, said: bool(re.match(r"disable|delete", said)),
-    "mokutil": lambda c, said: "--disable-validation" in said,
-    "wevtutil": lambda c, said: bool(re.match(r"cl\b|clear-log", said)),
-    "netsh": lambda c, said: bool(re.search(r"firewall.*(off|disable)", said)),
-    "auditpol": lambda c, said: "/clear" in said or "disable" in said,
-    "authconfig": lambda c, said: "--disable" in said,
-    "fail2ban-client": lambda c, said: bool(re.match(r"stop|unban --all", said)),
-    "chattr": lambda c, said: bool(re.search(r"-\w*[ia]\b", said)) and (
-        bool(re.search(r"/etc/|/var/log|/boot|/bin|/sbin|/usr", said))
+    "dmesg": lambda c, text: c.has("Cc", "--clear", "--read-clear") or c.has("D"),
+    "history": lambda c, text: c.has("c"),
+    "fc": lambda c, text: "-p /dev/null" in text,
+    "set": lambda c, text: bool(re.search(r"\+o\s+history|-\w*\+o history", text)),
+    "unset": lambda c, text: bool(re.search(r"\b(HISTFILE|HISTSIZE|HISTFILESIZE)\b", text)),
+    "sysctl": lambda c, text: bool(_KERNEL_GUARDS.search(text)),
+    "spctl": lambda c, text: bool(re.search(r"--(master|global)-disable", text)),
+    "csrutil": lambda c, text: "disable" in text,
+    "fdesetup": lambda c, text: "disable" in text,
+    "tmutil": lambda c, text: bool(re.match(r"disable|delete", text)),
+    "mokutil": lambda c, text: "--disable-validation" in text,
+    "wevtutil": lambda c, text: bool(re.match(r"cl\b|clear-log", text)),
+    "netsh": lambda c, text: bool(re.search(r"firewall.*(off|disable)", text)),
+    "auditpol": lambda c, text: "/clear" in text or "disable" in text,
+    "authconfig": lambda c, text: "--disable" in text,
+    "fail2ban-client": lambda c, text: bool(re.match(r"stop|unban --all", text)),
+    "chattr": lambda c, text: bool(re.search(r"-\w*[ia]\b", text)) and (
+        bool(re.search(r"/etc/|/var/log|/boot|/bin|/sbin|/usr", text))
     ),
-    "launchctl": lambda c, said: bool(re.search(r"\b(unload|bootout|remove|disable)\b", said)) and (
-        bool(re.search(r"(?i)syslog|audit|firewall|alf|xprotect|endpoint|falcon|defender", said))
+    "launchctl": lambda c, text: bool(re.search(r"\b(unload|bootout|remove|disable)\b", text)) and (
+        bool(re.search(r"(?i)syslog|audit|firewall|alf|xprotect|endpoint|falcon|defender", text))
     ),
 }  # fmt: skip
 
@@ -125,7 +125,7 @@ def _history_off(command: Command) -> bool:
     if command.name in ("ln", "cp", "mv", "cat"):
         paths = written_paths(command)
     else:
-        paths = [each.target for each in command.redirections if each.empties]
+        paths = [redirection.target for redirection in command.redirections if redirection.empties]
         if command.name in DELETERS or command.name in ("truncate", "tee", "dd"):
             paths += [word.removeprefix("of=") for word in command.operands]
     return any(is_history(path, command.cwd) for path in paths)
@@ -138,7 +138,7 @@ _LOG = re.compile(
 
 
 def _clears_logs(command: Command) -> bool:
-    paths = [each.target for each in command.redirections if each.empties]
+    paths = [redirection.target for redirection in command.redirections if redirection.empties]
     if command.name in DELETERS or command.name in ("truncate", "cp", "mv", "ln", "tee"):
         paths += command.operands
     return any(

@@ -22,7 +22,7 @@ from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 def written_paths(command: Command) -> list[str]:
     """The files that a command writes: by redirection, as operands, by options."""
-    paths = [each.target for each in command.redirections if each.writes]
+    paths = [redirection.target for redirection in command.redirections if redirection.writes]
     return paths + written_operands(command)
 
 
@@ -44,7 +44,7 @@ def _is_of_system(path: str, command: Command) -> bool:
 
 def _is_folder_of_files(path: str, command: Command) -> bool:
     """`cp x /tmp`, `mv x /opt/`, `install x /usr/local/bin`: into it, not over it."""
-    if any(path == each.target for each in command.redirections):
+    if any(path == redirection.target for redirection in command.redirections):
         return False
     clean = marks.plain(path).rstrip("/")
     return bool(
@@ -58,7 +58,7 @@ def _is_folder_of_files(path: str, command: Command) -> bool:
 
 def writes_startup_files(command: Command) -> Iterator[SafetyReason]:
     """Who may log in, and what a login runs: emptied, or given what cannot be read here."""
-    emptied = [each.target for each in command.redirections if each.empties]
+    emptied = [redirection.target for redirection in command.redirections if redirection.empties]
     for path in written_paths(command):
         replaces = is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied)
         if replaces or is_authorized_keys(path, command.cwd):

@@ -44,8 +44,8 @@ def escaped_scripts(command: Command) -> list[str]:
         dict.fromkeys(
             script
             for text in texts
-            for found in escape.finditer(marks.plain(text))
-            for script in found.groups()
+            for match in escape.finditer(marks.plain(text))
+            for script in match.groups()
             if script
         )
     )

@@ -79,8 +79,8 @@ def language(name: str) -> str | None:
     """The language that a program of this name interprets; `None` if it is no interpreter."""
     if name in _AWKS:
         return "awk"
-    found = _VERSIONED.fullmatch(name)
-    base = found[1] if found else name
+    match = _VERSIONED.fullmatch(name)
+    base = match[1] if match else name
     return base if base in _CODE_OPTIONS else None
 
 
@@ -100,7 +100,7 @@ def program_text(command: Command) -> str:
     if not texts and (not command.operands or command.operands[0] == "-"):
         texts += [command.feed.text or ""]
     if not texts:
-        texts += [command.files.get(key(each, command.cwd), "") for each in command.operands[:1]]
+        texts += [command.files.get(key(path, command.cwd), "") for path in command.operands[:1]]
     return "\n".join(marks.plain(text) for text in texts)
 
 
@@ -124,22 +124,22 @@ def reads_network(code: str) -> bool:
 
 def literals(code: str) -> list[str]:
     """The string literals, escapes replaced."""
-    return [ansi_c(text) for found in _LITERAL.finditer(code) for text in found.groups() if text]
+    return [ansi_c(text) for match in _LITERAL.finditer(code) for text in match.groups() if text]
 
 
 def embedded_scripts(command: Command) -> list[str]:
     """Texts in the command's program that it may hand to a shell; some may be no shell."""
     if command.name in ("sed", "gsed"):
         scripts = [*command.values("e", "--expression"), *command.operands[:1]]
-        found = [_SED_RUNS.search(script) for script in scripts]
-        return [match[1] or match[3] for match in found if match and (match[1] or match[3])]
+        matches = [_SED_RUNS.search(script) for script in scripts]
+        return [match[1] or match[3] for match in matches if match and (match[1] or match[3])]
     if command.name in ("git",):
         return list(_git_aliases(command))
     if command.name in MAKES:
         return make_scripts(command)
     if command.name in RENAMERS:
         texts = [*command.values("e", "--expr"), *command.operands[:1]]
-        return [each for text in texts if _RUNS_SHELL.search(text) for each in literals(text)]
+        return [literal for text in texts if _RUNS_SHELL.search(text) for literal in literals(text)]
     if scripts := escaped_scripts(command):
         return scripts
     code = program_text(command)
@@ -149,9 +149,14 @@ def embedded_scripts(command: Command) -> list[str]:
         return _closed(literals(code)) if _AWK_RUNS.search(code) else []
     if not _RUNS_SHELL.search(code):
         return []
-    joined = [" ".join(literals(found[1])) for found in _LIST.finditer(code)]
-    joined += [found[1] for found in _WORD_LIST.finditer(code)]
-    inner = [text for each in literals(code) if _RUNS_SHELL.search(each) for text in literals(each)]
+    joined = [" ".join(literals(match[1])) for match in _LIST.finditer(code)]
+    joined += [match[1] for match in _WORD_LIST.finditer(code)]
+    inner = [
+        text
+        for literal in literals(code)
+        if _RUNS_SHELL.search(literal)
+        for text in literals(literal)
+    ]
     return list(dict.fromkeys([*joined, *_closed(literals(code)), *inner]))
 
 

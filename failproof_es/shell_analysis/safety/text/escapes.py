@@ -18,14 +18,14 @@ _LETTERS = {
 def ansi_c(text: str) -> str:
     """The text with C escapes replaced. A NUL ends nothing here; it is left out."""
 
-    def replace(found: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         for name, base in (("hex", 16), ("short", 16), ("long", 16), ("octal", 8)):
-            if found[name]:
-                code = int(found[name], base)
+            if match[name]:
+                code = int(match[name], base)
                 return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
-        if found["control"]:
-            return chr(ord(found["control"]) & 0x1F)
-        return _LETTERS.get(found["letter"], found["letter"])
+        if match["control"]:
+            return chr(ord(match["control"]) & 0x1F)
+        return _LETTERS.get(match["letter"], match["letter"])
 
     return _ESCAPE.sub(replace, text)
 
@@ -34,14 +34,14 @@ def printf(template: str, arguments: tuple[str, ...]) -> str:
     """What `printf` prints, once through its arguments; numbers stay as they are written."""
     pending = list(arguments)
 
-    def convert(found: re.Match[str]) -> str:
-        if found[0] == "%%":
+    def convert(match: re.Match[str]) -> str:
+        if match[0] == "%%":
             return "%"
         value = pending.pop(0) if pending else ""
-        return ansi_c(value) if found[0].endswith("b") else value
+        return ansi_c(value) if match[0].endswith("b") else value
 
     pattern = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?[bcdeEfgGiosquxX]")
-    said = pattern.sub(convert, ansi_c(template))
+    output = pattern.sub(convert, ansi_c(template))
     while pending and pattern.search(template.replace("%%", "")):
-        said += pattern.sub(convert, ansi_c(template))
-    return said
+        output += pattern.sub(convert, ansi_c(template))
+    return output

@@ -25,19 +25,19 @@ _ROUNDS = 4
 
 def reads_standard_input(command: Command) -> bool:
     """Whether the rules come from standard input: `make -f -`."""
-    return command.name in MAKES and not _STANDARD_INPUT.isdisjoint(_named(command))
+    return command.name in MAKES and not _STANDARD_INPUT.isdisjoint(_list_makefiles(command))
 
 
 def makefile_texts(command: Command) -> list[str]:
     """The rules that are known: fed, given by `--eval`, or written earlier in the same text."""
-    found = command.values("E", "--eval")
+    texts = command.values("E", "--eval")
     if reads_standard_input(command):
-        found.append(command.feed.text or "")
+        texts.append(command.feed.text or "")
     folder = (command.values("C", "--directory") or [""])[-1]
-    for path in _named(command) or _DEFAULTS:
+    for path in _list_makefiles(command) or _DEFAULTS:
         place = f"{folder}/{path}" if folder and not path.startswith("/") else path
-        found.append(command.files.get(key(place, command.cwd), ""))
-    return [text for text in found if text]
+        texts.append(command.files.get(key(place, command.cwd), ""))
+    return [text for text in texts if text]
 
 
 def make_scripts(command: Command) -> list[str]:
@@ -48,15 +48,15 @@ def make_scripts(command: Command) -> list[str]:
     dry = any(map(_DRY.fullmatch, command.arguments)) or command.has(
         "", "--dry-run", "--just-print", "--recon"
     )
-    given = {
-        found[1]: found[3] for word in command.operands if (found := _VARIABLE.fullmatch(word))
+    overrides = {
+        match[1]: match[3] for word in command.operands if (match := _VARIABLE.fullmatch(word))
     }
     scripts: list[str] = []
     for text in makefile_texts(command):
         lines = marks.plain(text).replace("\\\n", " ").split("\n")
-        variables = _variables(lines) | given
-        scripts += [_expanded(each, variables) for each in _shell_calls(lines)]
-        recipes = [_expanded(each, variables) for each in _recipes(lines)]
+        variables = _variables(lines) | overrides
+        scripts += [_expanded(call, variables) for call in _shell_calls(lines)]
+        recipes = [_expanded(recipe, variables) for recipe in _recipes(lines)]
         if not dry:
             scripts += recipes
             if ".ONESHELL" in text:
@@ -64,27 +64,27 @@ def make_scripts(command: Command) -> list[str]:
     return list(dict.fromkeys(scripts))
 
 
-def _named(command: Command) -> list[str]:
+def _list_makefiles(command: Command) -> list[str]:
     return command.values("f", "--file", "--makefile")
 
 
 def _variables(lines: list[str]) -> dict[str, str]:
     """What the rules set. `+=` adds, whichever came first otherwise gives way to the last."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in lines:
-        said = None if line.startswith("\t") else _VARIABLE.fullmatch(line)
-        if said:
-            before = f"{found.get(said[1], '')} " if said[2] == "+" else ""
-            found[said[1]] = before + said[3]
-    return found
+        assignment = None if line.startswith("\t") else _VARIABLE.fullmatch(line)
+        if assignment:
+            before = f"{variables.get(assignment[1], '')} " if assignment[2] == "+" else ""
+            variables[assignment[1]] = before + assignment[3]
+    return variables
 
 
 def _shell_calls(lines: list[str]) -> Iterator[str]:
     for line in lines:
-        yield from (found[1] or found[2] for found in _SHELL.finditer(line))
-        said = None if line.startswith("\t") else _VARIABLE.fullmatch(line)
-        if said and said[2] == "!":
-            yield said[3]
+        yield from (match[1] or match[2] for match in _SHELL.finditer(line))
+        assignment = None if line.startswith("\t") else _VARIABLE.fullmatch(line)
+        if assignment and assignment[2] == "!":
+            yield assignment[3]
 
 
 def _recipes(lines: list[str]) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _recipes(lines: list[str]) -> Iterator[str]:
 
 def _expanded(text: str, variables: dict[str, str]) -> str:
     for _ in range(_ROUNDS):
-        filled = _REFERENCE.sub(lambda found: variables.get(found[1] or found[2], found[0]), text)
+        filled = _REFERENCE.sub(lambda match: variables.get(match[1] or match[2], match[0]), text)
         if filled == text or len(filled) > _LONGEST:
             break
         text = filled

@@ -61,8 +61,8 @@ def plain(text: str) -> str:
 
 def shown(text: str, longest: int = 120) -> str:
     """For people: unknown parts as an ellipsis, shortened."""
-    said = text.translate(_TO_SHOWN)
-    return said if len(said) <= longest else said[: longest - 1] + "…"
+    readable = text.translate(_TO_SHOWN)
+    return readable if len(readable) <= longest else readable[: longest - 1] + "…"
 
 
 def is_known(text: str) -> bool:

@@ -35,13 +35,13 @@ _EVALUATED = frozenset(
 
 def printed(commands: Sequence[Command]) -> str | None:
     """What the commands print, if all of it stands in the text; `None` if a run must tell."""
-    said = []
+    texts = []
     for command in commands:
         text = _says(command)
         if text is None:
             return None
-        said.append(text)
-    return "".join(said) if any(c.name not in _SILENT for c in commands) else None
+        texts.append(text)
+    return "".join(texts) if any(c.name not in _SILENT for c in commands) else None
 
 
 def printed_in_part(commands: Sequence[Command]) -> str:
@@ -84,36 +84,36 @@ def _echoed(arguments: tuple[str, ...]) -> str:
     while at < len(arguments) and re.fullmatch(r"-[neE]+", arguments[at]):
         escapes = escapes or "e" in arguments[at]
         at += 1
-    said = " ".join(arguments[at:])
-    return (ansi_c(said) if escapes else said) + "\n"
+    text = " ".join(arguments[at:])
+    return (ansi_c(text) if escapes else text) + "\n"
 
 
 def taint(commands: Sequence[Command]) -> str:
     """Marks for where the output comes from; empty if from nothing that matters."""
-    found = ""
+    taints = ""
     for command in commands:
-        found += _taint(command)
+        taints += _taint(command)
     if _lists_all_processes(commands):
-        found += marks.PROCESSES
-    if not found and any(command.name in _EVALUATED for command in commands):
-        found = marks.GENERATED
-    return marks.taints(found)
+        taints += marks.PROCESSES
+    if not taints and any(command.name in _EVALUATED for command in commands):
+        taints = marks.GENERATED
+    return marks.taints(taints)
 
 
 def _taint(command: Command) -> str:
-    found = ""
+    taints = ""
     if downloads(command):
-        found += marks.REMOTE
+        taints += marks.REMOTE
     if decodes(command):
-        found += marks.DECODED
+        taints += marks.DECODED
     if reads_secret(command):
-        found += marks.SECRET
+        taints += marks.SECRET
     for argument in command.arguments:
-        found += marks.taints(argument)
-        found += marks.taints(command.files.get(key(argument, command.cwd), ""))
+        taints += marks.taints(argument)
+        taints += marks.taints(command.files.get(key(argument, command.cwd), ""))
     if command.feed.text:
-        found += marks.taints(command.feed.text)
-    return found
+        taints += marks.taints(command.feed.text)
+    return taints
 
 
 def downloads(command: Command) -> bool:
@@ -282,8 +282,8 @@ def output_files(command: Command) -> list[str]:
     ]
     match command.name:
         case "curl":
-            given = [path for path in command.values("o", "--output") if path != "-"]
-            return given + (names if command.has("OJ", "--remote-name") else [])
+            paths = [path for path in command.values("o", "--output") if path != "-"]
+            return paths + (names if command.has("OJ", "--remote-name") else [])
         case "wget" | "wget2":
             folders = command.values("P", "--directory-prefix")
             names = [f"{folder}/{name}" for folder in folders for name in names] or names

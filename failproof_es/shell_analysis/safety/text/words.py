@@ -81,14 +81,14 @@ def fields(word: Node, scope: Scope) -> list[list[str]]:
     for texts in islice(
         product(*(_readings(p, scope, first=p is parts[0]) for p in parts)), _READINGS
     ):
-        found = [
+        reading = [
             piece
             for text in _braces(bounded("".join(texts)))
             for piece in text.split(marks.SPLIT)
             if piece or quoted
         ]
-        if found not in readings:
-            readings.append(found)
+        if reading not in readings:
+            readings.append(reading)
     return readings or [[]]
 
 
@@ -124,14 +124,16 @@ def _readings(
             value = part.get("Value", "")
             return (ansi_c(value) if part.get("Dollar") else value,)
         case "DblQuoted":
-            inner = [_readings(each, scope, quoted=True) for each in part.get("Parts", [])]
-            return tuple(bounded("".join(each)) for each in islice(product(*inner), _READINGS))
+            inner = [_readings(child, scope, quoted=True) for child in part.get("Parts", [])]
+            return tuple(
+                bounded("".join(combination)) for combination in islice(product(*inner), _READINGS)
+            )
         case "ParamExp":
-            found = _parameter(part, scope)
-            return found if quoted else tuple(_split(text) for text in found)
+            values = _parameter(part, scope)
+            return values if quoted else tuple(_split(text) for text in values)
         case "CmdSubst":
-            found = scope.substitute(part.get("Stmts", []))
-            return found if quoted else tuple(_split(text) for text in found)
+            values = scope.substitute(part.get("Stmts", []))
+            return values if quoted else tuple(_split(text) for text in values)
         case "ProcSubst":
             return (scope.provide(part.get("Stmts", [])),)
         case "ExtGlob":
@@ -167,20 +169,20 @@ def _parameter(part: Node, scope: Scope) -> tuple[str, ...]:
     if part.get("Length"):
         return (marks.ANY,)
     if any(part.get(key) for key in ("Excl", "Slice", "Repl", "Names", "Width")):
-        known = "".join(scope.variables.get(name, ()))
-        return (marks.ANY + marks.taints(known),)
+        content = "".join(scope.variables.get(name, ()))
+        return (marks.ANY + marks.taints(content),)
     values = _values(name, scope)
     expansion = part.get("Exp")
     if not expansion:
         return values
-    given = texts(expansion.get("Word"), scope)
+    alternatives = texts(expansion.get("Word"), scope)
     match expansion.get("Op"):
         case ":-" | "-" | ":=" | "=":
-            return tuple(dict.fromkeys([value for value in values if value] + list(given)))
+            return tuple(dict.fromkeys([value for value in values if value] + list(alternatives)))
         case ":?" | "?":
             return tuple(value for value in values if value) or (marks.ANY,)
         case ":+" | "+":
-            return tuple(dict.fromkeys(["", *given]))
+            return tuple(dict.fromkeys(["", *alternatives]))
         case _:
             return tuple(dict.fromkeys(value if value == "" else marks.ANY for value in values))
 
@@ -195,10 +197,10 @@ def _values(name: str, scope: Scope) -> tuple[str, ...]:
 
 def _braces(text: str) -> list[str]:
     """Brace expansion; braces that expand to nothing become characters again."""
-    found = list(islice(_expand(text), _BRACES))
+    expansions = list(islice(_expand(text), _BRACES))
     return [
-        each.replace(marks.OPEN, "{").replace(marks.COMMA, ",").replace(marks.CLOSE, "}")
-        for each in found
+        expansion.replace(marks.OPEN, "{").replace(marks.COMMA, ",").replace(marks.CLOSE, "}")
+        for expansion in expansions
     ]
 
 
@@ -238,11 +240,11 @@ def _items(inner: str, commas: list[int]) -> list[str]:
     if commas:
         edges = [-1, *commas, len(inner)]
         return [inner[a + 1 : b] for a, b in pairwise(edges)]
-    found = _RANGE.fullmatch(inner)
-    if not found:
+    match = _RANGE.fullmatch(inner)
+    if not match:
         return []
-    if found[1] is not None:
-        low, high = sorted((int(found[1]), int(found[2])))
+    if match[1] is not None:
+        low, high = sorted((int(match[1]), int(match[2])))
         return [str(number) for number in range(low, min(high, low + 9) + 1)]
-    low, high = sorted((ord(found[3]), ord(found[4])))
+    low, high = sorted((ord(match[3]), ord(match[4])))
     return [chr(code) for code in range(low, high + 1)]

@@ -22,7 +22,7 @@ def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[Parsed]:
     parsed = parse_options(wrapper.syntax, arguments)
     if parsed.understood:
         return [parsed]
-    found: dict[Parsed, None] = {}
+    complete_readings: dict[Parsed, None] = {}
     pending, seen = [(parsed.options, parsed.unread)], set()
     while pending:
         options, unread = pending.pop()
@@ -35,22 +35,22 @@ def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[Parsed]:
                 read = parse_options(syntax, rest)
                 read = replace(read, options=options + read.options)
                 if read.understood:
-                    found[read] = None
+                    complete_readings[read] = None
                 else:
                     pending.append((read.options, read.unread))
-    return list(found)
+    return list(complete_readings)
 
 
 def runs(wrapper: Wrapper, parsed: Parsed) -> list[Inner]:
     """What a wrapper of the common kinds runs."""
-    found = [Inner(text=text) for text in parsed.values(*wrapper.text)]
+    inner_commands = [Inner(text=text) for text in parsed.values(*wrapper.text)]
     words = parsed.words
     if not words or wrapper.runs == "nothing":
         starts = wrapper.starts_shell or parsed.has(*wrapper.login)
-        return found or ([Inner(("sh",))] if starts and not words else [])
+        return inner_commands or ([Inner(("sh",))] if starts and not words else [])
     if wrapper.runs == "arguments":
-        return [*found, Inner(("sh", *words))]
+        return [*inner_commands, Inner(("sh", *words))]
     as_text = parsed.has(*wrapper.shell) or wrapper.runs == "text"
     if as_text and not parsed.has(*wrapper.words):
-        return [*found, Inner(text=" ".join(words))]
-    return [*found, Inner(words)]
+        return [*inner_commands, Inner(text=" ".join(words))]
+    return [*inner_commands, Inner(words)]

@@ -24,16 +24,16 @@ def in_screen(arguments: tuple[str, ...]) -> list[Inner]:
     """`screen [options] command`; with `-X` a command of screen's own."""
     if any(_OF_SESSIONS.fullmatch(word) for word in arguments):
         return []  # what follows names a session
-    found = []
+    inner_commands = []
     for parsed in readings(_TABLE["screen"], arguments):
         words = parsed.words
         if not parsed.has("-X"):
-            found += [Inner(words)] if words else []
+            inner_commands += [Inner(words)] if words else []
         elif words[:1] == ("stuff",):
-            found.append(Inner(text=_typed(" ".join(words[1:]))))
+            inner_commands.append(Inner(text=_typed(" ".join(words[1:]))))
         elif words[:1] in (("screen",), ("exec",)) and words[1:]:
-            found.append(Inner(words[1:]))
-    return found
+            inner_commands.append(Inner(words[1:]))
+    return inner_commands
 
 
 def _typed(text: str) -> str:
@@ -47,18 +47,18 @@ _KEYS = re.compile(r"Enter|Space|Escape|Tab|BSpace|[CMS]-\S", re.IGNORECASE)
 def in_tmux(arguments: tuple[str, ...]) -> list[Inner]:
     """`tmux` and its commands, one after the other behind `;`; names may be cut short."""
     outer = _TABLE["tmux"]
-    found = []
+    inner_commands = []
     for parsed in readings(outer, arguments):
-        found += [Inner(text=text) for text in parsed.values(*outer.text)]
+        inner_commands += [Inner(text=text) for text in parsed.values(*outer.text)]
         command: list[str] = []
         for word in (*parsed.words, ";"):
             if word == ";" or word.endswith(";"):
                 command += [word[:-1]] if word != ";" else []
-                found += _tmux_command(command)
+                inner_commands += _tmux_command(command)
                 command = []
             else:
                 command.append(word)
-    return found
+    return inner_commands
 
 
 _TMUX_NAMES = {
@@ -71,19 +71,22 @@ _TMUX_NAMES = {
 def _tmux_command(command: list[str]) -> list[Inner]:
     if not command:
         return []
-    written = _TMUX_NAMES.get(command[0], command[0])
-    full = [name for name in _TMUX_NAMES.values() if name.startswith(written)]
+    prefix = _TMUX_NAMES.get(command[0], command[0])
+    full = [name for name in _TMUX_NAMES.values() if name.startswith(prefix)]
     if len(full) != 1:
         return []
     wrapper = _TABLE[f"tmux {full[0]}"]
-    found = []
+    inner_commands = []
     for parsed in readings(wrapper, tuple(command[1:])):
         words = parsed.words
         if full[0] == "send-keys":
             typed = "".join("\n" if _KEYS.fullmatch(word) else word for word in words)
-            found += [Inner(text=_typed(typed))] if words else []
+            inner_commands += [Inner(text=_typed(typed))] if words else []
         elif full[0] == "if-shell" and words:
-            found += [Inner(text=words[0]), *(Inner(("tmux", *split_words(w))) for w in words[1:])]
+            inner_commands += [
+                Inner(text=words[0]),
+                *(Inner(("tmux", *split_words(w))) for w in words[1:]),
+            ]
         else:
-            found += runs(wrapper, parsed)
-    return found
+            inner_commands += runs(wrapper, parsed)
+    return inner_commands

@@ -46,17 +46,17 @@ def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
     if name not in WRAPPERS:
         return []
     wrapper = _TABLE[name]
-    found = []
+    inner_commands = []
     for parsed in readings(wrapper, arguments):
         if parsed.has(*wrapper.asks):
             continue
         if name in ("xargs", "gxargs"):
-            found += _with_items(parsed, items(_separator(parsed)))
+            inner_commands += _with_items(parsed, items(_separator(parsed)))
         elif name == "parallel":
-            found += _parallel(parsed, items("\n"))
+            inner_commands += _parallel(parsed, items("\n"))
         else:
-            found += runs(wrapper, parsed)
-    return list(dict.fromkeys(found))
+            inner_commands += runs(wrapper, parsed)
+    return list(dict.fromkeys(inner_commands))
 
 
 def assigned(name: str, arguments: tuple[str, ...]) -> list[str]:
@@ -75,8 +75,8 @@ def _separator(parsed: Parsed) -> str | None:
     """What stands between the items of `xargs`: lines with `-I`, else blanks."""
     if parsed.has("-0", "--null"):
         return "\0"
-    if given := parsed.values("-d", "--delimiter"):
-        return ansi_c(given[-1])
+    if delimiters := parsed.values("-d", "--delimiter"):
+        return ansi_c(delimiters[-1])
     return "\n" if parsed.has("-I", "-i", "--replace", "-J") else None
 
 
@@ -122,8 +122,8 @@ def _parallel(parsed: Parsed, items: list[str]) -> list[Inner]:
         if any(word.startswith("::::") for word in sources):
             items.append(marks.ANY)
     if not template:
-        kept = [item for item in items if marks.is_known(item) or marks.taints(item)]
-        return [Inner(text=item) for item in kept]
+        relevant_items = [item for item in items if marks.is_known(item) or marks.taints(item)]
+        return [Inner(text=item) for item in relevant_items]
     places = [value or "{}" for name, value in parsed.options if name in ("-I", "-i", "--replace")]
     place = re.compile(re.escape(places[-1])) if places else _PLACES
     quoted = [item if re.fullmatch(r"[^\s;&|<>()$`\"'\\]*", item) else shlex.quote(item)
@@ -155,14 +155,14 @@ def _shell(arguments: tuple[str, ...]) -> list[Inner]:
         else:
             takes_text = takes_text or (word[0] == "-" and "c" in word)
             pending = pending[sum(letter in "oO" for letter in word[1:]) :]
-    found = [Inner(text=text) for text in texts]
+    inner_commands = [Inner(text=text) for text in texts]
     if not takes_text or not pending:
-        return found
-    return [*found, Inner(tuple(pending[1:]), pending[0])]
+        return inner_commands
+    return [*inner_commands, Inner(tuple(pending[1:]), pending[0])]
 
 
 def _find(arguments: tuple[str, ...]) -> list[Inner]:
-    found = []
+    inner_commands = []
     items = find_items(arguments)
     at = 0
     while at < len(arguments):
@@ -173,10 +173,10 @@ def _find(arguments: tuple[str, ...]) -> list[Inner]:
             words = arguments[at + 1 : end]
             for item in items:
                 inner = tuple(word.replace("{}", item) for word in words)
-                found.append(Inner(inner, asks=arguments[at].startswith("-ok")))
+                inner_commands.append(Inner(inner, asks=arguments[at].startswith("-ok")))
             at = end
         at += 1
-    return found
+    return inner_commands
 
 
 def _ends_exec(arguments: tuple[str, ...], at: int) -> bool:
@@ -188,49 +188,49 @@ def _ends_exec(arguments: tuple[str, ...], at: int) -> bool:
 
 def _fd(arguments: tuple[str, ...]) -> list[Inner]:
     for at, word in enumerate(arguments):
-        found = re.fullmatch(r"(?:-[A-Za-wyz0-9]*[xX]|--exec(?:-batch)?)(?:=(.*))?", word)
-        if found:
-            words = (*([found[1]] if found[1] else []), *arguments[at + 1 :])
+        match = re.fullmatch(r"(?:-[A-Za-wyz0-9]*[xX]|--exec(?:-batch)?)(?:=(.*))?", word)
+        if match:
+            words = (*([match[1]] if match[1] else []), *arguments[at + 1 :])
             return [Inner((*words, f"./{marks.ANY}") if "{}" not in words else words)]
     return []
 
 
 def _env(arguments: tuple[str, ...]) -> list[Inner]:
     """`env`; what `-S` holds are arguments of `env` before the others."""
-    found = []
+    inner_commands = []
     for parsed in readings(_TABLE["env"], arguments):
         texts = parsed.values("-S", "--split-string")
         if texts:
-            found.append(Inner(("env", *split_words(texts[-1]), *parsed.words)))
+            inner_commands.append(Inner(("env", *split_words(texts[-1]), *parsed.words)))
         elif parsed.words:
-            found.append(Inner(parsed.words))
-    return found
+            inner_commands.append(Inner(parsed.words))
+    return inner_commands
 
 
 def _runuser(arguments: tuple[str, ...]) -> list[Inner]:
     """`runuser -u user command`, and without `-u` as `su`."""
     direct = _TABLE["runuser -u"]
-    found = [
+    inner_commands = [
         Inner(text=text) for p in readings(direct, arguments) for text in p.values(*direct.text)
     ]
     for parsed in readings(direct, arguments):
         if parsed.has("-u", "--user"):
-            return [*found, *runs(direct, parsed)]
+            return [*inner_commands, *runs(direct, parsed)]
     return _common("su", arguments)
 
 
 def _common(name: str, arguments: tuple[str, ...]) -> list[Inner]:
     wrapper = _TABLE[name]
-    return [inner for each in readings(wrapper, arguments) for inner in runs(wrapper, each)]
+    return [inner for parsed in readings(wrapper, arguments) for inner in runs(wrapper, parsed)]
 
 
 def _daemon(arguments: tuple[str, ...]) -> list[Inner]:
     """`start-stop-daemon --exec program -- arguments`."""
-    found = []
+    inner_commands = []
     for parsed in readings(_TABLE["start-stop-daemon"], arguments):
         for program in parsed.values("-a", "--startas", "-x", "--exec"):
-            found.append(Inner((program, *parsed.words)))
-    return found
+            inner_commands.append(Inner((program, *parsed.words)))
+    return inner_commands
 
 
 def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
@@ -238,15 +238,15 @@ def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
     wrapper = _TABLE[name]
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
-        found = []
+        inner_commands = []
         for parsed in readings(wrapper, arguments):
             for setting in parsed.values("-o"):
-                said = re.fullmatch(r"\s*(\w*command)\s*[=\s]\s*(.+)", setting, re.I | re.DOTALL)
-                if said and said[2].lower() != "none":
-                    found.append(Inner(text=said[2].strip("\"'")))
+                match = re.fullmatch(r"\s*(\w*command)\s*[=\s]\s*(.+)", setting, re.I | re.DOTALL)
+                if match and match[2].lower() != "none":
+                    inner_commands.append(Inner(text=match[2].strip("\"'")))
             if not parsed.has(*wrapper.asks):
-                found += runs(wrapper, parsed)
-        return list(dict.fromkeys(found))
+                inner_commands += runs(wrapper, parsed)
+        return list(dict.fromkeys(inner_commands))
 
     return find
 
@@ -276,22 +276,22 @@ _GIT_COMMANDS = re.compile(
 
 def _git(arguments: tuple[str, ...]) -> list[Inner]:
     """`git bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, settings."""
-    found = []
+    inner_commands = []
     for parsed in readings(_TABLE["git options"], arguments):
         for setting in parsed.values("-c"):
-            if said := _GIT_COMMANDS.fullmatch(setting):
-                found.append(Inner(text=said[1]))
+            if match := _GIT_COMMANDS.fullmatch(setting):
+                inner_commands.append(Inner(text=match[1]))
         words = parsed.words
         if words[:2] == ("bisect", "run") and words[2:]:
-            found.append(Inner(words[2:]))
+            inner_commands.append(Inner(words[2:]))
         elif words[:2] == ("submodule", "foreach"):
             rest = [word for word in words[2:] if word not in ("--recursive", "--quiet", "-q")]
-            found.append(Inner(text=" ".join(rest)))
+            inner_commands.append(Inner(text=" ".join(rest)))
         elif words[:1] == ("rebase",):
-            found += _options_with_commands("-x", "--exec")(words[1:])
+            inner_commands += _options_with_commands("-x", "--exec")(words[1:])
         elif words[:1] == ("filter-branch",):
-            found += [Inner(text=b) for a, b in pairwise(words) if a.endswith("-filter")]
-    return found
+            inner_commands += [Inner(text=b) for a, b in pairwise(words) if a.endswith("-filter")]
+    return inner_commands
 
 
 def _text_operand(arguments: tuple[str, ...]) -> list[Inner]:
@@ -308,36 +308,36 @@ def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[In
     """Options of programs that run a command: `tar --to-command=...`, `rsync -ave '...'`."""
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
-        found = []
+        inner_commands = []
         for at, word in enumerate(arguments):
             following = arguments[at + 1] if at + 1 < len(arguments) else ""
             for option in options:
                 name, letter = option, option[1:] if len(option) == 2 else ""
                 bundle, there, attached = word[1:].partition(letter) if letter else ("", "", "")
                 if word.startswith(f"{name}="):
-                    found.append(Inner(text=word[len(name) + 1 :]))
+                    inner_commands.append(Inner(text=word[len(name) + 1 :]))
                 elif word == name and not name.endswith("=exec") and following:
-                    found.append(Inner(text=following))
+                    inner_commands.append(Inner(text=following))
                 elif (
                     there
                     and word[0] == "-"
                     and (not bundle or bundle.isalpha())
                     and (text := attached or following)
                 ):
-                    found.append(Inner(text=text))
-        return found
+                    inner_commands.append(Inner(text=text))
+        return inner_commands
 
     return find
 
 
 def _editor(arguments: tuple[str, ...]) -> list[Inner]:
     """`vim -c ':!command'`, `ex +'!command'`."""
-    found = []
+    inner_commands = []
     for word in arguments:
         text = word.lstrip("+").lstrip(":").lstrip()
         if text.startswith("!"):
-            found.append(Inner(text=text[1:]))
-    return found
+            inner_commands.append(Inner(text=text[1:]))
+    return inner_commands
 
 
 _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
