@@ -33,13 +33,13 @@ Named = Iterator[tuple[str, Gate]]
 def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
     """A gate in one phrase, whether it is met left out: its limit, and what was measured."""
     measured, of = gate.get("measured"), gate.get("of")
-    said = f"{name} {format_amount(gate['limit'])}: "
-    said += "nothing measured" if measured is None else f"measured {format_amount(measured)}"
+    text = f"{name} {format_amount(gate['limit'])}: "
+    text += "nothing measured" if measured is None else f"measured {format_amount(measured)}"
     if measured is not None and of is not None:
-        said += f" {'of' if isinstance(measured, int) else 'over'} {of:,}"
+        text += f" {'of' if isinstance(measured, int) else 'over'} {of:,}"
     if interval := gate.get("interval"):
-        said += f", interval {format_amount(interval[0])} to {format_amount(interval[1])}"
-    return f"{said} ({why})" if (why := gate.get("why")) else said
+        text += f", interval {format_amount(interval[0])} to {format_amount(interval[1])}"
+    return f"{text} ({why})" if (why := gate.get("why")) else text
 
 
 def gate_line(name: str, gate: Mapping[str, Any]) -> str:
@@ -80,7 +80,9 @@ class Change:
     @property
     def regraded(self) -> int:
         """The number of evaluations that both scored, by different versions of what graded them."""
-        return sum(each.first for each in self.why_unpaired if each.why == OTHER_VERSIONS)
+        return sum(
+            unpaired.first for unpaired in self.why_unpaired if unpaired.why == OTHER_VERSIONS
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +199,10 @@ def _cannot_tell(what: str, distance: float, reach: float, cases: int) -> str:
     The interval reaches so far beyond what was measured, and may reach no farther than `distance`:
     it shrinks with the root of the number of cases.
     """
-    said = f"cannot tell: {what} over {plural(cases, 'case')}"
+    text = f"cannot tell: {what} over {plural(cases, 'case')}"
     if distance <= 0:
-        return said
-    return f"{said}; about {ceil(cases * (reach / distance) ** 2):,} like these would tell"
+        return text
+    return f"{text}; about {ceil(cases * (reach / distance) ** 2):,} like these would tell"
 
 
 _RATES = ("min_accuracy", "min_accuracy_by_suite", "no_failures_at")
@@ -220,9 +222,9 @@ def limits_by_people(limits: Gates) -> Gates:
     return limits.model_copy(update=dict.fromkeys(_OTHERS))
 
 
-def _unique(name: str, taken: Mapping[str, Gate]) -> str:
+def _unique(name: str, gates: Mapping[str, Gate]) -> str:
     """The name, or another one: suites and models may be called anything, and no gate is lost."""
-    return name if name not in taken else _unique(f"{name}'", taken)
+    return name if name not in gates else _unique(f"{name}'", gates)
 
 
 def _of_model(limits: Gates, model: str, tally: ModelTally, again: AskedAgain) -> Named:
@@ -245,9 +247,9 @@ def _accuracies(limits: Gates, tally: ModelTally) -> Named:
             for suite, limit in suites
         ),
     ]
-    for name, wanted, group in accuracies:
-        if wanted is not None:
-            gate = _rate(wanted, group.accuracy, group.measured, group)
+    for name, minimum, group in accuracies:
+        if minimum is not None:
+            gate = _rate(minimum, group.accuracy, group.measured, group)
             whole = group is tally.everything  # of that `max_unscored_rate` is a gate of its own
             yield name, gate if whole else _of_a_part(gate, limits, group)
     for name, limit in limits.declared().items():
@@ -271,13 +273,13 @@ def _of_a_part(gate: Gate, limits: Gates, group: Group) -> Gate:
     return gate | {"met": False, "why": f"{why}, more than {format_amount(limit)}"}
 
 
-def _rate(wanted: float, measured: float | None, of: int, group: Group) -> Gate:
-    gate: Gate = {"limit": wanted, "measured": measured, "of": of}
+def _rate(minimum: float, measured: float | None, of: int, group: Group) -> Gate:
+    gate: Gate = {"limit": minimum, "measured": measured, "of": of}
     if group.awaiting:
         return gate | {"met": False, "why": _awaited(group)}
     if measured is None:
         return gate | {"met": False, "why": "nothing that it is about was scored"}
-    return gate | {"met": measured >= wanted}
+    return gate | {"met": measured >= minimum}
 
 
 def _awaited(group: Group) -> str:
@@ -325,7 +327,7 @@ def describe_unscored(model: ModelTally) -> str:
     reasons: dict[UnscoredGroup, Counter[str]] = {}
     for key, count in model.unscored.items():
         reasons.setdefault(key.group, Counter())[key.reason or key.kind] += count
-    for group in sorted(reasons, key=lambda each: (-reasons[each].total(), GROUPS.index(each))):
+    for group in sorted(reasons, key=lambda group: (-reasons[group].total(), GROUPS.index(group))):
         words, counts = WORDS[group], reasons[group]
         if len(counts) == 1 and group in _REASONED:
             words += f": {shortened(next(iter(counts)), _LONGEST_REASON)}"
@@ -340,16 +342,16 @@ _REASONED = frozenset(GROUPS) - {"cut_off", "withheld", "awaiting_people"}
 """The groups whose words do not give the whole reason."""
 
 
-def _no_failures(wanted: Sequence[str], severities: Mapping[str, Group]) -> Gate:
+def _no_failures(levels: Sequence[str], severities: Mapping[str, Group]) -> Gate:
     """No failure, as its dialect says, at these severities.
 
     What has no score has not shown that it is none, nor has one that neither passes nor fails.
     """
-    groups = [severities[each] for each in wanted if each in severities]
+    groups = [severities[level] for level in levels if level in severities]
     finished = sum(group.finished for group in groups)
     failed = sum(group.failed for group in groups)
     unscored = finished - failed - sum(group.passed for group in groups)
-    gate: Gate = {"limit": list(wanted), "measured": failed, "of": finished, "unscored": unscored}
+    gate: Gate = {"limit": list(levels), "measured": failed, "of": finished, "unscored": unscored}
     if not finished:
         return gate | {"measured": None, "met": False, "why": "no case has such a severity"}
     if unscored:
@@ -368,8 +370,8 @@ def _cost(limit: float, summary: RunSummary) -> Gate:
         return gate | {"measured": float(spent.known_usd), "met": met}
     unknown = ", ".join(_unknown(key, summary.counts.spending) for key in summary.unpriced)
     why = f"what it took is not known of {unknown}"
-    if known := spent.answers - spent.unpriced:
-        why += f"; {plural(known, 'other answer')} took {float(spent.known_usd):.4g} US dollars"
+    if priced := spent.answers - spent.unpriced:
+        why += f"; {plural(priced, 'other answer')} took {float(spent.known_usd):.4g} US dollars"
     return gate | {"unpriced": spent.unpriced, "known_usd": float(spent.known_usd), "why": why}
 
 
@@ -407,12 +409,12 @@ def _no_regression(against: int | str, margin: float, change: Change) -> Gate:
     if not change.pairs:
         why = "the two runs have no scored case in common"
         if change.why_unpaired:
-            why += ": " + "; ".join(each.describe() for each in change.why_unpaired)
+            why += ": " + "; ".join(unpaired.describe() for unpaired in change.why_unpaired)
         return gate | {"measured": None, "interval": None, "met": False, "why": why}
     if change.unpaired:
-        why = "; ".join(each.describe() for each in change.why_unpaired)
-        left = f"nothing to compare with: {plural(change.unpaired, 'evaluation')}"
-        gate |= {"why": f"{left}: {why}" if why else left}
+        why = "; ".join(unpaired.describe() for unpaired in change.why_unpaired)
+        message = f"nothing to compare with: {plural(change.unpaired, 'evaluation')}"
+        gate |= {"why": f"{message}: {why}" if why else message}
     interval = change.interval
     gate |= {
         "measured": change.difference,

@@ -44,8 +44,9 @@ class Problem:
         place = ":".join(str(part) for part in (self.path, self.line) if part is not None)
         parts = [part for part in (place, self.field) if part]
         text = ": ".join([*parts, self.message])
-        said = f"{text} ({self.remedy})" if self.remedy else text
-        return said.encode("utf-8", "backslashreplace").decode("utf-8")  # a path may be any bytes
+        sentence = f"{text} ({self.remedy})" if self.remedy else text
+        # A path may be any bytes.
+        return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(slots=True)

@@ -60,22 +60,22 @@ class EveryEvalEver:
     def with_settings(self, settings: Mapping[str, str]) -> Self:
         """`organization`: who provides the data. `relationship`: of who evaluates to the model."""
         refuse_settings(self.name, settings, _SETTINGS)
-        chosen = settings.get("relationship", self.relationship)
-        if chosen not in _RELATIONSHIPS:
-            known = ", ".join(_RELATIONSHIPS)
+        relationship = settings.get("relationship", self.relationship)
+        if relationship not in _RELATIONSHIPS:
+            names = ", ".join(_RELATIONSHIPS)
             raise InvalidInput(
                 [
                     Problem(
-                        f"there is no relationship {chosen!r}",
+                        f"there is no relationship {relationship!r}",
                         field="--with relationship",
-                        remedy=f"use one of: {known}",
+                        remedy=f"use one of: {names}",
                     )
                 ]
             )
         return replace(
             self,
             organization=settings.get("organization", self.organization),
-            relationship=chosen,
+            relationship=relationship,
         )
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
@@ -89,17 +89,17 @@ class EveryEvalEver:
     def _of_model(
         self, run: RecordedRun, model: ModelSnapshot, export: Export
     ) -> Iterator[ExportedFile]:
-        told = _Identity.of(run, model, int(export.moment.timestamp()))
-        found = list(results_of(run, model, told))
-        if not found:
+        identity = _Identity.of(run, model, int(export.moment.timestamp()))
+        results = list(results_of(run, model, identity))
+        if not results:
             export.left_out.add(f"the records of {model.key}", "nothing of the model has a score")
             return
-        samples = Pieces(partial(_samples, run, model, told, export.left_out))
-        path = told.folder / f"{told.uuid}_samples.jsonl"
+        samples = Pieces(partial(_samples, run, model, identity, export.left_out))
+        path = identity.folder / f"{identity.uuid}_samples.jsonl"
         yield ExportedFile(path, "samples", samples)
         aggregate = {
-            **self._head(run, model, told),
-            "evaluation_results": found,
+            **self._head(run, model, identity),
+            "evaluation_results": results,
         }
         if samples.rows:
             aggregate["detailed_evaluation_results"] = {
@@ -111,18 +111,18 @@ class EveryEvalEver:
             }
 
         def write(pieces: Pieces) -> Iterator[bytes]:
-            pieces.rows = len(found)
+            pieces.rows = len(results)
             yield exact_json(aggregate, export.left_out, indent=True) + b"\n"
 
-        yield ExportedFile(told.folder / f"{told.uuid}.json", "aggregate", Pieces(write))
+        yield ExportedFile(identity.folder / f"{identity.uuid}.json", "aggregate", Pieces(write))
 
-    def _head(self, run: RecordedRun, model: ModelSnapshot, told: _Identity) -> dict[str, Any]:
+    def _head(self, run: RecordedRun, model: ModelSnapshot, identity: _Identity) -> dict[str, Any]:
         started = run.started
         return {
             "schema_version": VERSION,
-            "evaluation_id": told.evaluation_id,
+            "evaluation_id": identity.evaluation_id,
             "evaluation_timestamp": str(int(started.timestamp.timestamp())),
-            "retrieved_timestamp": str(told.retrieved),
+            "retrieved_timestamp": str(identity.retrieved),
             "source_metadata": {
                 "source_name": "failproof-es",
                 "source_type": "evaluation_run",
@@ -141,7 +141,7 @@ class EveryEvalEver:
             "eval_library": {"name": "failproof-es", "version": started.code_version},
             "model_info": {
                 "name": model.model,
-                "id": told.model_id,
+                "id": identity.model_id,
                 "inference_platform": model.provider,
                 "additional_details": {
                     "deployment_type": "unknown",
@@ -163,23 +163,25 @@ class _Identity(NamedTuple):
 
     @classmethod
     def of(cls, run: RecordedRun, model: ModelSnapshot, retrieved: int) -> _Identity:
-        named = model.model if "/" in model.model else f"{model.provider}/{model.model}"
-        developer, _, rest = named.partition("/")
+        model_id = model.model if "/" in model.model else f"{model.provider}/{model.model}"
+        developer, _, rest = model_id.partition("/")
         digest = hashlib.sha256(f"{run.run_id}\n{model.key}".encode()).digest()
         folder = PurePosixPath(
             "data", file_name(run.started.name), file_name(developer), file_name(rest)
         )
         uuid = UUID(bytes=digest[:16], version=4)
         # A run may ask one model in several ways, and runs may have one name: the id is of one.
-        evaluation_id = f"{run.started.name}-{uuid.hex[:12]}/{named}/{retrieved}"
-        return cls(evaluation_id, named, retrieved, uuid, folder)
+        evaluation_id = f"{run.started.name}-{uuid.hex[:12]}/{model_id}/{retrieved}"
+        return cls(evaluation_id, model_id, retrieved, uuid, folder)
 
     def result_id(self, suite: str, metric: str) -> str:
         """The id of the aggregate result that samples of this suite and metric belong to."""
         return f"{self.uuid}/{suite}/{metric}"
 
 
-def results_of(run: RecordedRun, model: ModelSnapshot, told: _Identity) -> Iterator[dict[str, Any]]:
+def results_of(
+    run: RecordedRun, model: ModelSnapshot, identity: _Identity
+) -> Iterator[dict[str, Any]]:
     """An aggregate result for each suite and metric. Every number is the run's summary's."""
     of_file = {"files": ", ".join(f"{s.path} sha256:{s.sha256}" for s in run.started.suites)}
     judges = ", ".join(judge.key for judge in run.started.judges)
@@ -195,7 +197,7 @@ def results_of(run: RecordedRun, model: ModelSnapshot, told: _Identity) -> Itera
         for metric, rate in ((ACCURACY, group.accuracies), (PASS_RATE, group.passes)):
             if rate.rate is not None:
                 yield {
-                    "evaluation_result_id": told.result_id(suite, metric),
+                    "evaluation_result_id": identity.result_id(suite, metric),
                     "evaluation_name": suite,
                     "source_data": {
                         "dataset_name": suite,
@@ -236,42 +238,42 @@ def _counts(group: Group, rate: RateBounds) -> dict[str, str]:
 
 
 def _samples(
-    run: RecordedRun, model: ModelSnapshot, told: _Identity, left_out: LeftOut, pieces: Pieces
+    run: RecordedRun, model: ModelSnapshot, identity: _Identity, left_out: LeftOut, pieces: Pieces
 ) -> Iterator[bytes]:
-    begun = 0
-    for each in evaluated(run, require_dialect(run.started), model.key):
-        begun += 1
-        found = list(samples_of(each, told))
-        if not found:
-            kind = each.outcome.ended_kind or each.outcome.status
+    begun_count = 0
+    for evaluation in evaluated(run, require_dialect(run.started), model.key):
+        begun_count += 1
+        samples = list(samples_of(evaluation, identity))
+        if not samples:
+            kind = evaluation.outcome.ended_kind or evaluation.outcome.status
             left_out.add("evaluations without a score", f"{kind}: a sample must have a score")
-        for sample in found:
+        for sample in samples:
             pieces.rows += 1
             yield exact_json(sample, left_out) + b"\n"
     planned = run.summary.planned // len(run.started.models)
-    left_out.add("evaluations", "they have not begun", planned - begun)
+    left_out.add("evaluations", "they have not begun", planned - begun_count)
     left_out.add("bodies of requests and replies", "the format keeps none; the log does")
 
 
-def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
+def samples_of(evaluation: Evaluated, identity: _Identity) -> Iterator[dict[str, Any]]:
     """A sample for each metric that the evaluation counts for. Pure."""
-    case, outcome = each.case, each.outcome
+    case, outcome = evaluation.case, evaluation.outcome
     scores = [(ACCURACY, outcome.accuracy), (PASS_RATE, outcome.passed)]
-    asked = [turn.content for turn in case.turns if turn.role == "user"]
+    prompts = [turn.content for turn in case.turns if turn.role == "user"]
     expected = case.expectation.get("expected_response")
     reference = [expected] if isinstance(expected, str) else []
-    raw = asked[0] if asked else ""
-    last = each.state.replies[-1] if each.state.replies else None
+    raw = prompts[0] if prompts else ""
+    last = evaluation.state.replies[-1] if evaluation.state.replies else None
     called = 0 if last is None else len(last.tool_calls)
-    single = len(case.turns) == 1 and len(each.conversation) <= 2 and not called
-    messages = [_message(at, turn) for at, turn in enumerate(each.conversation)]
+    single = len(case.turns) == 1 and len(evaluation.conversation) <= 2 and not called
+    messages = [_message(at, turn) for at, turn in enumerate(evaluation.conversation)]
     answer = outcome.answer
     said_at = 0 if single else max(len(messages) - 1, 0)
     hashed = (raw + "".join(reference)).encode(errors="backslashreplace")
     sample: dict[str, Any] = {
         "schema_version": VERSION,
-        "evaluation_id": told.evaluation_id,
-        "model_id": told.model_id,
+        "evaluation_id": identity.evaluation_id,
+        "model_id": identity.model_id,
         "evaluation_name": case.suite_id,
         "sample_id": case.case_id
         if outcome.repetition == 1
@@ -302,7 +304,7 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
                 ("evaluation_id", str(outcome.evaluation_id)),
                 ("source_run_id", outcome.source_run_id and str(outcome.source_run_id)),
                 ("case_sha256", case.digest()),
-                ("leaves_sha256", each.leaves_sha256),
+                ("leaves_sha256", evaluation.leaves_sha256),
                 ("repetition", outcome.repetition),
                 ("class", outcome.class_),
                 ("category", case.category),
@@ -324,13 +326,13 @@ def samples_of(each: Evaluated, told: _Identity) -> Iterator[dict[str, Any]]:
     for metric, score in scores:
         if score is not None:
             yield sample | {
-                "evaluation_result_id": told.result_id(case.suite_id, metric),
+                "evaluation_result_id": identity.result_id(case.suite_id, metric),
                 "evaluation": {
                     "score": float(score),
                     "is_correct": outcome.passed
                     if outcome.passed is not None
                     else outcome.accuracy == 1,
-                    "num_turns": max(len(each.state.replies), 1),
+                    "num_turns": max(len(evaluation.state.replies), 1),
                     "tool_calls_count": called,
                 },
             }
@@ -353,10 +355,10 @@ def _message(at: int, turn: ConversationTurn) -> dict[str, Any]:
 
 def _arguments(call: ToolCall) -> dict[str, str]:
     """The format takes texts alone: of anything else its JSON. Of no object, what was written."""
-    told = arguments_of(call)
-    if told is None:
+    arguments = arguments_of(call)
+    if arguments is None:
         return {"": call.arguments}
     return {
         name: value if isinstance(value, str) else orjson.dumps(value).decode()
-        for name, value in told.items()
+        for name, value in arguments.items()
     }

@@ -19,11 +19,11 @@ DEEP = "values nested deeper than 200"
 
 def exact_json(value: Any, left_out: LeftOut, *, indent: bool = False) -> bytes:
     """The value as JSON in UTF-8. What JSON or its readers cannot hold is text, and counted."""
-    told = _told(value, left_out, 0)
-    return orjson.dumps(told, option=orjson.OPT_INDENT_2 if indent else 0)
+    document = _convert_value(value, left_out, 0)
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 if indent else 0)
 
 
-def _told(value: Any, left_out: LeftOut, depth: int) -> Any:
+def _convert_value(value: Any, left_out: LeftOut, depth: int) -> Any:
     match value:
         case str():
             return _text(value, left_out)
@@ -44,11 +44,11 @@ def _told(value: Any, left_out: LeftOut, depth: int) -> Any:
             return _text(repr(value), left_out)
         case dict():
             return {
-                _text(str(key), left_out): _told(each, left_out, depth + 1)
-                for key, each in value.items()
+                _text(str(key), left_out): _convert_value(member, left_out, depth + 1)
+                for key, member in value.items()
             }
         case list() | tuple():
-            return [_told(each, left_out, depth + 1) for each in value]
+            return [_convert_value(member, left_out, depth + 1) for member in value]
         case _:
             return _text(str(value), left_out)
 

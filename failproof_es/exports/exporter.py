@@ -107,11 +107,13 @@ class Exporter(Protocol):
         """The files, each to be written before the next is asked for."""
 
 
-def refuse_settings(exporter: str, settings: Mapping[str, str], known: Sequence[str] = ()) -> None:
+def refuse_settings(
+    exporter: str, settings: Mapping[str, str], allowed: Sequence[str] = ()
+) -> None:
     """Raise `InvalidInput` with every setting that the exporter does not know."""
-    unknown = [name for name in settings if name not in known]
+    unknown = [name for name in settings if name not in allowed]
     if unknown:
-        has = f"has the settings {', '.join(known)}" if known else "has no settings"
+        has = f"has the settings {', '.join(allowed)}" if allowed else "has no settings"
         raise InvalidInput(
             [
                 Problem(f"the shape {exporter!r} {has}, not {name!r}", field="--with")

@@ -19,6 +19,6 @@ def file_name(text: str, *, ascii_only: bool = True) -> str:
     Without `ascii_only` it keeps letters and digits of every script.
     """
     unusable = _NOT_IN_A_NAME if ascii_only else _NOT_IN_ANY_NAME
-    named = unusable.sub("-", text).strip(".-")[:_LONGEST]
-    named = named.encode("utf-8", "replace")[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(".-")
-    return f"{named}_" if _RESERVED.fullmatch(named) else named or "unnamed"
+    name = unusable.sub("-", text).strip(".-")[:_LONGEST]
+    name = name.encode("utf-8", "replace")[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(".-")
+    return f"{name}_" if _RESERVED.fullmatch(name) else name or "unnamed"

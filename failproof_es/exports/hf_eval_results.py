@@ -56,25 +56,25 @@ class HfEvalResults:
         problems = Problems()
         dataset = settings.get("dataset", "")
         if not _DATASET.fullmatch(dataset):
-            said = f"{dataset!r} is no dataset of the Hub" if dataset else "no dataset is named"
+            message = f"{dataset!r} is no dataset of the Hub" if dataset else "no dataset is named"
             remedy = "name the benchmark: --with dataset=openai/gsm8k"
-            problems.error(said, field="--with dataset", remedy=remedy)
+            problems.error(message, field="--with dataset", remedy=remedy)
         if not settings.get("task_id"):
             remedy = "name the task in the benchmark's eval.yaml: --with task_id=gsm8k"
             problems.error("no task is named", field="--with task_id", remedy=remedy)
         if settings.get("metric", self.metric) not in _METRICS:
-            said = f"there is no metric {settings['metric']!r}"
-            problems.error(said, field="--with metric", remedy=f"one of: {', '.join(_METRICS)}")
+            message = f"there is no metric {settings['metric']!r}"
+            problems.error(message, field="--with metric", remedy=f"one of: {', '.join(_METRICS)}")
         url = settings.get("source_url")
         if url is not None and urlsplit(url).scheme not in ("http", "https"):
-            said = f"{url!r} is no address of a page"
-            problems.error(said, field="--with source_url", remedy="it begins with https://")
+            message = f"{url!r} is no address of a page"
+            problems.error(message, field="--with source_url", remedy="it begins with https://")
         problems.raise_errors()
         return replace(self, **settings)
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
         """One file for each run and model; each belongs into the repository of its model."""
-        taken: set[PurePosixPath] = set()
+        paths: set[PurePosixPath] = set()
         for run in runs:
             for number, model in enumerate(run.started.models, 1):
                 group = run.summary.group(model=model.key)
@@ -82,12 +82,12 @@ class HfEvalResults:
                 if entry is None:
                     export.left_out.add(f"the score of {model.key}", f"it has no {self.metric}")
                     continue
-                named = f"{file_name(self.task_id)}_run-{run.started.run_number}.yaml"
-                path = PurePosixPath(file_name(model.model), ".eval_results", named)
-                if path in taken:  # a model that is asked in two ways
+                name = f"{file_name(self.task_id)}_run-{run.started.run_number}.yaml"
+                path = PurePosixPath(file_name(model.model), ".eval_results", name)
+                if path in paths:  # a model that is asked in two ways
                     folder = f"{file_name(model.model)}_{number}"
-                    path = PurePosixPath(folder, ".eval_results", named)
-                taken.add(path)
+                    path = PurePosixPath(folder, ".eval_results", name)
+                paths.add(path)
                 yield ExportedFile(path, f"score of {model.key}", Pieces(_yaml(entry)))
             export.left_out.add("single results", "a score is one number; other shapes have them")
 

@@ -88,13 +88,13 @@ def _log(
     yield before + ids[:-1]
     yield from _sample_ids(run, left_out)
     yield b"]" + after[:-1] + b',"samples":[\n'
-    for each in evaluated(run, require_dialect(run.started), model.key):
+    for evaluation in evaluated(run, require_dialect(run.started), model.key):
         separator = b",\n" if pieces.rows else b""
         pieces.rows += 1
-        outcome = each.outcome
+        outcome = evaluation.outcome
         unknown = (outcome.input_tokens is None) != (outcome.output_tokens is None)
         left_out.add("token counts that are not known", "0 stands for them", unknown)
-        yield separator + exact_json(sample_of(each), left_out)
+        yield separator + exact_json(sample_of(evaluation), left_out)
     yield b"\n]}\n"
     planned = run.summary.planned // len(run.started.models)
     left_out.add("evaluations", "they have not begun: Inspect has no such sample",
@@ -174,8 +174,8 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
             "started_at": started.timestamp.isoformat(),
             "completed_at": "" if ended_at is None else ended_at.isoformat(),
             "model_usage": {
-                key: _usage(each.input.known, each.output.known, each.cost_usd)
-                for key, each in spent.items()
+                key: _usage(model_spent.input.known, model_spent.output.known, model_spent.cost_usd)
+                for key, model_spent in spent.items()
                 if key == model.key
             },
             "role_usage": {},
@@ -218,17 +218,17 @@ def _scores(group: Group) -> Iterator[dict[str, Any]]:
             yield score
 
 
-def sample_of(each: Evaluated) -> dict[str, Any]:
+def sample_of(evaluation: Evaluated) -> dict[str, Any]:
     """One evaluation as a sample. Pure."""
-    case, outcome = each.case, each.outcome
+    case, outcome = evaluation.case, evaluation.outcome
     model = outcome.model_answered or outcome.model_key
     messages = [
         _message(turn.role, turn.text) if turn.reply is None else _answer(turn.reply, model)
-        for turn in each.conversation
+        for turn in evaluation.conversation
     ]
     expected = case.expectation.get("expected_response")
     usage = _usage(outcome.input_tokens, outcome.output_tokens, outcome.cost_usd)
-    told = outcome.input_tokens is not None or outcome.output_tokens is not None
+    has_usage = outcome.input_tokens is not None or outcome.output_tokens is not None
     sample: dict[str, Any] = {
         "id": _sample_id(case),
         "epoch": outcome.repetition,
@@ -249,7 +249,7 @@ def sample_of(each: Evaluated) -> dict[str, Any]:
             "failproof_es": {
                 "evaluation_id": str(outcome.evaluation_id),
                 "case_sha256": case.digest(),
-                "leaves_sha256": each.leaves_sha256,
+                "leaves_sha256": evaluation.leaves_sha256,
                 "status": outcome.status,
                 "class": outcome.class_,
                 "awaiting_review": outcome.awaiting_review,
@@ -261,7 +261,7 @@ def sample_of(each: Evaluated) -> dict[str, Any]:
         },
         "store": {},
         "events": [],
-        "model_usage": {outcome.model_key: usage} if told else {},
+        "model_usage": {outcome.model_key: usage} if has_usage else {},
         "role_usage": {},
         "attachments": {},
         "uuid": str(outcome.evaluation_id),
@@ -270,11 +270,11 @@ def sample_of(each: Evaluated) -> dict[str, Any]:
     }
     if outcome.latency_ms is not None:
         sample["total_time"] = sample["working_time"] = outcome.latency_ms / 1000
-    if each.state.replies:
-        said = _answer(each.state.replies[-1], model)
+    if evaluation.state.replies:
+        message = _answer(evaluation.state.replies[-1], model)
         stop = _STOPS.get(common_word(outcome.finish_reason or ""), "unknown")
-        sample["output"]["choices"] = [{"message": said, "stop_reason": stop}]
-        if told:
+        sample["output"]["choices"] = [{"message": message, "stop_reason": stop}]
+        if has_usage:
             sample["output"]["usage"] = usage
     if outcome.unscored and not outcome.awaiting_review:
         sample["error"] = _error(f"{outcome.ended_kind}: {outcome.reason}")
@@ -283,8 +283,8 @@ def sample_of(each: Evaluated) -> dict[str, Any]:
 
 def _sample_scores(outcome: EvaluationOutcome) -> Iterator[tuple[str, dict[str, Any]]]:
     judges = [
-        {"judge": each.judge, "verdict": each.verdict, "problem": each.problem}
-        for each in outcome.judges
+        {"judge": verdict.judge, "verdict": verdict.verdict, "problem": verdict.problem}
+        for verdict in outcome.judges
     ]
     for name, value in outcome.scores.items():
         yield name, {"value": value, "history": []}
@@ -307,7 +307,7 @@ def _message(role: str, text: str) -> dict[str, Any]:
 
 def _answer(reply: Reply, model: str) -> dict[str, Any]:
     """A reply: its text, its refusal marked as one, its tool calls."""
-    said: dict[str, Any] = {
+    message: dict[str, Any] = {
         "role": "assistant",
         "content": reply.text,
         "source": "generate",
@@ -315,33 +315,35 @@ def _answer(reply: Reply, model: str) -> dict[str, Any]:
     }
     if reply.refusal:
         texts = [{"type": "text", "text": reply.text}] if reply.text else []
-        said["content"] = [*texts, {"type": "text", "text": reply.refusal, "refusal": True}]
+        message["content"] = [*texts, {"type": "text", "text": reply.refusal, "refusal": True}]
     if reply.tool_calls:
-        said["tool_calls"] = [
+        message["tool_calls"] = [
             _call(number, call) for number, call in enumerate(reply.tool_calls, 1)
         ]
-    return said
+    return message
 
 
 def _call(number: int, call: ToolCall) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    tool_call: dict[str, Any] = {
         "id": call.id or f"call-{number}",
         "function": call.name,
         "arguments": arguments_of(call),
         "type": "function",
     }
-    if told["arguments"] is None:
-        told |= {"arguments": {}, "parse_error": f"no JSON object: {call.arguments}"}
-    return told
+    if tool_call["arguments"] is None:
+        tool_call |= {"arguments": {}, "parse_error": f"no JSON object: {call.arguments}"}
+    return tool_call
 
 
-def _usage(read: int | None, written: int | None, usd: Decimal | None) -> dict[str, int | float]:
+def _usage(
+    input_tokens: int | None, output_tokens: int | None, usd: Decimal | None
+) -> dict[str, int | float]:
     """Tokens that were not told count as none: Inspect has no other way to say it."""
     cost = {} if usd is None else {"total_cost": float(usd)}
     return {
-        "input_tokens": read or 0,
-        "output_tokens": written or 0,
-        "total_tokens": (read or 0) + (written or 0),
+        "input_tokens": input_tokens or 0,
+        "output_tokens": output_tokens or 0,
+        "total_tokens": (input_tokens or 0) + (output_tokens or 0),
         **cost,
     }
 

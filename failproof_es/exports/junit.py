@@ -87,8 +87,8 @@ def junit(
                 if pieces is not None:
                     pieces.rows += 1
                 if left_out is not None and len(case):
-                    said = _asked_and_got(planned.case, planned.outcome)
-                    for name, text in said.items():
+                    texts = _asked_and_got(planned.case, planned.outcome)
+                    for name, text in texts.items():
                         long = len(text) > LONGEST_TEXT
                         left_out.add(f"ends of texts: {name}", _LONG, long)
             for suite in suites.values():
@@ -139,13 +139,13 @@ class _Suite:
         }
         head = "".join(f" {name}={quoteattr(str(value))}" for name, value in attributes.items())
         yield f"<testsuite{head}>\n  <properties>\n".encode()
-        for name, said in (
+        for name, fact in (
             ("run_id", started.originator_id),
             ("configuration_digest", started.configuration_digest),
             ("code_version", started.code_version),
             ("origin", self.run.run.imported_from or self.run.origin),
         ):
-            value = quoteattr(_attribute(str(said)))
+            value = quoteattr(_attribute(str(fact)))
             yield f'    <property name="{name}" value={value} />\n'.encode()
         yield b"  </properties>\n"
         self.written.seek(0)
@@ -194,14 +194,14 @@ def _say_how_it_went(element: ET.Element, planned: PlannedOutcome) -> None:
 
 def _asked_and_got(case: Case, outcome: EvaluationOutcome) -> dict[str, str]:
     """The question and the answer, so that a failure can be judged without the log."""
-    asked = [turn.content for turn in case.turns if turn.role == "user"]
+    prompts = [turn.content for turn in case.turns if turn.role == "user"]
     expected = dict(case.expectation)
-    told = expected.get("expected_response")
-    if set(expected) != {"expected_response"} or not isinstance(told, str):
-        told = orjson.dumps(expected, option=orjson.OPT_SORT_KEYS).decode()
+    expected_answer = expected.get("expected_response")
+    if set(expected) != {"expected_response"} or not isinstance(expected_answer, str):
+        expected_answer = orjson.dumps(expected, option=orjson.OPT_SORT_KEYS).decode()
     return {
-        "prompt": asked[-1] if asked else "",
-        "expected": told,
+        "prompt": prompts[-1] if prompts else "",
+        "expected": expected_answer,
         "got": outcome.answer or "",
     }
 
@@ -214,15 +214,15 @@ def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
 
 
 def _outcome(
-    case: ET.Element, outcome: str, kind: str, reason: str, told: Mapping[str, str] | None = None
+    case: ET.Element, outcome: str, kind: str, reason: str, details: Mapping[str, str] | None = None
 ) -> None:
     """An outcome: the reason, and the details, in one line and at length."""
-    named = (told or {}).items()
-    short = [shortened(reason, _LONGEST_PART), *(f"{n}: {_part(text)}" for n, text in named)]
-    said = ET.SubElement(case, outcome, type=_attribute(kind))
-    said.set("message", "; ".join(map(one_line, short)) if named else _attribute(reason))
-    long = [reason, *(f"{n}: {shortened(text, LONGEST_TEXT)}" for n, text in named)]
-    said.text = "\n".join(lines(shortened(each, LONGEST_TEXT + 100)) for each in long)
+    pairs = (details or {}).items()
+    short = [shortened(reason, _LONGEST_PART), *(f"{n}: {_part(text)}" for n, text in pairs)]
+    element = ET.SubElement(case, outcome, type=_attribute(kind))
+    element.set("message", "; ".join(map(one_line, short)) if pairs else _attribute(reason))
+    long = [reason, *(f"{n}: {shortened(text, LONGEST_TEXT)}" for n, text in pairs)]
+    element.text = "\n".join(lines(shortened(part, LONGEST_TEXT + 100)) for part in long)
 
 
 def _part(text: str) -> str:

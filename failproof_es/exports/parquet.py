@@ -71,14 +71,14 @@ class Parquet:
         connection = runs[0].connection
         ids = [run.run_id for run in runs]
         for projection in (*ours(), *usable_of_others()):
-            for each in projection.relations:
-                relation = _relation(connection, each.name, ids)
+            for table in projection.relations:
+                relation = _relation(connection, table.name, ids)
                 if relation is None:
-                    export.left_out.add(each.name, "the table is not there: rebuild it")
+                    export.left_out.add(table.name, "the table is not there: rebuild it")
                     continue
                 make = partial(_file, connection, relation, export.left_out)
                 yield ExportedFile(
-                    PurePosixPath(f"{export.prefix}_{each.name}.parquet"), each.name, Pieces(make)
+                    PurePosixPath(f"{export.prefix}_{table.name}.parquet"), table.name, Pieces(make)
                 )
 
 
@@ -90,11 +90,11 @@ def _relation(connection: Connection, name: str, runs: Sequence[UUID]) -> Relati
         return None
     names = [column for column, _ in columns]
     where: sql.Composable = sql.SQL("true")
-    chosen = sql.Literal(list(runs))
-    if of_run := next((each for each in _RUN_COLUMNS if each in names), None):
-        where = sql.SQL("{} = ANY ({})").format(sql.Identifier(of_run), chosen)
+    run_ids = sql.Literal(list(runs))
+    if of_run := next((column for column in _RUN_COLUMNS if column in names), None):
+        where = sql.SQL("{} = ANY ({})").format(sql.Identifier(of_run), run_ids)
     elif "prompt_id" in names:
-        planned = sql.SQL(_PROMPTS).format(sql.Identifier(LIVE), chosen)
+        planned = sql.SQL(_PROMPTS).format(sql.Identifier(LIVE), run_ids)
         where = sql.SQL("prompt_id IN ({})").format(planned)
     rows = sql.SQL("FROM {} WHERE {}").format(qualified, where)
     return Relation(name, columns, rows)
@@ -110,9 +110,9 @@ def columns_of(connection: Connection, relation: Relation) -> list[ParquetColumn
         looked = sql.SQL(", ").join(
             sql.SQL(_DIGITS).format(sql.Identifier(name)) for name in numeric
         )
-        found = connection.execute(sql.SQL("SELECT {} {}").format(looked, relation.rows)).fetchone()
-        assert found is not None
-        digits = {name: Digits(*found[3 * at : 3 * at + 3]) for at, name in enumerate(numeric)}
+        row = connection.execute(sql.SQL("SELECT {} {}").format(looked, relation.rows)).fetchone()
+        assert row is not None
+        digits = {name: Digits(*row[3 * at : 3 * at + 3]) for at, name in enumerate(numeric)}
     return [column_of(name, kind, digits.get(name, Digits())) for name, kind in relation.columns]
 
 
@@ -145,7 +145,7 @@ def _batches(
     connection: Connection, relation: Relation, columns: Sequence[ParquetColumn]
 ) -> Iterator[list[list[Any]]]:
     """The rows, a batch of them in memory. JSON comes as the text that it is stored as."""
-    chosen = sql.SQL(", ").join(
+    column_list = sql.SQL(", ").join(
         sql.SQL("{}::text").format(sql.Identifier(name))
         if kind in ("json", "jsonb")
         else sql.Identifier(name)
@@ -155,7 +155,7 @@ def _batches(
     with connection.transaction(), connection.cursor("exported_rows") as cursor:
         lift_idle_limit(connection)
         cursor.itersize = 100
-        cursor.execute(sql.SQL("SELECT {} {}").format(chosen, relation.rows))
+        cursor.execute(sql.SQL("SELECT {} {}").format(column_list, relation.rows))
         batch: list[list[Any]] = []
         size = 0
         for row in cursor:
@@ -178,14 +178,14 @@ class _Sink:
     closed = False
 
     def __init__(self) -> None:
-        self._written: list[bytes] = []
+        self._pieces: list[bytes] = []
         self._position = 0
 
     def write(self, data: Any) -> int:
-        written = bytes(data)
-        self._written.append(written)
-        self._position += len(written)
-        return len(written)
+        content = bytes(data)
+        self._pieces.append(content)
+        self._position += len(content)
+        return len(content)
 
     def tell(self) -> int:
         return self._position
@@ -207,6 +207,6 @@ class _Sink:
 
     def taken(self) -> bytes:
         """What was written since the last time."""
-        taken = b"".join(self._written)
-        self._written.clear()
-        return taken
+        content = b"".join(self._pieces)
+        self._pieces.clear()
+        return content

@@ -29,8 +29,8 @@ EXPORTERS: EntryPoints[Any] = EntryPoints(
 
 def exporter_named(name: str) -> Exporter:
     """The exporter of this name. Raises `InvalidInput`."""
-    found: Exporter = instance(EXPORTERS.load(name))
-    return found
+    exporter: Exporter = instance(EXPORTERS.load(name))
+    return exporter
 
 
 def usable_exporters() -> Iterator[Exporter]:

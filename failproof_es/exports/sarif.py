@@ -70,16 +70,16 @@ def _run(run: RecordedRun, export: Export, pieces: Pieces) -> Iterator[bytes]:
             rule = rule_of(planned.case)
             rules.setdefault(rule["id"], rule)
             place = places.of(planned.case.case_id)
-            found = finding(planned, place)
+            result = finding(planned, place)
             if place is None or place.line is None:
                 left_out.add("lines of findings", "the suite's file is gone, or was changed, or "
                              "says no such id")  # fmt: skip
-            yield (b"" if first else b",\n") + exact_json(found, left_out)
+            yield (b"" if first else b",\n") + exact_json(result, left_out)
             first = False
             pieces.rows += 1
         elif outcome.passed is None:
-            said = outcome.ended_kind or outcome.status
-            left_out.add("evaluations without a verdict", f"{said}: no finding, and no pass")
+            status = outcome.ended_kind or outcome.status
+            left_out.add("evaluations without a verdict", f"{status}: no finding, and no pass")
         else:
             left_out.add("evaluations that passed", "only what failed is a finding")
     yield b"\n]," + exact_json(_tool(run, list(rules.values())), left_out)[1:] + b"\n"
@@ -125,12 +125,12 @@ def rule_of(case: Case) -> dict[str, Any]:
 def finding(planned: PlannedOutcome, place: Place | None) -> dict[str, Any]:
     """A failed case as a result. It is the same finding in every run that asks it. Pure."""
     case, outcome = planned.case, planned.outcome
-    named = f"{case.suite_id}/{case.case_id}"
-    said = f"{named} failed with {outcome.model_key}: {outcome.class_ or 'failed'}"
-    text = lines(f"{said}. {outcome.reason}".rstrip())
+    qualified_name = f"{case.suite_id}/{case.case_id}"
+    summary = f"{qualified_name} failed with {outcome.model_key}: {outcome.class_ or 'failed'}"
+    text = lines(f"{summary}. {outcome.reason}".rstrip())
     same = hashlib.sha256(f"{case.digest()}\n{outcome.model_key}".encode()).hexdigest()
     location: dict[str, Any] = {
-        "logicalLocations": [{"fullyQualifiedName": one_line(named), "kind": "member"}]
+        "logicalLocations": [{"fullyQualifiedName": one_line(qualified_name), "kind": "member"}]
     }
     if place is not None:
         region = {} if place.line is None else {"region": {"startLine": place.line}}

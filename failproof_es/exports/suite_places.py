@@ -45,18 +45,18 @@ class SuitePlaces:
 
     def __init__(self, suites: Sequence[SuiteSnapshot]) -> None:
         self._only = suites[0].path if len(suites) == 1 else None
-        self._found: dict[str, Place | None] = {}
+        self._places: dict[str, Place | None] = {}
         for suite in suites:
             for case_id, line in _lines_of(suite):
                 place = Place(suite.path, line)
-                self._found[case_id] = None if case_id in self._found else place
+                self._places[case_id] = None if case_id in self._places else place
 
     def of(self, case_id: str) -> Place | None:
         """Where the case stands; `None` where two places or no file could be meant."""
-        found = self._found.get(case_id)
-        if found is None and self._only is not None:
+        place = self._places.get(case_id)
+        if place is None and self._only is not None:
             return Place(self._only, None)
-        return found
+        return place
 
 
 def _lines_of(suite: SuiteSnapshot) -> Iterator[tuple[str, int]]:
@@ -71,7 +71,7 @@ def _lines_of(suite: SuiteSnapshot) -> Iterator[tuple[str, int]]:
                 yield _text(match[1].strip()), number
 
 
-def _text(written: bytes) -> str:
-    if written[:1] == b'"':
-        return str(orjson.loads(written))
-    return written.strip(b"'").decode()
+def _text(literal: bytes) -> str:
+    if literal[:1] == b'"':
+        return str(orjson.loads(literal))
+    return literal.strip(b"'").decode()

@@ -39,10 +39,10 @@ class Chart:
 
     def _repr_html_(self) -> str:
         data = b64encode(self.svg.encode()).decode()
-        said = escape(one_line(self.caption))
+        caption = escape(one_line(self.caption))
         return (
-            f'<figure><img alt="{said}" src="data:image/svg+xml;base64,{data}">'
-            f"<figcaption>{said}</figcaption></figure>"
+            f'<figure><img alt="{caption}" src="data:image/svg+xml;base64,{data}">'
+            f"<figcaption>{caption}</figcaption></figure>"
         )
 
     def __repr__(self) -> str:
@@ -60,15 +60,15 @@ class Charts(Sequence[Chart]):
     @overload
     def __getitem__(self, index: slice) -> Charts: ...
     def __getitem__(self, index: int | slice) -> Chart | Charts:
-        found = self._charts[index]
-        return found if isinstance(found, Chart) else Charts(found)
+        selection = self._charts[index]
+        return selection if isinstance(selection, Chart) else Charts(selection)
 
     def __len__(self) -> int:
         return len(self._charts)
 
     def _repr_html_(self) -> str:
-        shown = "".join(chart._repr_html_() for chart in self._charts)
-        return shown or "<p>Nothing is finished yet, so nothing is drawn.</p>"
+        html = "".join(chart._repr_html_() for chart in self._charts)
+        return html or "<p>Nothing is finished yet, so nothing is drawn.</p>"
 
     def __repr__(self) -> str:
         return f"<Charts {list(self._charts)!r}>"
@@ -78,7 +78,7 @@ def charts_of(connection: Connection, run_id: UUID) -> Charts:
     """What the report of the run draws."""
     page = build_page(build_report(connection, [run_id]), ())
     figures = (block for section in page.sections for block in section.blocks)
-    return Charts([_chart(each) for each in figures if isinstance(each, Figure)])
+    return Charts([_chart(figure) for figure in figures if isinstance(figure, Figure)])
 
 
 def _chart(figure: Figure) -> Chart:
@@ -86,8 +86,8 @@ def _chart(figure: Figure) -> Chart:
     if not drawn.startswith(_HEAD):
         raise ValueError("a chart does not begin as one")
     opening, _, rest = drawn.partition(">")
-    named = f'{_HEAD}xmlns="http://www.w3.org/2000/svg" {opening.removeprefix(_HEAD)}'
-    return Chart(figure.caption, f"{named}><style>{_style()}</style>{rest}")
+    root_tag = f'{_HEAD}xmlns="http://www.w3.org/2000/svg" {opening.removeprefix(_HEAD)}'
+    return Chart(figure.caption, f"{root_tag}><style>{_style()}</style>{rest}")
 
 
 @cache

@@ -73,7 +73,7 @@ def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfigurat
         try:
             loaded = load_configuration(file, settings, Path.cwd())
         except InvalidInput as error:
-            raise InvalidInput([_of_mapping(each, file) for each in error.problems]) from None
+            raise InvalidInput([_of_mapping(problem, file) for problem in error.problems]) from None
     return replace(loaded, path=Path.cwd() / "configuration")
 
 
@@ -82,17 +82,17 @@ def planned_cases(loaded: LoadedConfiguration, database_url: str | None = None) 
 
     Raises `InvalidInput` with every error in the suites.
     """
-    found: list[Case] = []
+    cases: list[Case] = []
     with open_store(database_url, logger.warning) as store:
-        source_of(loaded, store).read(found.append)
-    return found
+        source_of(loaded, store).read(cases.append)
+    return cases
 
 
 def evaluate(
     loaded: LoadedConfiguration,
     *,
     database_url: str | None = None,
-    begun: Begun = lambda started: None,
+    on_begun: Begun = lambda started: None,
     allow: Sequence[str] = (),
 ) -> Outcome:
     """Start a run and drive it to its end. Interrupted, it is paused and can be resumed.
@@ -104,14 +104,14 @@ def evaluate(
     """
     with open_store(database_url, logger.warning) as store:
         permissions = permissions_here(allow, own=True)
-        return _carry_out(store, partial(start, loaded, store, permissions=permissions), begun)
+        return _carry_out(store, partial(start, loaded, store, permissions=permissions), on_begun)
 
 
 def go_on(
     run: str,
     *,
     database_url: str | None = None,
-    begun: Begun = lambda started: None,
+    on_begun: Begun = lambda started: None,
     allow: Sequence[str] = (),
     allow_class: Sequence[str] = (),
 ) -> Outcome:
@@ -126,7 +126,7 @@ def go_on(
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
             recorded = RecordedRun.read_events(connection, run_id)
-        begun(recorded.started)
+        on_begun(recorded.started)
         if recorded.run.imported is not None and recorded.run.ended:
             return Outcome.of(recorded.run, interrupted=False)  # nothing of it is asked here, ever
         permissions = permissions_here(allow, allow_class, own=False)
@@ -134,7 +134,7 @@ def go_on(
         return _carry_out(store, drive, lambda started: None)
 
 
-def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
+def _carry_out(store: Store, drive: Drive, on_begun: Begun) -> Outcome:
     raise_descriptor_limit()
     with (
         CheckpointSigner(store) as signer,
@@ -145,7 +145,7 @@ def _carry_out(store: Store, drive: Drive, begun: Begun) -> Outcome:
         def observe(event: Event) -> None:
             partial_results.observe(event)
             if isinstance(event, RunStarted):
-                begun(event)
+                on_begun(event)
 
         with partial_results:
             outcome = _driven(partial(drive, observe=observe, say=logger.info))

@@ -24,20 +24,22 @@ def frame_of(results: Iterable[Result], library: FrameLibrary | None = None) -> 
     `library` is by default the one that is installed, pandas first. Raises `InvalidInput` where
     none is.
     """
-    chosen = library or next((n for n in ("pandas", "polars") if find_spec(n) is not None), None)
-    if chosen not in ("pandas", "polars"):
-        told = "none is installed here" if chosen is None else f"it is not {chosen!r}"
+    module_name = library or next(
+        (n for n in ("pandas", "polars") if find_spec(n) is not None), None
+    )
+    if module_name not in ("pandas", "polars"):
+        reason = "none is installed here" if module_name is None else f"it is not {module_name!r}"
         raise InvalidInput.because(
-            f"a data frame is one of pandas or polars, and {told}",
+            f"a data frame is one of pandas or polars, and {reason}",
             remedy="pip install 'failproof-es[notebook]'",
         )
-    if find_spec(chosen) is None:
+    if find_spec(module_name) is None:
         raise InvalidInput.because(
-            f"{chosen} is not installed here", remedy=f"pip install {chosen}"
+            f"{module_name} is not installed here", remedy=f"pip install {module_name}"
         )
     kinds, values = _columns(results)
-    module = import_module(chosen)
-    if chosen == "pandas":
+    module = import_module(module_name)
+    if module_name == "pandas":
         return module.DataFrame(
             {name: module.Series(values[name], dtype=_PANDAS[kind]) for name, kind in kinds.items()}
         )

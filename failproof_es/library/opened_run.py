@@ -59,9 +59,9 @@ class OpenedRun:
     def open(cls, reference: str, *, database_url: str | None = None) -> Self:
         """Open it; see `failproof_es.open`."""
         with ExitStack() as opening:
-            found = cls(opening.enter_context(open_store(database_url, logger.warning)), reference)
-            found._closing.push(opening.pop_all())
-            return found
+            run = cls(opening.enter_context(open_store(database_url, logger.warning)), reference)
+            run._closing.push(opening.pop_all())
+            return run
 
     # -- what it is --
 
@@ -141,28 +141,30 @@ class OpenedRun:
     def _reading(self) -> Connection:
         """The connection. Raises `ValueError` where it was closed, or lost."""
         if self._connection.closed:
-            said = f"run {self.number} can't be read further: its connection is closed"
-            raise ValueError(f"{said}; open it again by failproof_es.open({self.number})")
+            message = f"run {self.number} can't be read further: its connection is closed"
+            raise ValueError(f"{message}; open it again by failproof_es.open({self.number})")
         return self._connection
 
     def assert_gates(self) -> None:
         """Raises `GatesNotMet` unless it is complete, its record sound, and every gate met."""
         __tracebackhide__ = True  # of pytest: what a test did wrong stands in the test
-        run, told = self.recorded.run, []
+        run, reasons = self.recorded.run, []
         if run.status != "completed":
-            told.append(f"it is {run.status}" + (f": {run.reason}" if run.reason else ""))
+            reasons.append(f"it is {run.status}" + (f": {run.reason}" if run.reason else ""))
         if run.validation is not None and not run.validation.passed:
-            told.append("checking its record found errors")
+            reasons.append("checking its record found errors")
         if self.recorded.awaits_closing:
-            told.append(f"people decide its gates: `failproof-es review close {self.number}`")
-        told += [
+            reasons.append(f"people decide its gates: `failproof-es review close {self.number}`")
+        reasons += [
             f"gate {describe_gate(name, gate)}, NOT MET"
             for name, gate in self.gates.items()
             if not gate["met"]
         ]
-        if told:
+        if reasons:
             look = f"`failproof-es show {self.number}` says more"
-            raise GatesNotMet(one_line(f"run {self.number} {self.name}: {'; '.join(told)}; {look}"))
+            raise GatesNotMet(
+                one_line(f"run {self.number} {self.name}: {'; '.join(reasons)}; {look}")
+            )
 
     # -- closing, showing --
 
@@ -185,8 +187,8 @@ class OpenedRun:
         return f"<{one_line(self._title())}>"
 
     def _title(self) -> str:
-        told = f" ({'; '.join(self.remarks)})" if self.remarks else ""
-        return f"run {self.number} {self.name}{told}: {self.status}"
+        remarks = f" ({'; '.join(self.remarks)})" if self.remarks else ""
+        return f"run {self.number} {self.name}{remarks}: {self.status}"
 
     def _repr_html_(self) -> str:
         """The run as a table: a row for each model and suite. Every text is escaped."""
@@ -203,9 +205,9 @@ class OpenedRun:
             + "</tr>"
             for row in rows
         )
-        said = _text(self._title())
+        caption = _text(self._title())
         return (
-            f"<table><caption>{said}</caption><thead><tr>{head}</tr></thead>"
+            f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table>"
         )
 

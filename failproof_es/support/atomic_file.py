@@ -54,10 +54,10 @@ def atomic_write(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> Writ
     check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with _partial(path, mode) as (partial, file):
-        written = _write(file, pieces)
+        written_file = _write(file, pieces)
         partial.replace(path)
     sync_folder(path.parent)
-    return written
+    return written_file
 
 
 def describe_write_error(path: Path, error: OSError) -> str:
@@ -79,11 +79,11 @@ def describe_write_error(path: Path, error: OSError) -> str:
 def atomic_create(path: Path, pieces: Iterable[bytes], mode: int) -> WrittenFile:
     """Write a file that must not be there yet: raises `FileExistsError` where it is."""
     with _partial(path, mode) as (partial, file):
-        written = _write(file, pieces)
+        written_file = _write(file, pieces)
         path.hardlink_to(partial)
         partial.unlink()
     sync_folder(path.parent)
-    return written
+    return written_file
 
 
 @contextlib.contextmanager
@@ -148,12 +148,12 @@ def _remove_leftovers(path: Path) -> None:
     """What writers of this host that are gone had begun to write."""
     name = re.escape(path.name[:_NAME_CHARACTERS])
     ours = re.compile(rf"\.{name}\.{HOST}-[0-9a-f]{{12}}\.partial")
-    for found in path.parent.glob(f".*.{HOST}-*.partial"):
-        if ours.fullmatch(found.name):
+    for partial_file in path.parent.glob(f".*.{HOST}-*.partial"):
+        if ours.fullmatch(partial_file.name):
             # Somebody else's, or gone meanwhile, or no file at all: it stays.
-            with contextlib.suppress(OSError), open_regular(found, _AS_IT_IS) as leftover:
+            with contextlib.suppress(OSError), open_regular(partial_file, _AS_IT_IS) as leftover:
                 fcntl.flock(leftover, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                found.unlink()
+                partial_file.unlink()
 
 
 def sync_folder(folder: Path) -> None:

@@ -45,12 +45,12 @@ class Column:
     @property
     def description(self) -> str:
         """What documents it, on one line; empty where nothing does."""
-        found = getattr(self.row, self.attribute, None)
-        if isinstance(found, property):
-            said = found.__doc__
+        member = getattr(self.row, self.attribute, None)
+        if isinstance(member, property):
+            docstring = member.__doc__
         else:
-            said = field_docstring(self.row, self.attribute)
-        return " ".join((said or "").split())
+            docstring = field_docstring(self.row, self.attribute)
+        return " ".join((docstring or "").split())
 
     @property
     def may_be_missing(self) -> bool:
@@ -84,11 +84,13 @@ class Column:
 def columns_of(row: type[Any]) -> tuple[Column, ...]:
     """The columns of a row type, in the order of its fields."""
     hints = get_type_hints(row, include_extras=True)
-    names = [each.name for each in fields(row)] if is_dataclass(row) else row._fields
+    names = (
+        [column_field.name for column_field in fields(row)] if is_dataclass(row) else row._fields
+    )
     return tuple(Column(row, name, hints[name]) for name in names)
 
 
 def computed_column(row: type[Any], attribute: str) -> Column:
     """The column that a property of the row type is."""
-    found: property = getattr(row, attribute)
-    return Column(row, attribute, get_type_hints(found.fget)["return"])
+    getter: property = getattr(row, attribute)
+    return Column(row, attribute, get_type_hints(getter.fget)["return"])

@@ -59,23 +59,23 @@ class EntryPoints(Generic[T]):
 
     def names(self) -> list[str]:
         """Every name that is offered, sorted; this program's own first."""
-        offers = self._found()
+        offers = self._find_offers()
         return sorted(offers, key=lambda name: (not _is_ours(offers[name]), name))
 
     def __contains__(self, name: str) -> bool:
         """Whether somebody offers it. Nothing is imported."""
-        return name in self._found()
+        return name in self._find_offers()
 
     def package_of(self, name: str) -> tuple[str, str] | None:
         """Name and version of the package that offers it; `None` for this program's own."""
-        offers = self._found().get(name, [])
+        offers = self._find_offers().get(name, [])
         if len(offers) != 1 or _is_ours(offers):
             return None
         return offers[0].package, offers[0].version
 
     def is_ours(self, name: str) -> bool:
         """Whether this program offers it."""
-        return _is_ours(self._found().get(name, []))
+        return _is_ours(self._find_offers().get(name, []))
 
     def load(self, name: str) -> T:
         """What is offered under that name, imported once.
@@ -94,22 +94,23 @@ class EntryPoints(Generic[T]):
         self._offers = None
         self._loaded.clear()
 
-    def _found(self) -> dict[str, list[_Offer]]:
+    def _find_offers(self) -> dict[str, list[_Offer]]:
         if self._offers is None:
             self._offers = {}
             for point in _of_group(self.group):
-                said = None if point.dist is None else _package(point.dist)
-                offer = _Offer(*(said or (point.value, "")), point)
+                package = None if point.dist is None else _package(point.dist)
+                offer = _Offer(*(package or (point.value, "")), point)
                 self._offers.setdefault(point.name, []).append(offer)
         return self._offers
 
     def _load(self, name: str) -> T:
-        offers = self._found().get(name, [])
+        offers = self._find_offers().get(name, [])
         if not offers:
             raise self._unknown(name)
         if len(offers) > 1:
             raise InvalidInput.because(
-                f"the {self._noun} {name!r} is offered by {_listed(map(str, offers), ' and by ')}",
+                f"the {self._noun} {name!r} is offered by "
+                f"{_join_words(map(str, offers), ' and by ')}",
                 remedy="uninstall one of them: which is meant, nobody could say",
             )
         offer = offers[0]
@@ -128,21 +129,21 @@ class EntryPoints(Generic[T]):
         return loaded
 
     def _unknown(self, name: str) -> InvalidInput:
-        known = self.names()
-        close = get_close_matches(name.lower(), known, n=1)
+        names = self.names()
+        close = get_close_matches(name.lower(), names, n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
-        if self._some_are_ours and not any(map(_is_ours, self._found().values())):
+        if self._some_are_ours and not any(map(_is_ours, self._find_offers().values())):
             hint = f"install {_OURS} again: what is installed is older than its code; "
         return InvalidInput.because(
             f"there is no {self._noun} {name!r}",
-            remedy=f"{hint}known: {_listed(known) or 'none'}; for another one install the package "
-            f"that offers it (entry point group {self.group})",
+            remedy=f"{hint}known: {_join_words(names) or 'none'}; for another one install the "
+            f"package that offers it (entry point group {self.group})",
         )
 
 
 def _of_group(group: str) -> Points:
-    found: Points = _installed(tuple(sys.path)).select(group=group)
-    return found
+    points: Points = _installed(tuple(sys.path)).select(group=group)
+    return points
 
 
 @lru_cache(maxsize=1)
@@ -161,9 +162,9 @@ def _package(dist: Distribution) -> tuple[str, str] | None:
     `None` where it cannot be read, or says neither.
     """
     try:
-        said = dist.metadata
+        metadata = dist.metadata
         name, version = (
-            said[key] if key in said else None  # noqa: SIM401 - `get` is no part of its type
+            metadata[key] if key in metadata else None  # noqa: SIM401 - `get` is no part of its type
             for key in ("Name", "Version")
         )
     except Exception:  # whatever a damaged file leads to
@@ -175,5 +176,5 @@ def _is_ours(offers: list[_Offer]) -> bool:
     return any(offer.package == _OURS for offer in offers)
 
 
-def _listed(words: Iterable[str], between: str = ", ") -> str:
+def _join_words(words: Iterable[str], between: str = ", ") -> str:
     return between.join(words)

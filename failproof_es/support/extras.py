@@ -53,14 +53,14 @@ class RequiresExtra(Protocol):
     """Its name."""
 
 
-def require(extra: str, wanted: str) -> None:
-    """Raises `InvalidInput` where the extra is not installed that `wanted` needs.
+def require(extra: str, feature: str) -> None:
+    """Raises `InvalidInput` where the extra is not installed that `feature` needs.
 
-    `wanted` begins the sentence: "a report".
+    `feature` begins the sentence: "a report".
     """
     if missing := _missing(extra):
         raise InvalidInput.because(
-            f"{wanted} needs the extra {extra!r}, of which {', '.join(missing)} "
+            f"{feature} needs the extra {extra!r}, of which {', '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not installed here",
             remedy=f"pip install 'failproof-es[{extra}]'",
         )
@@ -79,10 +79,10 @@ def _missing(extra: str) -> list[str]:
     ]
 
 
-def require_for(needy: object, wanted: str) -> None:
+def require_for(needy: object, feature: str) -> None:
     """The same for something that may be `RequiresExtra`."""
     if isinstance(needy, RequiresExtra):
-        require(needy.extra, wanted)
+        require(needy.extra, feature)
 
 
 @cache

@@ -13,7 +13,7 @@ def ratio(part: int | Fraction, whole: int) -> float | None:
 
 def percent(share: float) -> str:
     """A share in percent. Only all is written as 100 %, and only none as 0 %."""
-    shown = round(share * 100, 1)
+    rounded = round(share * 100, 1)
     if 0.0 < share < 1.0:
-        shown = min(max(shown, 0.1), 99.9)
-    return f"{shown:.1f} %"
+        rounded = min(max(rounded, 0.1), 99.9)
+    return f"{rounded:.1f} %"

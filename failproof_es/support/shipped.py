@@ -53,7 +53,7 @@ def configuration(argument: Path) -> Path | None:
     """
     name = str(argument)
     if name.startswith(PREFIX):
-        return _named(name, _configurations())
+        return _find_shipped(name, _configurations())
     shipped = _configurations().get(name)
     if shipped is not None and argument.exists():
         raise InvalidInput.because(
@@ -68,7 +68,7 @@ def suites(path: str) -> Path | None:
 
     Raises `InvalidInput` if nothing of that name ships.
     """
-    return _named(path, _suites()) if path.startswith(PREFIX) else None
+    return _find_shipped(path, _suites()) if path.startswith(PREFIX) else None
 
 
 def describe(path: Path) -> str | None:
@@ -85,7 +85,7 @@ def _suites() -> dict[str, Path]:
     return {path.relative_to(home).with_suffix("").as_posix(): path for path in home.rglob("*")}
 
 
-def _named(path: str, shipped: dict[str, Path]) -> Path:
+def _find_shipped(path: str, shipped: dict[str, Path]) -> Path:
     name = path.removeprefix(PREFIX).strip("/")
     if name in shipped:
         return shipped[name]

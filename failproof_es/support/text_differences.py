@@ -48,16 +48,16 @@ def text_difference(base: str, other: str) -> TextDifference:
     one, more_one = _rows(base)
     two, more_two = _rows(other)
     matcher = SequenceMatcher(None, one, two, autojunk=False)
-    found: list[DiffLine] = []
+    lines: list[DiffLine] = []
     blocks = matcher.get_opcodes()
     for at, (what, a, b, c, d) in enumerate(blocks):
         if what == "equal":
-            found += _equal(one[a:b], first=at == 0, last=at == len(blocks) - 1)
+            lines += _equal(one[a:b], first=at == 0, last=at == len(blocks) - 1)
         else:
-            found += [DiffLine("base", text, times) for text, times in one[a:b]]
-            found += [DiffLine("other", text, times) for text, times in two[c:d]]
+            lines += [DiffLine("base", text, times) for text, times in one[a:b]]
+            lines += [DiffLine("other", text, times) for text, times in two[c:d]]
     same = all(what == "equal" for what, *_ in blocks)
-    return TextDifference(same, tuple(found), more_one + more_two)
+    return TextDifference(same, tuple(lines), more_one + more_two)
 
 
 def _rows(text: str) -> tuple[list[tuple[str, int]], int]:

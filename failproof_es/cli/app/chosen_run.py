@@ -40,7 +40,7 @@ def say_archived(connection: Connection, run_id: UUID) -> bool:
 def say_warning(feeder: Feeder) -> None:
     """Say on stderr why the log is read and not the projections; once per command."""
     context = click.get_current_context(silent=True)
-    said = set[str]() if context is None else context.meta.setdefault(_SAID, set())
-    if feeder.warning is not None and feeder.warning not in said:
-        said.add(feeder.warning)
+    warnings = set[str]() if context is None else context.meta.setdefault(_SAID, set())
+    if feeder.warning is not None and feeder.warning not in warnings:
+        warnings.add(feeder.warning)
         say(f"warning: {feeder.warning}")

@@ -219,9 +219,9 @@ class Commands(Program):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, loaded now if it was not before."""
-        if (listed := COMMANDS.get(cmd_name)) is None:
+        if (entry := COMMANDS.get(cmd_name)) is None:
             return None
-        module, _, name = listed.place.partition(":")
+        module, _, name = entry.place.partition(":")
         command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
         if not gc.isenabled():

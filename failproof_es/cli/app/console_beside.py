@@ -49,12 +49,12 @@ class BesideRun:
         self._console = console
         self._needs_token = new_token is None
         self._query = "" if new_token is None else f"?token={new_token}"
-        self._told = False
+        self._is_shown = False
 
     def show(self, run_number: int) -> None:
         """Serve the console, and say where this run is shown."""
-        if not self._told:
-            self._told = True
+        if not self._is_shown:
+            self._is_shown = True
             self._console.begin()
             say(f"the console shows this run at {self._console.url}/runs/{run_number}{self._query}")
             if self._needs_token:
@@ -62,7 +62,7 @@ class BesideRun:
 
     def stay(self) -> None:
         """Serve it until a signal."""
-        if not self._told:
+        if not self._is_shown:
             return
         say(f"the console stays open at {self._console.url}/runs{self._query}; Ctrl-C ends it")
         heard = [signal.SIGTERM]
@@ -99,15 +99,15 @@ def console_beside(store: Store, console: bool, port: int | None) -> Iterator[Be
     from failproof_es.console.beside.process import ConsoleBeside
     from failproof_es.console.settings import ConsoleSettings, new_token
 
-    known = os.environ.get(TOKEN)
+    configured_token = os.environ.get(TOKEN)
     settings = ConsoleSettings(
         database_url=store.auditor_url,
         follower_url=store.url,
         port=port or 0,
-        token=known or new_token(),
+        token=configured_token or new_token(),
     )
-    with ConsoleBeside(settings, _PORT_OPTION, say) as beside:
-        yield BesideRun(beside, new_token=None if known else settings.token)
+    with ConsoleBeside(settings, _PORT_OPTION, say) as console_process:
+        yield BesideRun(console_process, new_token=None if configured_token else settings.token)
 
 
 def at_a_terminal() -> bool:

@@ -85,9 +85,9 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse arguments that are not UTF-8: the log, which may record them, is UTF-8."""
-        for each in args:
-            if any("\ud800" <= sign <= "\udfff" for sign in each):
-                raise click.UsageError(f"the argument {each!r} is not UTF-8", ctx)
+        for argument in args:
+            if any("\ud800" <= sign <= "\udfff" for sign in argument):
+                raise click.UsageError(f"the argument {argument!r} is not UTF-8", ctx)
         return super().parse_args(ctx, args)
 
 

@@ -83,8 +83,8 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
 def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
     """Print the results by suite, the errors, the gates, and what checking the run found."""
     part = describe_selection(counted_up.run.started)
-    told = "" if part is None else f" ({part})"
-    title = f"run {outcome.run_number} {outcome.name}{told}: {outcome.status}"
+    suffix = "" if part is None else f" ({part})"
+    title = f"run {outcome.run_number} {outcome.name}{suffix}: {outcome.status}"
     counts = outcome.counts
     if counts.finished < counts.planned:
         title += f", {counts.finished:,} of {plural(counts.planned, 'evaluation')} finished"
@@ -137,12 +137,12 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
         )
     if recorded_configuration(counted_up.run.started).gates.by == "people":
         say(f"people decide the gates on rates: `failproof-es review close {number}` judges them")
-    if left := total.missing:
+    if missing := total.missing:
         lost = counted_up.lost()
-        were = "was" if left == 1 else "were"
+        were = "was" if missing == 1 else "were"
         of_those = f", {lost:,} of them lost" if lost else ""
         say(
-            f"{plural(left, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
+            f"{plural(missing, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
             f"{number} --retry-abandoned` asks again in a run that carries over the rest"
         )
     say(

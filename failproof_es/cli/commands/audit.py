@@ -60,7 +60,7 @@ def audit(run: str, every: bool, output_format: Format) -> None:
     """
     with session().open_store() as store, store.connect() as connection:
         run_id = _run_id(connection, run)
-        said = say_archived(connection, run_id)
+        was_archived = say_archived(connection, run_id)
         records = _every_record(connection, run_id) if every else _records(connection, run_id)
         if output_format is Format.JSONL:
             for record in records:
@@ -68,24 +68,24 @@ def audit(run: str, every: bool, output_format: Format) -> None:
             sys.stdout.buffer.flush()
         else:
             print_rows(map(AuditRows(connection).row, records), _COLUMNS, output_format)
-        if not said:  # it may have been archived meanwhile
+        if not was_archived:  # it may have been archived meanwhile
             say_archived(connection, run_id)
 
 
 def _run_id(connection: Connection, run: str) -> UUID:
     """The id of the chosen run. A validation that failed has an id, but no run."""
-    named = run_id(run)
-    if any(find(connection, stream_id=operations_id(named), limit=1)):
-        return named
+    candidate = run_id(run)
+    if any(find(connection, stream_id=operations_id(candidate), limit=1)):
+        return candidate
     return resolve_run(connection, run)
 
 
 def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
     topics = sorted(AuditTrail.topics)
     reviews = review_rows(connection, run_id)
-    beside = list(find(connection, stream_id=operations_id(run_id), topics=topics))
+    operations = list(find(connection, stream_id=operations_id(run_id), topics=topics))
     own = find(connection, run_id=run_id, topics=topics)
-    for row in merge(own, beside, reviews, key=attrgetter("position")):
+    for row in merge(own, operations, reviews, key=attrgetter("position")):
         record = audit_record(_fact(row))
         if record is not None:
             yield _as_specified(record)
@@ -98,19 +98,19 @@ def _every_record(connection: Connection, run_id: UUID) -> Iterator[dict[str, An
         for row in find(connection, run_id=run_id, topics=[CasesPlanned.__name__])
         for digest in row.payload()["digests"]
     ]
-    beside = list(find(connection, stream_id=operations_id(run_id)))
+    operations = list(find(connection, stream_id=operations_id(run_id)))
     reviews = review_rows(connection, run_id)
     prompts = iterate_streams(connection, planned)
     own = find(connection, run_id=run_id)
-    for row in merge(own, beside, reviews, prompts, key=attrgetter("position")):
+    for row in merge(own, operations, reviews, prompts, key=attrgetter("position")):
         record = log_record(_fact(row))
         yield _as_specified(record._replace(test_run_id=record.test_run_id or str(run_id)))
 
 
 def _as_specified(record: AuditRecord) -> dict[str, Any]:
-    told = record._asdict()
-    place = {"position": told.pop("position")}
-    return {**told, "details": {**place, **told["details"]}}
+    fields = record._asdict()
+    place = {"position": fields.pop("position")}
+    return {**fields, "details": {**place, **fields["details"]}}
 
 
 def _fact(row: RecordedEvent) -> Fact:

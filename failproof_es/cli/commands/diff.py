@@ -103,13 +103,13 @@ def diff(left: str, right: str, output_format: Format) -> None:
     """
     with session().open_store() as store, store.connect() as connection:
         one, other = (read_run(connection, run) for run in (left, right))
-        found = _Found(one, other)
+        differences = _Found(one, other)
     if output_format is Format.TABLE:
-        found.print()
+        differences.print()
     elif output_format is Format.JSON:
-        print_json(found.document(), indent=True)
+        print_json(differences.document(), indent=True)
     else:
-        print_rows(found.rows(), (), output_format)
+        print_rows(differences.rows(), (), output_format)
 
 
 class _Found:
@@ -125,7 +125,7 @@ class _Found:
             "right": right.summary.asking().carried_over,
         }
         self.remarks = {"left": remarks_on(left), "right": remarks_on(right)}
-        self.same_experiment = str(right.run_id) in {each.run_id for each in attempts}
+        self.same_experiment = str(right.run_id) in {attempt.run_id for attempt in attempts}
         self.configuration = configuration_differences(left.started, right.started)
         self.models = model_differences(left.run, right.run)
         self.cases: CaseDifferences = case_differences(left.connection, left.run, right.run)
@@ -151,8 +151,8 @@ class _Found:
                 for side, started in self.runs.items()
             },
             "same_experiment": self.same_experiment,
-            "configuration": [_value(each) for each in self.configuration],
-            "models": [_value(each) for each in self.models],
+            "configuration": [_value(difference) for difference in self.configuration],
+            "models": [_value(difference) for difference in self.models],
             "cases": asdict(self.cases),
             "grading": self.grading,
             "results": self.results,
@@ -162,7 +162,7 @@ class _Found:
     def rows(self) -> Iterator[dict[str, Any]]:
         """One object for each thing that differs, and for each model's results."""
         for kind, values in (("configuration", self.configuration), ("model", self.models)):
-            yield from ({"kind": kind, **_value(each)} for each in values)
+            yield from ({"kind": kind, **_value(difference)} for difference in values)
         yield from ({"kind": "case", **row} for row in self._case_rows())
         yield from ({"kind": "grading", **row} for row in self.grading)
         yield from ({"kind": "results", **row} for row in self.results)
@@ -190,7 +190,7 @@ class _Found:
         )
         for title, values in (("configuration", self.configuration), ("models", self.models)):
             if values:
-                print_table(map(_shown, values), _VALUES, title=title)
+                print_table(map(_format_value, values), _VALUES, title=title)
         rows = list(self._case_rows())
         if rows:
             print_table(map(_short, rows), _CASES, title="cases")
@@ -212,9 +212,15 @@ class _Found:
 
     def _case_rows(self) -> Iterator[dict[str, Any]]:
         cases = self.cases
-        for each in cases.changed:
-            what = f"{each.differs} differs"
-            yield _case_row(each.suite, each.case, what, left=each.left, right=each.right)
+        for difference in cases.changed:
+            what = f"{difference.differs} differs"
+            yield _case_row(
+                difference.suite,
+                difference.case,
+                what,
+                left=difference.left,
+                right=difference.right,
+            )
         for one in cases.only_left:
             yield _case_row(one.suite, one.case, "only left", left=one.digest)
         for one in cases.only_right:
@@ -247,7 +253,7 @@ def _results(
     Then both on the same questions: `pairs`, and why the others are not paired.
     """
     one, other = _by_model(left), _by_model(right)
-    both = {each.model: each for each in scores}
+    both = {model_scores.model: model_scores for model_scores in scores}
     for model in dict.fromkeys((*one, *other)):
         row: dict[str, Any] = {"model": model}
         for side, facts in (("left", one.get(model)), ("right", other.get(model))):
@@ -271,7 +277,7 @@ def _changed(
     from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
 
     compared = ComparedRuns(left.connection, left.run_id, right.run_id, most_read=None)
-    found: Changed = []
+    changes: Changed = []
     for row in results:
         if row["compared_with"] is None:
             continue
@@ -280,25 +286,25 @@ def _changed(
         with left.connection.transaction():
             pairs = list(compared.pairs(base, other, "discordant"))
         for start in range(0, len(pairs), _AT_ONCE):
-            found += _with_answers(compared, row["model"], pairs[start : start + _AT_ONCE])
-    return found, ""
+            changes += _with_answers(compared, row["model"], pairs[start : start + _AT_ONCE])
+    return changes, ""
 
 
 def _with_answers(
     compared: ComparedRuns, model: str, pairs: Sequence[ComparedPair]
 ) -> Iterator[dict[str, Any]]:
-    ids = [id_ for each in pairs for id_ in (each.base_evaluation_id, each.other_evaluation_id)]
+    ids = [id_ for pair in pairs for id_ in (pair.base_evaluation_id, pair.other_evaluation_id)]
     answers = compared.answers(ids, LONGEST_ANSWER)
-    for each in pairs:
-        one, two = answers[each.base_evaluation_id], answers[each.other_evaluation_id]
+    for pair in pairs:
+        one, two = answers[pair.base_evaluation_id], answers[pair.other_evaluation_id]
         yield {
             "model": model,
-            "suite": each.suite,
-            "case": each.case,
-            "repetition": each.repetition,
-            "what": "better" if each.other_passed else "worse",
-            "left_class": each.base_class,
-            "right_class": each.other_class,
+            "suite": pair.suite,
+            "case": pair.case,
+            "repetition": pair.repetition,
+            "what": "better" if pair.other_passed else "worse",
+            "left_class": pair.base_class,
+            "right_class": pair.other_class,
             "left_answer": one.answer,
             "right_answer": two.answer,
             "left_cut": one.answer_cut,
@@ -315,19 +321,21 @@ def _changed_shown(row: dict[str, Any]) -> dict[str, Any]:
 
 def _of_pairs(both: Scores | None) -> dict[str, Any]:
     """The results of a model and its counterpart, on the questions that both were scored for."""
-    known = both is not None and both.counterpart is not None
+    has_counterpart = both is not None and both.counterpart is not None
     pairs = both.pairs if both is not None else ()
     return {
         "compared_with": both.counterpart if both is not None else None,
-        "pairs": len(pairs) if known else None,
-        "left_of_pairs": float(sum(exact(pair.now) for pair in pairs)) if known else None,
-        "right_of_pairs": float(sum(exact(pair.before) for pair in pairs)) if known else None,
+        "pairs": len(pairs) if has_counterpart else None,
+        "left_of_pairs": float(sum(exact(pair.now) for pair in pairs)) if has_counterpart else None,
+        "right_of_pairs": float(sum(exact(pair.before) for pair in pairs))
+        if has_counterpart
+        else None,
         "unpaired": [
-            {"why": each.why, "left": each.first, "right": each.second}
-            for each in (both.unpaired if both is not None and known else ())
+            {"why": unpaired.why, "left": unpaired.first, "right": unpaired.second}
+            for unpaired in (both.unpaired if both is not None and has_counterpart else ())
         ],
-        "left_out": "; ".join(each.describe() for each in both.unpaired)
-        if both and known
+        "left_out": "; ".join(unpaired.describe() for unpaired in both.unpaired)
+        if both and has_counterpart
         else None,
     }
 
@@ -340,11 +348,11 @@ def _by_model(run: RecordedRun) -> dict[str, Group]:
 def _value(value: Value) -> dict[str, Any]:
     """A value as JSON: a side without a value has no key."""
     sides = {"left": value.left, "right": value.right}
-    kept = {side: it for side, it in sides.items() if not isinstance(it, Absent)}
-    return {"path": value.path, **kept}
+    present_sides = {side: it for side, it in sides.items() if not isinstance(it, Absent)}
+    return {"path": value.path, **present_sides}
 
 
-def _shown(value: Value) -> dict[str, Any]:
+def _format_value(value: Value) -> dict[str, Any]:
     """A value for people: as JSON, nothing where a side has none."""
     return {
         key: it if key == "path" else orjson.dumps(it).decode() for key, it in _value(value).items()

@@ -110,8 +110,8 @@ def export(
             with connection.transaction():
                 hold_positions(connection)
                 lift_idle_limit(connection)
-                chosen = [RecordedRun.read(connection, run_id) for run_id in ids]
-                files.extend(_write(exporter.files(chosen, made), folder))
+                recorded_runs = [RecordedRun.read(connection, run_id) for run_id in ids]
+                files.extend(_write(exporter.files(recorded_runs, made), folder))
         finally:  # what was written before a failure is there, too
             for file in files:
                 record_file(store, ids, "export", file.path, file.written)
@@ -121,21 +121,21 @@ def export(
 def _shape_rows() -> Iterator[dict[str, Any]]:
     for exporter in usable_exporters():
         yield {"shape": exporter.name, "runs": "any", "writes": exporter.says}
-    for name, each in _dialect_shapes().items():
-        yield {"shape": name, "runs": each.dialect, "writes": each.says}
+    for name, dialect_shape in _dialect_shapes().items():
+        yield {"shape": name, "runs": dialect_shape.dialect, "writes": dialect_shape.says}
 
 
 def _dialect_shapes() -> dict[str, _DialectShape]:
     """The shapes that dialects have, by name. Of two with one name, the first counts."""
-    found: dict[str, _DialectShape] = {}
+    shapes: dict[str, _DialectShape] = {}
     for name in names():
         with suppress(InvalidInput):  # a broken dialect is told where it is named
             dialect = dialect_named(name)
             if isinstance(dialect, Exporting):
-                for shape, each in dialect.exports.items():
+                for shape, dialect_export in dialect.exports.items():
                     if shape not in EXPORTERS:
-                        found.setdefault(shape, _DialectShape(shape, name, each))
-    return found
+                        shapes.setdefault(shape, _DialectShape(shape, name, dialect_export))
+    return shapes
 
 
 def _required(
@@ -148,29 +148,33 @@ def _required(
     """The exporter and the folder. Raises `InvalidInput` with everything that is wrong."""
     problems = Problems()
     if bool(runs) == every_run:
-        said = "runs are named, and --all" if runs else "no run is named"
-        problems.error(said, field="RUN", remedy="name one or more, or `latest`, or use --all")
+        message = "runs are named, and --all" if runs else "no run is named"
+        problems.error(message, field="RUN", remedy="name one or more, or `latest`, or use --all")
     exporter: Exporter | None = None
     if shape is not None and shape in EXPORTERS:
         exporter = exporter_named(shape)
     elif shape is not None:
         exporter = _dialect_shapes().get(shape)
     if exporter is None:
-        said = "no shape is named" if shape is None else f"unknown shape {shape!r}"
+        message = "no shape is named" if shape is None else f"unknown shape {shape!r}"
         there = [*EXPORTERS.names(), *_dialect_shapes()]
-        problems.error(said, field="--shape", remedy=f"there are: {', '.join(there)}")
+        problems.error(message, field="--shape", remedy=f"there are: {', '.join(there)}")
     if output is None:
         problems.error("no folder is named", field="--output", remedy="name one to write into")
-    chosen: dict[str, str] = {}
-    for each in settings:
-        name, equals, value = each.partition("=")
-        if not equals or not name or name in chosen:
-            said = f"{name!r} is given twice" if name in chosen else f"{each!r} is not NAME=VALUE"
-            problems.error(said, field="--with", remedy="for example --with dataset=org/name")
-        chosen[name] = value
+    setting_values: dict[str, str] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or not name or name in setting_values:
+            message = (
+                f"{name!r} is given twice"
+                if name in setting_values
+                else f"{setting!r} is not NAME=VALUE"
+            )
+            problems.error(message, field="--with", remedy="for example --with dataset=org/name")
+        setting_values[name] = value
     problems.raise_errors()
     assert exporter is not None and output is not None
-    return exporter.with_settings(chosen), output
+    return exporter.with_settings(setting_values), output
 
 
 def _run_ids(connection: Connection, runs: Sequence[str], every_run: bool) -> list[UUID]:
@@ -198,8 +202,8 @@ def _write(files: Iterator[ExportedFile], folder: Path) -> Iterator[_File]:
                 remedy="update or remove the package that offers it",
             )
         path = folder.joinpath(*file.name.parts)
-        written = write_file(path, file.pieces)
-        yield _File(file.collection, file.pieces.rows, path, written)
+        written_file = write_file(path, file.pieces)
+        yield _File(file.collection, file.pieces.rows, path, written_file)
 
 
 def _print(files: Sequence[_File], left_out: list[dict[str, Any]], output_format: Format) -> None:
@@ -252,14 +256,14 @@ class _DialectShape:
         ids = [run.run_id for run in runs]
         prompts = list(dict.fromkeys(prompt for run in runs for prompt in _planned(run)))
         for collection, statement in self.export.collections.items():
-            found = documents(runs[0].connection, statement, ids, prompts)
+            lines = documents(runs[0].connection, statement, ids, prompts)
             name = PurePosixPath(f"{export.prefix}_{collection}.jsonl")
-            yield ExportedFile(name, collection, Pieces(_counting(found)))
+            yield ExportedFile(name, collection, Pieces(_counting(lines)))
 
 
-def _counting(found: Iterator[bytes]) -> Any:
+def _counting(lines: Iterator[bytes]) -> Any:
     def make(pieces: Pieces) -> Iterator[bytes]:
-        for line in found:
+        for line in lines:
             pieces.rows += 1
             yield line
 

@@ -101,13 +101,13 @@ class LocalWorkers:
         Returns why a worker was not replaced any more, `None` where none was given up.
         """
         numbers = range(1, self.count + 1)
-        kept = [asyncio.create_task(self._keep_one(run_id, n, folder, stop, say)) for n in numbers]
+        tasks = [asyncio.create_task(self._keep_one(run_id, n, folder, stop, say)) for n in numbers]
         try:
-            given_up = await asyncio.gather(*kept)
+            given_up = await asyncio.gather(*tasks)
         finally:
-            for each in kept:
-                each.cancel()
-            await asyncio.gather(*kept, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         return "; ".join(filter(None, given_up)) or None
 
     async def _keep_one(
@@ -223,7 +223,7 @@ class LocalWorkers:
     ) -> None:
         """Tell what the workers record behind `position`, until this process is done with it."""
         reader = RetryingReader(self.store)
-        observed = await reader.read(_observed, run_id, shown=self.shown)
+        observed = await reader.read(_observed, run_id, shows_progress=self.shown)
         reads_left = _MOST_READ_AFTERWARDS
         while True:
             last = over.is_set()
@@ -260,9 +260,9 @@ def _folder_for_checks() -> Iterator[str | None]:
         yield folder
 
 
-def _observed(connection: Connection, run_id: UUID, *, shown: bool) -> Sequence[str]:
+def _observed(connection: Connection, run_id: UUID, *, shows_progress: bool) -> Sequence[str]:
     """The topics to tell: those that progress, or else partial results files, depend on."""
-    if shown:
+    if shows_progress:
         return (*OBSERVED, *RUN_STATUS)
     row = read_event(connection, run_id, 1)
     started = row.event() if row is not None else None
@@ -289,7 +289,7 @@ def _portions(connection: Connection, keys: Sequence[EvaluationKey]) -> list[lis
 def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]) -> bool:
     """Whether a worker that is none of our own processes has joined the run, did not leave, and
     lives: it was heard of lately, and has its session if it holds a shard."""
-    joined = {each.worker for each in workers_of(connection, run_id) if each.left_at is None}
+    joined = {member.worker for member in workers_of(connection, run_id) if member.left_at is None}
     here, dead = current_host(), dead_shards(connection, run_id)
     return any(
         worker.worker_id in joined

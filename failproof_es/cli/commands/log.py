@@ -87,7 +87,7 @@ def log(
             "until": until,
         }
         run_id = filters["run_id"]
-        said = run_id is None or say_archived(connection, run_id)
+        skips_warning = run_id is None or say_archived(connection, run_id)
         events = _follow if follow else find
         rows = events(connection, after=after, limit=limit, **filters)
         if output_format is Format.JSONL:
@@ -97,7 +97,7 @@ def log(
             width = _summary_width()
             for row in rows:
                 click.echo(_table_line(row, width))
-        if not said:  # it may have been archived meanwhile
+        if not skips_warning:  # it may have been archived meanwhile
             say_archived(connection, run_id)
 
 
@@ -106,14 +106,14 @@ def _follow(
 ) -> Iterator[RecordedEvent]:
     """Every matching event, also those appended later, until `limit` or `up_to` is reached."""
     position = after or 0
-    left = limit
-    while left is None or left > 0:
+    remaining = limit
+    while remaining is None or remaining > 0:
         newest = max_position(connection)
         if newest > position:
-            for row in find(connection, after=position, limit=left, **filters):
+            for row in find(connection, after=position, limit=remaining, **filters):
                 yield row
                 position = row.position
-                left = None if left is None else left - 1
+                remaining = None if remaining is None else remaining - 1
             position = max(position, newest)
         if filters["up_to"] is not None and position >= filters["up_to"]:
             return

@@ -43,13 +43,13 @@ def report(runs: tuple[str, ...], document: str, output: Path | None, junit: Pat
     with session().open_store() as store, store.connect() as connection:
         run_ids = [resolve_run(connection, run) for run in runs]
         if junit is not None:
-            write_junit(store, [RecordedRun.read(connection, each) for each in run_ids], junit)
+            write_junit(store, [RecordedRun.read(connection, run_id) for run_id in run_ids], junit)
         name, pieces = document_of(connection, run_ids, document)
         if output is not None and str(output) == "-":
             for piece in pieces:
                 click.echo(piece, nl=False)
             return
         path = Path(file_name(name, document)) if output is None else output
-        written = write_recorded(store, run_ids, "report", path, pieces)
-    say(f"{plural(written.bytes, 'byte')}, SHA-256 {written.sha256}")
+        written_file = write_recorded(store, run_ids, "report", path, pieces)
+    say(f"{plural(written_file.bytes, 'byte')}, SHA-256 {written_file.sha256}")
     click.echo(path)

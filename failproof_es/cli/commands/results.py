@@ -187,8 +187,8 @@ def _say_next(run: RecordedRun, page: _Page) -> None:
     if page.limit is None:
         return
     after = page.after + page.limit
-    if (left := run.started.planned_evaluations - after) > 0:
-        say_next_page(f"{left:,} more", after=after)
+    if (remaining := run.started.planned_evaluations - after) > 0:
+        say_next_page(f"{remaining:,} more", after=after)
 
 
 def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -129,23 +129,23 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
         recorded = read_run(connection, run)
         dialect = require_dialect(recorded.started)
         keys = [
-            each.recorded.key
-            for each in finished_evaluations(connection, recorded.evaluations(), only)
-            if again or reviewer not in each.latest()
+            candidate.recorded.key
+            for candidate in finished_evaluations(connection, recorded.evaluations(), only)
+            if again or reviewer not in candidate.latest()
         ]
         unblind = unblind or only == "failures"
         blind = not unblind and not saw_engine(connection, recorded.run_id, reviewer)
         reviewing = Reviewing(recorded.run_id, reviewer, blind=blind)
         done = 0
         try:
-            with ExitStack() as kept:
+            with ExitStack() as stack:
                 for number, key in enumerate(keys, 1):
                     evaluation = _one(connection, key)
                     place = f"{number} of {len(keys)}"
                     show(evaluation, dialect, place, unblind=unblind)
                     if opinion := ask(checklist(evaluation.recorded.case.expectation)):
                         if not done:
-                            kept.enter_context(_keeping_up(store))
+                            stack.enter_context(_keeping_up(store))
                         record_reviews(store, reviewing, {key.evaluation_id: opinion})
                         done += 1
         except Stopped:
@@ -186,7 +186,9 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
         dialect = require_dialect(recorded.started)
         position = max_position(connection)
         finished = finished_evaluations(connection, recorded.evaluations(), only, up_to=position)
-        chosen = (each for each in finished if again or reviewer not in each.latest())
+        evaluations = (
+            evaluation for evaluation in finished if again or reviewer not in evaluation.latest()
+        )
         unblind = unblind or only == "failures"
         try:
             own = record_export(store, recorded.run_id, reviewer, position, blind=not unblind)
@@ -194,7 +196,7 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
             own = ""
             say("this database user may only read: the sheet has no id, and is imported as if "
                 "it had been written by hand")  # fmt: skip
-        rows = sheet(chosen, dialect, reviewer, unblind=unblind, sheet_id=own)
+        rows = sheet(evaluations, dialect, reviewer, unblind=unblind, sheet_id=own)
         write_recorded(store, [recorded.run_id], "review_sheet", file, rows)
     by = "" if reviewer == current_user() else f" --reviewer {shlex.quote(reviewer)}"
     say(f"{file}: fill it in, then `failproof-es review import {run} {file}{by}`")
@@ -231,17 +233,19 @@ def import_(
     problems = Problems()
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run)
-        found = read_sheet(file, content, problems)
-        known = {
-            each.evaluation_id: [item.key for item in checklist(each.recorded.case.expectation)]
-            for each in finished_evaluations(connection, recorded.evaluations())
-            if each.evaluation_id in found.rows
+        filled_sheet = read_sheet(file, content, problems)
+        checklists = {
+            evaluation.evaluation_id: [
+                item.key for item in checklist(evaluation.recorded.case.expectation)
+            ]
+            for evaluation in finished_evaluations(connection, recorded.evaluations())
+            if evaluation.evaluation_id in filled_sheet.rows
         }
-        export = export_of(connection, recorded.run_id, file, found, problems)
+        export = export_of(connection, recorded.run_id, file, filled_sheet, problems)
         if export is not None and export.reviewer != reviewer:
-            check_handing_on(connection, export, reviewer, file, found, problems, handed_on)
-        given = opinions(file, found, known, problems)
-        if not given and not problems.errors:
+            check_handing_on(connection, export, reviewer, file, filled_sheet, problems, handed_on)
+        verdicts = opinions(file, filled_sheet, checklists, problems)
+        if not verdicts and not problems.errors:
             problems.error("holds no verdict", path=file, remedy="fill in the column `verdict`")
         problems.raise_errors()
         digest = hashlib.sha256(content).hexdigest()
@@ -249,7 +253,7 @@ def import_(
         reviewing = Reviewing(
             recorded.run_id,
             reviewer,
-            is_blind(connection, recorded.run_id, reviewer, export, found),
+            is_blind(connection, recorded.run_id, reviewer, export, filled_sheet),
             digest,
             sheet=None if export is None else export.sheet,
             pre_filled_at=export.position if export is not None and own else None,
@@ -257,10 +261,13 @@ def import_(
         )
         with _keeping_up(store):
             try:
-                new = record_reviews(store, reviewing, given)
+                new = record_reviews(store, reviewing, verdicts)
             except NewerVerdicts as conflict:
-                raise conflicts_of(file, found, conflict, reviewer) from None
-            say(f"new and on record: {len(new)} of {plural(len(given), 'verdict')}, by {reviewer}")
+                raise conflicts_of(file, filled_sheet, conflict, reviewer) from None
+            say(
+                f"new and on record: {len(new)} of {plural(len(verdicts), 'verdict')}, "
+                f"by {reviewer}"
+            )
 
 
 @review.command(cls=Command)
@@ -320,13 +327,13 @@ def status(run: str, output_format: Format) -> None:
 
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run)
-        found: dict[str, Any] = status_of(
+        document: dict[str, Any] = status_of(
             recorded, finished_evaluations(connection, recorded.evaluations())
         )
     if output_format is Format.TABLE:
-        print_status(found)
+        print_status(document)
     else:
-        print_json(found, indent=True)
+        print_json(document, indent=True)
 
 
 def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:

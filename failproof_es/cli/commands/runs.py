@@ -126,8 +126,8 @@ def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dic
     """The same rows. The defects of rows are added to `problems`."""
     for row in rows:
         if row["problem"] is not None:
-            said = one_line(row["problem"].rstrip("."))
-            problems.append(f"run {row['run_number']} is not as the engine writes it: {said}")
+            defect = one_line(row["problem"].rstrip("."))
+            problems.append(f"run {row['run_number']} is not as the engine writes it: {defect}")
         yield row
 
 
@@ -157,36 +157,36 @@ def listed(
     """The rows of every run, newest first; a hundred runs are read at a time."""
     feeder = feeder_for(connection)
     say_warning(feeder)
-    for each in list_runs(connection, feeder, limit=limit, before=before):
-        yield _row(each)
+    for run in list_runs(connection, feeder, limit=limit, before=before):
+        yield _row(run)
 
 
-def _row(each: ListedRun) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "run_id": str(each.run_id),
-        "models": list(each.models),
-        "passed": [{name: getattr(one, name) for name in _RATE_KEYS} for one in each.passed],
-        "workers": None if each.problem else [],
+def _row(run: ListedRun) -> dict[str, Any]:
+    computed: dict[str, Any] = {
+        "run_id": str(run.run_id),
+        "models": list(run.models),
+        "passed": [{name: getattr(one, name) for name in _RATE_KEYS} for one in run.passed],
+        "workers": None if run.problem else [],
     }
-    return {name: told[name] if name in told else getattr(each, name) for name in _KEYS}
+    return {name: computed[name] if name in computed else getattr(run, name) for name in _KEYS}
 
 
-def _told(passed: Sequence[dict[str, Any]]) -> str:
+def _describe_passed(passed: Sequence[dict[str, Any]]) -> str:
     """`18/20 (90.0%)`; of several models one after the other, each with its name."""
     several = len(passed) > 1
     return ", ".join(
-        (f"{each['model']} " if several else "")
-        + f"{passed_of(each['passed'], each['failed'])} ({_rate(each)})"
-        for each in passed
+        (f"{row['model']} " if several else "")
+        + f"{passed_of(row['passed'], row['failed'])} ({_rate(row)})"
+        for row in passed
     )
 
 
-def _rate(each: Mapping[str, Any]) -> str:
+def _rate(row: Mapping[str, Any]) -> str:
     """The rate, with its bounds where evaluations have no score: `100.0%; 10.0% to 100.0%`."""
-    return "; ".join(filter(None, (percent(each["rate"]), bounds_text(each["bounds"]))))
+    return "; ".join(filter(None, (percent(row["rate"]), bounds_text(row["bounds"]))))
 
 
-def _named(workers: Sequence[str]) -> str | None:
+def _describe_workers(workers: Sequence[str]) -> str | None:
     """The first of them, and how many more there are."""
     if not workers:
         return None
@@ -194,10 +194,10 @@ def _named(workers: Sequence[str]) -> str | None:
     return workers[0] + (f" and {more} more" if more else "")
 
 
-def _with_part(name: str | None, *told: str | None) -> str | None:
+def _with_part(name: str | None, *remarks: str | None) -> str | None:
     """The name, with what the run is that its numbers do not tell."""
-    said = "; ".join(each for each in told if each is not None)
-    return f"{name} ({said})" if said else name
+    text = "; ".join(remark for remark in remarks if remark is not None)
+    return f"{name} ({text})" if text else name
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
@@ -206,9 +206,9 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
         "name_shown": _with_part(row["name"], row["imported"], row["selection"], row["branch"]),
         "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
-        "passed_shown": _told(row["passed"]) or None,
+        "passed_shown": _describe_passed(row["passed"]) or None,
         "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
         "gates_shown": GATES[row["gates_met"]],
-        "workers_shown": _named(row["workers"]),
+        "workers_shown": _describe_workers(row["workers"]),
         "finished_shown": None if row["planned"] is None else f"{row['finished']}/{row['planned']}",
     }

@@ -38,7 +38,7 @@ def begin_new(store: Store, loaded: LoadedConfiguration, permissions: Permission
 
 
 def begin_branch(
-    store: Store, run_id: UUID, position: int | None, permissions: Permissions, **chosen: Any
+    store: Store, run_id: UUID, position: int | None, permissions: Permissions, **options: Any
 ) -> Begin:
     """Plan a new run from the state of another one, with a job for each of its shards."""
 
@@ -48,7 +48,7 @@ def begin_branch(
 
         started = await create_branch(
             run_id, position, store, say=say, also=begin_for_workers, permissions=permissions,
-            **chosen,
+            **options,
         )  # fmt: skip
         return started.originator_id
 
@@ -113,7 +113,7 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
 
     usable_queue(store)
     with CheckpointSigner(store) as keeper:
-        run_id = event_loop.run(_begun(begin))
+        run_id = event_loop.run(_begin_run(begin))
     report_signing_error(keeper)
     with store.connect() as connection:
         run = read_run(connection, run_id)
@@ -131,5 +131,5 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
         click.get_current_context().exit(ExitCode.FAILED)
 
 
-async def _begun(begin: Begin) -> UUID:
+async def _begin_run(begin: Begin) -> UUID:
     return await begin(say)

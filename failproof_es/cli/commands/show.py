@@ -115,17 +115,17 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
             **_ledger_for_people(document.protection),
         }
     )
-    for heading, others, before in (
+    for heading, related, before in (
         ("other attempts", attempts.others, attempts.others_before),
         ("runs that share many cases", attempts.overlapping, attempts.overlapping_before),
     ):
         if before:
-            heading += f", the newest {len(others)} of {len(others) + before:,}"
-        if others:
-            print_table(map(_other_row, others), _OTHERS, title=heading)
-        for each in others:
-            if each.unreadable is not None:
-                say(f"run {each.run_number} cannot be read: {each.unreadable}")
+            heading += f", the newest {len(related)} of {len(related) + before:,}"
+        if related:
+            print_table(map(_other_row, related), _OTHERS, title=heading)
+        for other in related:
+            if other.unreadable is not None:
+                say(f"run {other.run_number} cannot be read: {other.unreadable}")
     print_table((suite.model_dump() for suite in document.suites), _SUITE_FILES)
     print_suites(run.summary)
     print_people(document.by_people)
@@ -147,8 +147,8 @@ def _say_impossible(run: RecordedRun) -> bool:
     impossible = run.summary.counts.impossible
     if not impossible:
         return True
-    for each in run.feeder.impossible(run.run, limit=_NAMED):
-        say(f"error: impossible_history: {each.impossible}")
+    for evaluation in run.feeder.impossible(run.run, limit=_NAMED):
+        say(f"error: impossible_history: {evaluation.impossible}")
     wrong = plural(impossible, "evaluation")
     say(
         f"the record of {wrong} is contradictory: `failproof-es verify` shows whether it was "
@@ -158,7 +158,9 @@ def _say_impossible(run: RecordedRun) -> bool:
 
 
 def _other_row(other: RelatedRun) -> dict[str, Any]:
-    finished, planned = ("-" if each is None else each for each in (other.finished, other.planned))
+    finished, planned = (
+        "-" if count is None else count for count in (other.finished, other.planned)
+    )
     return {
         **asdict(other),
         "finished_shown": f"{finished}/{planned}",
@@ -168,9 +170,13 @@ def _other_row(other: RelatedRun) -> dict[str, Any]:
 
 def _id_for_people(run: RecordedRun) -> str:
     """The run's UUID; before it the text that it was derived from, if there is one."""
-    given = recorded_configuration(run.started).test_run.id
-    made = given is not None and run_id(given) == run.run_id and given != str(run.run_id)
-    return f"{given} ({run.run_id})" if made else str(run.run_id)
+    configured_id = recorded_configuration(run.started).test_run.id
+    made = (
+        configured_id is not None
+        and run_id(configured_id) == run.run_id
+        and configured_id != str(run.run_id)
+    )
+    return f"{configured_id} ({run.run_id})" if made else str(run.run_id)
 
 
 def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
@@ -190,19 +196,21 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         **({"ended": f"{moment(ended)} UTC"} if ended else {}),
         "version": document.code_version,
         **({"packages": "; ".join(packages)} if (packages := describe_packages(started)) else {}),
-        **({"asked": told} if (told := describe_selection(started)) else {}),
-        "models asked" if document.imported is None else "models": _asked(document.models),
-        **({"judges": _asked(document.judges)} if document.judges else {}),
+        **({"asked": text} if (text := describe_selection(started)) else {}),
+        "models asked" if document.imported is None else "models": _describe_models(
+            document.models
+        ),
+        **({"judges": _describe_models(document.judges)} if document.judges else {}),
         "evaluations": _evaluations_for_people(summary),
-        **({"fixed outcomes": told} if (told := fixed_outcomes(run.run.validation)) else {}),
+        **({"fixed outcomes": text} if (text := fixed_outcomes(run.run.validation)) else {}),
         **_skipped_for_people(document),
         "requests": f"{counts.requests}, {counts.retries} of them retries, "
         f"{counts.lost_requests} without a recorded outcome",
         "failed requests": _failed_for_people(summary),
-        **({"error messages": said} if (said := describe_messages(summary)) else {}),
-        "tokens": f"{_told(spent.input)} in, {_told(spent.output)} out",
+        **({"error messages": messages} if (messages := describe_messages(summary)) else {}),
+        "tokens": f"{_format_tokens(spent.input)} in, {_format_tokens(spent.output)} out",
         "cost": cost,
-        **({"spent": told} if (told := document.spending.of_ceiling) else {}),
+        **({"spent": text} if (text := document.spending.of_ceiling) else {}),
         "latency": f"p50 {_ms(document.latency_p50_ms)}, p95 {_ms(document.latency_p95_ms)}",
     }
 
@@ -231,74 +239,74 @@ def _failed_for_people(summary: RunSummary) -> str:
     return f"{summary.asking().errors} ({kinds})" if kinds else "none"
 
 
-def _asked(models: Sequence[ModelSnapshot]) -> str:
-    return ", ".join(f"{each.key} ({each.provider}){describe_version(each)}" for each in models)
+def _describe_models(models: Sequence[ModelSnapshot]) -> str:
+    return ", ".join(f"{model.key} ({model.provider}){describe_version(model)}" for model in models)
 
 
 def _imported_for_people(imported: Imported | None) -> dict[str, str]:
     """Where an imported run comes from, and what of its source has no place here."""
     if imported is None:
         return {}
-    files = ", ".join(f"{each.name} ({each.bytes:,} bytes)" for each in imported.files)
-    told = {
+    files = ", ".join(f"{file.name} ({file.bytes:,} bytes)" for file in imported.files)
+    facts = {
         "imported": f"{imported.says}; {imported.answers:,} answers of {files}",
         "source sha256": imported.source_sha256,
     }
     if imported.began_at or imported.ended_at:
-        told["source ran"] = f"{imported.began_at or '-'} to {imported.ended_at or '-'}"
+        facts["source ran"] = f"{imported.began_at or '-'} to {imported.ended_at or '-'}"
     if imported.absent:
-        told["not in source"] = plural(imported.absent, "planned evaluation")
+        facts["not in source"] = plural(imported.absent, "planned evaluation")
     if imported.unmapped:
-        told["not mapped"] = "; ".join(
-            f"{each.what} ({each.count:,}): {each.why}" for each in imported.unmapped
+        facts["not mapped"] = "; ".join(
+            f"{part.what} ({part.count:,}): {part.why}" for part in imported.unmapped
         )
-    return told
+    return facts
 
 
 def _branched_for_people(document: RunDocument) -> dict[str, str]:
     branch = document.branched_from
     if branch is None:
         return {}
-    told = {
+    facts = {
         how_branched(branch.reuse): f"run {branch.run_number} at position {branch.position}, "
         f"{plural(document.counts.carried_over, 'evaluation')} carried over"
     }
     if branch.settings:
-        told["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
+        facts["other settings"] = ", ".join(f"{k} {v}" for k, v in branch.settings.items())
     if branch.chosen_by_result is not None:
-        told["rates"] = f"no gate judges them: {branch.chosen_by_result}"
+        facts["rates"] = f"no gate judges them: {branch.chosen_by_result}"
     if branch.again is not None:
-        told["asked again"] = _again_for_people(branch.asked_again, branch.again)
-    return told
+        facts["asked again"] = _again_for_people(branch.asked_again, branch.again)
+    return facts
 
 
 def _again_for_people(again: Sequence[AskedAgain], what: Again) -> str:
-    counts = Counter(each.ended_as for each in again).most_common()
+    counts = Counter(evaluation.ended_as for evaluation in again).most_common()
     kinds = ", ".join(f"{kind} {n}" for kind, n in counts)
-    named = [f"{each.suite}/{each.case} {each.model}" for each in again]
-    more = f" and {len(named) - _NAMED:,} more (--json has all)" if len(named) > _NAMED else ""
-    told = "; their second try makes the pass rate too high" if what == "failed" else ""
+    names = [f"{evaluation.suite}/{evaluation.case} {evaluation.model}" for evaluation in again]
+    more = f" and {len(names) - _NAMED:,} more (--json has all)" if len(names) > _NAMED else ""
+    remark = "; their second try makes the pass rate too high" if what == "failed" else ""
     return (
-        f"{plural(len(again), 'evaluation')} that {_HAD[what]} ({kinds}{told}): "
-        f"{', '.join(named[:_NAMED])}{more}"
+        f"{plural(len(again), 'evaluation')} that {_HAD[what]} ({kinds}{remark}): "
+        f"{', '.join(names[:_NAMED])}{more}"
     )
 
 
 def _skipped_for_people(document: RunDocument) -> dict[str, str]:
     if not document.skipped_defects:
         return {}
-    kept = f"{plural(document.skipped_defects, 'defect')} kept cases out of the plan"
-    return {"never planned": f"{kept} (`audit {document.run_number}` lists them)"}
+    defects = f"{plural(document.skipped_defects, 'defect')} kept cases out of the plan"
+    return {"never planned": f"{defects} (`audit {document.run_number}` lists them)"}
 
 
-def _ledger_for_people(stands: ProtectionStatus) -> dict[str, Any]:
-    most = "" if stands.counted else "at most "
+def _ledger_for_people(status: ProtectionStatus) -> dict[str, Any]:
+    most = "" if status.counted else "at most "
     return {
-        "sealed": "yes" if stands.sealed else "no: the run has not ended",
-        "log": f"{plural(stands.signed, 'event')} signed, {stands.anchored_outside:,} anchored "
-        f"outside the database, {most}{stands.not_anchored:,} not anchored yet",
-        "database": f"does not enforce: {', '.join(stands.missing_layers)}"
-        if stands.missing_layers
+        "sealed": "yes" if status.sealed else "no: the run has not ended",
+        "log": f"{plural(status.signed, 'event')} signed, {status.anchored_outside:,} anchored "
+        f"outside the database, {most}{status.not_anchored:,} not anchored yet",
+        "database": f"does not enforce: {', '.join(status.missing_layers)}"
+        if status.missing_layers
         else "enforces every layer (`db status`)",
     }
 
@@ -308,9 +316,9 @@ def _people(document: RunDocument) -> dict[str, str]:
     counts = Counter(document.reviews)
     if not any(counts.values()):
         return {}
-    told = describe_review_statuses(counts)
+    statuses = describe_review_statuses(counts)
     how = f" (`failproof-es review {document.run_number}`)" if counts["awaiting"] else ""
-    return {"left to people": f"{told}{how}"}
+    return {"left to people": f"{statuses}{how}"}
 
 
 def _workers_for_people(workers: Sequence[RunWorker], *, over: bool) -> dict[str, str]:
@@ -322,5 +330,5 @@ def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f} ms"
 
 
-def _told(tokens: Tokens) -> str:
+def _format_tokens(tokens: Tokens) -> str:
     return describe_tokens(tokens.known, tokens.unknown)

@@ -143,7 +143,7 @@ def start(
     loaded = load_configuration(config, settings)
     with (
         session().open_store() as store,
-        console_beside(store, console, console_port) as beside,
+        console_beside(store, console, console_port) as live_console,
         telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
         if dry_run:
@@ -171,7 +171,7 @@ def start(
             return start_run(loaded, store, **how)
 
         _carry_out(
-            store, drive, state, junit, quiet, output_format, beside, telemetry,
+            store, drive, state, junit, quiet, output_format, live_console, telemetry,
             open_it=open_it,
         )  # fmt: skip
 
@@ -277,7 +277,7 @@ def resume(
         )
     with (
         session().open_store() as store,
-        console_beside(store, console, console_port) as beside,
+        console_beside(store, console, console_port) as live_console,
         telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
         state = ProgressState()
@@ -289,8 +289,8 @@ def resume(
             recorded = read_run(connection, run_id)
             if not branching:
                 state.name_run(recorded.started)
-            if beside is not None and not branching:
-                beside.show(recorded.started.run_number)
+            if live_console is not None and not branching:
+                live_console.show(recorded.started.run_number)
             if telemetry is not None and not branching:
                 telemetry.follow(run_id)
 
@@ -333,7 +333,9 @@ def resume(
             return resume_run(run_id, store, max_spend_usd=max_spend, **how)
 
         resumed = None if branching else str(run_id)
-        _carry_out(store, drive, state, junit, quiet, output_format, beside, telemetry, resumed)
+        _carry_out(
+            store, drive, state, junit, quiet, output_format, live_console, telemetry, resumed
+        )
 
 
 def _carry_out(
@@ -343,7 +345,7 @@ def _carry_out(
     junit: Path | None,
     quiet: bool,
     output_format: Format,
-    beside: BesideRun | None,
+    live_console: BesideRun | None,
     telemetry: TelemetryBeside | None,
     resumed: str | None = None,
     *,
@@ -356,7 +358,7 @@ def _carry_out(
     """
     raise_descriptor_limit()
     with store.connect() as connection:
-        print_differences(each.what for each in differences(connection))
+        print_differences(difference.what for difference in differences(connection))
     progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
     with (
         ExitStack() as after_signing,
@@ -369,8 +371,8 @@ def _carry_out(
         def observe(event: Event) -> None:
             state.observe(event)
             partial_results.observe(event)
-            if isinstance(event, RunStarted) and beside is not None:
-                beside.show(event.run_number)
+            if isinstance(event, RunStarted) and live_console is not None:
+                live_console.show(event.run_number)
             if isinstance(event, RunStarted) and telemetry is not None:
                 telemetry.follow(event.originator_id)
             if isinstance(event, RunStarted) and not quiet:
@@ -384,14 +386,14 @@ def _carry_out(
             with partial_results:
                 outcome = event_loop.run(until_stopped(drive, observe, progress, run_told))
         except Exception as error:
-            if (told := run_told()) is not None:
-                note_run(error, told)
+            if (run_name := run_told()) is not None:
+                note_run(error, run_name)
             raise
         after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
-        counted_up, written = _write(store, outcome.run_id, junit, quiet, open_it=open_it)
+        counted_up, is_written = _write(store, outcome.run_id, junit, quiet, open_it=open_it)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     exit_code = exit_code_of(outcome)
-    if keeper.changed is not None or not written:
+    if keeper.changed is not None or not is_written:
         exit_code = ExitCode.FAILED
     if output_format is Format.TABLE:
         with ignore_broken_pipe():
@@ -403,9 +405,9 @@ def _carry_out(
     if output_format is not Format.TABLE:
         with ignore_broken_pipe():
             print_json(summary(outcome, exit_code))
-    shown = not quiet and output_format is Format.TABLE and at_a_terminal()
-    if beside is not None and shown and not outcome.interrupted:
-        beside.stay()
+    is_interactive = not quiet and output_format is Format.TABLE and at_a_terminal()
+    if live_console is not None and is_interactive and not outcome.interrupted:
+        live_console.stay()
     click.get_current_context().exit(exit_code)
 
 
@@ -418,13 +420,13 @@ def _write(
             run = with_warning(RecordedRun.read(connection, run_id))
             counted_up = run.summary
         with slow_step("writing the results", quiet=quiet):
-            written = write_files(store, run, junit, quiet)
+            is_written = write_files(store, run, junit, quiet)
         if open_it and run.run.ended:
             from failproof_es.cli.rendering.opened_report import open_report
 
             with slow_step("writing the report", quiet=quiet):
-                written = open_report(store, run) and written
-    return counted_up, written
+                is_written = open_report(store, run) and is_written
+    return counted_up, is_written
 
 
 def _prices(store: Store, started: RunStarted) -> Iterator[Event]:

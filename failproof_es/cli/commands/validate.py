@@ -110,10 +110,10 @@ def print_preflight(
         [
             demand
             for field, model in models_of(configuration)
-            if is_looked_at(model, offline=offline, run_classes=run_classes) is wanted
+            if is_looked_at(model, offline=offline, run_classes=run_classes) is expected
             for demand in demands_of_model(field, model)
         ]
-        for wanted in (True, False)
+        for expected in (True, False)
     )
     permitted(looked_at, allow, own=True, placed=loaded.placed)
     for problem in not_permitted(later, allow, own=True, placed=loaded.placed):
@@ -129,18 +129,18 @@ def print_preflight(
     for problem in preflight.found:
         if problem.severity != "error":
             say(problem.describe())
-    for line in skipped_lines([each for each in preflight.found if each.severity == "error"]):
+    for line in skipped_lines([defect for defect in preflight.found if defect.severity == "error"]):
         say(line)
-    found = estimates.as_json()
+    document = estimates.as_json()
     if output_format is not Format.TABLE:
-        print_json(found, indent=output_format is Format.JSON)
+        print_json(document, indent=output_format is Format.JSON)
         return
     click.echo(
-        f"Ready to run: {plural(found['cases'], 'case')}, "
-        f"{plural(found['evaluations'], 'evaluation')}, "
-        f"{plural(found['requests'], 'request')} if no request fails"
+        f"Ready to run: {plural(document['cases'], 'case')}, "
+        f"{plural(document['evaluations'], 'evaluation')}, "
+        f"{plural(document['requests'], 'request')} if no request fails"
     )
-    print_table((_row(each) for each in found["models"]), _COLUMNS)
+    print_table((_row(row) for row in document["models"]), _COLUMNS)
     click.echo("The cost is an estimate, from nothing answered to max_tokens answered each time.")
 
 
@@ -159,10 +159,10 @@ async def _look(
         await targets.close()
 
 
-def _row(found: dict[str, Any]) -> dict[str, Any]:
+def _row(estimate: dict[str, Any]) -> dict[str, Any]:
     cost = "unknown"
-    if found["cost_usd"] is not None:
-        least, most = found["cost_usd"]
+    if estimate["cost_usd"] is not None:
+        least, most = estimate["cost_usd"]
         cost = f"${least:,.4f} to ${most:,.4f}"
-    counts = {name: f"{found[name]:,}" for name in ("requests", "characters")}
-    return {**found, **counts, "cost": cost, "priced_by": found["priced_by"] or "-"}
+    counts = {name: f"{estimate[name]:,}" for name in ("requests", "characters")}
+    return {**estimate, **counts, "cost": cost, "priced_by": estimate["priced_by"] or "-"}

@@ -130,12 +130,12 @@ def worker(
         options = WorkerOptions(
             choice, max_shards, drain, lease_seconds, shared, permissions, announces=not attached
         )
-        with ExitStack() as beside:
+        with ExitStack() as stack:
             keeper, knows_missing = None, False
             if not attached:  # whoever it is attached to does it
                 knows_missing = report_missing_key(store)
-                keeper = beside.enter_context(CheckpointSigner(store))
-                beside.enter_context(following(store))
+                keeper = stack.enter_context(CheckpointSigner(store))
+                stack.enter_context(following(store))
             working = _work(store, options, alive_file, quiet=quiet, attached=attached)
             done = event_loop.run(working)
         ended = [] if attached else _ended(store, done.joined if run_id is None else {run_id})

@@ -106,12 +106,12 @@ class LineProgress:
 
     def _tick(self) -> None:
         due = time.monotonic() + self._every_s
-        before = told = self._state.phase
+        before = reported_phase = self._state.phase
         while not self._ended.wait(min(SAMPLE_EVERY_S, self._every_s)):
             phase = self._state.phase
-            slow = phase in AFTER_EVALUATIONS and phase == before != told
+            slow = phase in AFTER_EVALUATIONS and phase == before != reported_phase
             if slow:
-                told = phase
+                reported_phase = phase
                 self._write()
             elif time.monotonic() >= due:
                 due += self._every_s
@@ -132,8 +132,8 @@ def plain_line(state: ProgressState) -> str:
         done = f"{model.finished:,} of {model.planned:,} done"
         if carried_over := model.asking.carried_over:
             done += f" ({carried_over} carried over)"
-        said = ", ".join(f"{name} {value}" for name, value in cells.items())
-        parts.append(f"{shortened(one_line(key), LONGEST_NAME)}: {done}, {said}")
+        figures = ", ".join(f"{name} {value}" for name, value in cells.items())
+        parts.append(f"{shortened(one_line(key), LONGEST_NAME)}: {done}, {figures}")
     if judges := judges_line(state):
         parts.append(judges)
     parts += error_lines(state, LINE_ERRORS)

@@ -38,9 +38,9 @@ class ErrorGroups:
 
     def most_frequent(self, limit: int | None = None) -> list[ErrorGroup]:
         """The groups, most frequent first. Equally frequent ones are in the order of arrival."""
-        found = list(self._counts.copy().items())  # who shows it does so from another thread
-        found.sort(key=lambda each: -each[1])
-        return [ErrorGroup(count, *key) for key, count in found[:limit]]
+        counts = list(self._counts.copy().items())  # who shows it does so from another thread
+        counts.sort(key=lambda pair: -pair[1])
+        return [ErrorGroup(count, *key) for key, count in counts[:limit]]
 
     @property
     def groups(self) -> int:
@@ -52,5 +52,5 @@ def first_line(error: ErrorRecorded) -> str:
     """An error in one line: its status or kind, and the first line of its message."""
     line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
     head = str(error.status) if error.status is not None else error.kind
-    said = line if not line or line.startswith((head, f"HTTP {head}")) else f"{head}: {line}"
-    return (said or head)[:_LONGEST]
+    message = line if not line or line.startswith((head, f"HTTP {head}")) else f"{head}: {line}"
+    return (message or head)[:_LONGEST]

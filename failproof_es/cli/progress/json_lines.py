@@ -106,5 +106,5 @@ def _limit(limit: RateLimit) -> dict[str, Any]:
 
 
 def _sum_or_none(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
+    known_values = [value for value in values if value is not None]
+    return sum(known_values) if known_values and len(known_values) == len(values) else None

@@ -115,7 +115,7 @@ def progress_view(state: ProgressState, width: int) -> RenderableType:
 def _models(state: ProgressState, width: int) -> RenderableType:
     """One line for each model if its facts fit beside its bar; else the facts below the bar."""
     models = list(state.models.values())
-    told = {model.key: facts(state, model) for model in models}
+    figures = {model.key: facts(state, model) for model in models}
     rows = [(model.key, model.finished, model.planned) for model in models]
     if len(rows) > 1:
         rows.append((TOTAL, state.finished, state.planned))
@@ -123,20 +123,20 @@ def _models(state: ProgressState, width: int) -> RenderableType:
     longest = max(cell_len(one_line(key)) for key, _, _ in rows)
     names = min(max(longest, len("model")), _LONGEST_NAME)
     columns = {
-        name: max(len(name), *(len(each[name]) for each in told.values()))
-        for name in next(iter(told.values()))
+        name: max(len(name), *(len(cells[name]) for cells in figures.values()))
+        for name in next(iter(figures.values()))
     }
-    beside = names + done + sum(columns.values()) + 2 * (len(columns) + 2)
-    if beside + _NARROWEST_BAR <= width:
-        return _wide(rows, told, columns, min(width - beside, _WIDEST_BAR))
+    text_width = names + done + sum(columns.values()) + 2 * (len(columns) + 2)
+    if text_width + _NARROWEST_BAR <= width:
+        return _wide(rows, figures, columns, min(width - text_width, _WIDEST_BAR))
     names = min(names, max(width - done - 4, 1))
     bar = max(min(width - names - done - 4, _WIDEST_BAR), 1)
-    return Group(*_narrow(rows, told, names, bar))
+    return Group(*_narrow(rows, figures, names, bar))
 
 
 def _wide(
     rows: list[tuple[str, int, int]],
-    told: dict[str, dict[str, str]],
+    figures: dict[str, dict[str, str]],
     columns: dict[str, int],
     bar: int,
 ) -> Table:
@@ -147,7 +147,7 @@ def _wide(
     for name, width in columns.items():
         table.add_column(name, justify="right", no_wrap=True, width=width)
     for key, finished, planned in rows:
-        cells = told.get(key, {})
+        cells = figures.get(key, {})
         table.add_row(
             Text(one_line(key)),
             _bar(finished, planned, bar),
@@ -158,20 +158,20 @@ def _wide(
 
 
 def _narrow(
-    rows: list[tuple[str, int, int]], told: dict[str, dict[str, str]], names: int, bar: int
+    rows: list[tuple[str, int, int]], figures: dict[str, dict[str, str]], names: int, bar: int
 ) -> list[RenderableType]:
-    found: list[RenderableType] = []
+    lines: list[RenderableType] = []
     for key, finished, planned in rows:
         line = Table.grid(padding=(0, 1))
         line.add_column(width=names, no_wrap=True, overflow="ellipsis")
         line.add_column(width=bar)
         line.add_column(no_wrap=True)
         line.add_row(Text(one_line(key)), _bar(finished, planned, bar), _done(finished, planned))
-        found.append(line)
-        if cells := told.get(key):
-            said = ", ".join(f"{name} {value}" for name, value in cells.items() if value != "-")
-            found.append(Padding(Text(said), (0, 0, 0, _INDENT)))
-    return found
+        lines.append(line)
+        if cells := figures.get(key):
+            text = ", ".join(f"{name} {value}" for name, value in cells.items() if value != "-")
+            lines.append(Padding(Text(text), (0, 0, 0, _INDENT)))
+    return lines
 
 
 def _bar(finished: int, planned: int, width: int) -> ProgressBar:

@@ -201,7 +201,7 @@ class ProgressState:
             case CarriedOver():
                 self._model(event.model_key).asking.carried_over += 1
             case PricesRecorded():
-                self.use_prices({each.model_key: each for each in event.models})
+                self.use_prices({prices.model_key: prices for prices in event.models})
             case LimitChanged():
                 # a new object, because another thread displays the old one
                 self._limits = {**self._limits, **dict.fromkeys(event.models, event)}
@@ -298,26 +298,26 @@ class ProgressState:
     @property
     def group(self) -> Group:
         """The finished evaluations of all models."""
-        found = Group()
+        total = Group()
         for model in list(self.models.values()):
-            found.include(model.group)
-        return found
+            total.include(model.group)
+        return total
 
     @property
     def asking(self) -> RequestStats:
         """The requests of all models."""
-        found = RequestStats()
+        total = RequestStats()
         for model in list(self.models.values()):
-            found.include(model.asking)
-        return found
+            total.include(model.asking)
+        return total
 
     @property
     def spent(self) -> Spent:
         """The tokens and costs of all answers, judges included."""
-        found = Spent()
+        total = Spent()
         for model in list(self.models.values()):
-            found.include(model.spent)
-        return found
+            total.include(model.spent)
+        return total
 
     @property
     def lost(self) -> int:
@@ -332,9 +332,11 @@ class ProgressState:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the last model is done: models run side by side. `None` while unknown."""
-        left = [self.pace(key).seconds_left for key in list(self.models)]
-        known = [each for each in left if each is not None]
-        return max(known) if left and len(known) == len(left) else None
+        estimates = [self.pace(key).seconds_left for key in list(self.models)]
+        known_estimates = [seconds for seconds in estimates if seconds is not None]
+        return (
+            max(known_estimates) if estimates and len(known_estimates) == len(estimates) else None
+        )
 
     def pace(self, key: str) -> Pace:
         """The model's pace now. Each call takes a sample, so call it at every repaint."""

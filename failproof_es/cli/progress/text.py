@@ -34,8 +34,8 @@ def heading(state: ProgressState) -> str:
     if (ceiling := state.max_spend_usd) is not None:
         spent = state.spent
         parts.append(f"spent {spent_text(spent.known_usd, spent.unpriced, ceiling)}")
-    if state.phase == "evaluating" and (left := state.seconds_left) is not None:
-        parts.append(f"{duration(left)} left")
+    if state.phase == "evaluating" and (seconds := state.seconds_left) is not None:
+        parts.append(f"{duration(seconds)} left")
     return one_line(f"{run}: {', '.join(parts)}")
 
 
@@ -48,7 +48,7 @@ def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
     """A model's figures, without its percentage."""
     pace = state.pace(model.key)
     group = model.group
-    awaits = any(each.group.awaiting for each in list(state.models.values()))
+    awaits = any(progress.group.awaiting for progress in list(state.models.values()))
     return {
         "passed": f"{group.passed:,}",
         "refused": f"{group.classes['refusal']:,}",
@@ -73,13 +73,13 @@ def _abandoned(model: ModelProgress) -> str:
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:
     """The most frequent messages of failed requests, with counts, and how many more there are."""
-    shown = state.errors.most_frequent(limit)
+    groups = state.errors.most_frequent(limit)
     lines = [
-        f"{each.count:,}x {shortened(one_line(each.model), LONGEST_NAME)}: "
-        f"{shortened(one_line(each.message), _LONGEST_ERROR)}"
-        for each in shown
+        f"{group.count:,}x {shortened(one_line(group.model), LONGEST_NAME)}: "
+        f"{shortened(one_line(group.message), _LONGEST_ERROR)}"
+        for group in groups
     ]
-    if (more := state.errors.groups - len(shown)) > 0:
+    if (more := state.errors.groups - len(groups)) > 0:
         lines.append(f"and {more:,} other {'kind' if more == 1 else 'kinds'} of error")
     return lines
 

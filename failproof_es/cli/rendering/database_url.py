@@ -33,7 +33,7 @@ def mask_url(url: str) -> str:
 
     Raises `InvalidInput` for one that cannot be read, without quoting it.
     """
-    parts = {name: _shown(name, value) for name, value in parameters_of(url).items()}
+    parts = {name: _mask_value(name, value) for name, value in parameters_of(url).items()}
     if not url.startswith(("postgresql://", "postgres://")):
         return make_conninfo("", **parts)
     password = ":" + _HIDDEN if "password" in parts else ""
@@ -58,11 +58,11 @@ def mask_url(url: str) -> str:
 
 def mask_message(text: str) -> str:
     """A message without the secrets of the URLs and connection strings that it quotes."""
-    told = _URL.sub(_shown_url, text)
-    return _AS_PARAMETER.sub(rf"\1={_HIDDEN}", _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", told))
+    masked = _URL.sub(_shown_url, text)
+    return _AS_PARAMETER.sub(rf"\1={_HIDDEN}", _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", masked))
 
 
-def _shown(name: str, value: str) -> str:
+def _mask_value(name: str, value: str) -> str:
     # A password with an unescaped @ (not written %40) reaches into the host.
     return value if name in HARMLESS and not ("@" in value[1:] and name == "host") else _HIDDEN
 

@@ -16,7 +16,7 @@ def finding_lines(validation: RunValidated) -> Iterator[str]:
     looked_at = ", ".join(plural(count, what.removesuffix("s")) for what, count in checked)
     verdict = "no problems found" if validation.passed else "problems found"
     yield f"checked {looked_at}: {verdict}"
-    for finding in sorted(validation.findings, key=lambda each: not each.integrity):
+    for finding in sorted(validation.findings, key=lambda finding: not finding.integrity):
         where = f" (evaluation {finding.evaluation_id})" if finding.evaluation_id else ""
         yield one_line(f"  {finding.kind}: {finding.message}{where}")
     for kind, count in validation.more.items():
@@ -26,4 +26,4 @@ def finding_lines(validation: RunValidated) -> Iterator[str]:
 def fixed_outcomes(validation: RunValidated | None) -> str:
     """How many evaluations no answer could decide, for a headline; empty where there are none."""
     findings = () if validation is None else validation.findings
-    return "; ".join(each.message for each in findings if each.kind == FIXED_OUTCOME)
+    return "; ".join(finding.message for finding in findings if finding.kind == FIXED_OUTCOME)

@@ -163,14 +163,14 @@ def _widths(
     """
     headings = [cell_len(column.heading) for column in columns]
     longest = [max((cell_len(row[at]) for row in cells), default=0) for at in range(len(columns))]
-    wanted = [max(each) for each in zip(headings, longest, strict=True)]
+    preferred = [max(pair) for pair in zip(headings, longest, strict=True)]
     least = [
         max(min(heading, heading_width or heading), width if c.right else min(width, _NARROWEST))
         for c, heading, width in zip(columns, headings, longest, strict=True)
     ]
     if sum(least) > room:
         return None
-    widths = [min(width, room) for width in wanted]
+    widths = [min(width, room) for width in preferred]
     while sum(widths) > room:
         narrowable = (at for at, width in enumerate(widths) if width > least[at])
         widths[max(narrowable, key=widths.__getitem__)] -= 1
@@ -202,8 +202,8 @@ def _print_one_under_the_other(
     if title:
         console.print(Text(title))
     for row in cells:
-        named = zip((column.heading for column in columns), row, strict=True)
-        console.print(_facts({name: value for name, value in named if value}))
+        headed_cells = zip((column.heading for column in columns), row, strict=True)
+        console.print(_facts({name: value for name, value in headed_cells if value}))
         console.print()
 
 

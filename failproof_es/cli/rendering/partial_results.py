@@ -91,8 +91,8 @@ class PartialResults:
         evaluations = iterate_evaluations(self._run.connection, keys)
         header = {"metadata": {**metadata(self._run), "status": "running"}}
         rows = rows_of(self._run, evaluations)
-        written = write_lines(path, {**header, "checkpoint": checkpoint}, rows)
-        record_file(self._store, [self._run.run_id], "checkpoint", path, written)
+        written_file = write_lines(path, {**header, "checkpoint": checkpoint}, rows)
+        record_file(self._store, [self._run.run_id], "checkpoint", path, written_file)
 
 
 class PartialResultsWriter:

@@ -29,15 +29,15 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
         with store.connect() as connection:
             missing = missing_layers(connection)
             # With another version's schema, every object would be listed.
-            found = []
+            deviations = []
             if state is SchemaState.CURRENT:
-                found = [*differences(connection), *read_model_differences(connection)]
+                deviations = [*differences(connection), *read_model_differences(connection)]
     except psycopg.Error as error:
         return {"error": mask_message(" ".join(str(error).split()))}, ()
     facts: dict[str, Any] = {
         "schema": state.value,
         "missing_layers": [_facts(layer) for layer in missing],
-        "not_as_installed": [each.what for each in found],
+        "not_as_installed": [deviation.what for deviation in deviations],
     }
     return facts, missing
 
@@ -48,9 +48,9 @@ def print_missing_layers(missing: Sequence[Layer]) -> None:
         say(f"missing: {layer.name}, which stops {layer.stops}; {layer.remedy}")
 
 
-def print_differences(found: Iterable[str]) -> None:
+def print_differences(deviations: Iterable[str]) -> None:
     """Tell a person which objects of the database are not as they were installed."""
-    for what in found:
+    for what in deviations:
         say(f"not as installed: {one_line(what)}")
 
 

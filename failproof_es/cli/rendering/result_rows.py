@@ -35,14 +35,14 @@ def shape_of(dialect_name: str, shape: str | None) -> Shape:
     """
     dialect = dialect_named(dialect_name)
     shapes: dict[str, Shape] = {dialect_name: dialect.result, **getattr(dialect, "shapes", {})}
-    chosen = shapes.get(shape or dialect_name)
-    if chosen is None:
-        known = sorted([*shapes, *_run_shapes(dialect_name)])
+    result_shape = shapes.get(shape or dialect_name)
+    if result_shape is None:
+        names = sorted([*shapes, *_run_shapes(dialect_name)])
         raise InvalidInput.because(
             f"dialect {dialect_name!r} has no result shape {shape!r}",
-            remedy=f"use one of: {', '.join(known)}",
+            remedy=f"use one of: {', '.join(names)}",
         )
-    return chosen
+    return result_shape
 
 
 def run_shape_of(dialect_name: str, shape: str | None) -> RunShape | None:

@@ -39,8 +39,8 @@ def write_results_file(store: Store, run: RecordedRun) -> Path | None:
     if output is None:
         return None
     path = results_path(output.path, run)
-    written = write_lines(path, {"metadata": metadata(run)}, result_rows(run))
-    record_file(store, [run.run_id], "results", path, written)
+    written_file = write_lines(path, {"metadata": metadata(run)}, result_rows(run))
+    record_file(store, [run.run_id], "results", path, written_file)
     return path
 
 
@@ -62,8 +62,8 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
     moment = configured or run.started.timestamp
     timestamp = moment.astimezone(UTC).strftime("%Y-%m-%d_%H-%M-%S")
     name = file_name(run.started.name, ascii_only=False)
-    named = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", name)
-    path = resolve(named, recorded_configuration(run.started).test_run.folder)
+    expanded = pattern.replace(TIMESTAMP, timestamp).replace("{test_name}", name)
+    path = resolve(expanded, recorded_configuration(run.started).test_run.folder)
     holders = {run_id_in(path), run_id_in(partial_results_path(path, 1))}
     is_of_another = TIMESTAMP in pattern and holders - {None, str(run.run_id)}
     if is_of_another or _is_foreign(path):
@@ -85,7 +85,7 @@ def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any
     if _is_foreign(path):
         reason = "a file that is no results file has its name"
         raise FileExistsError(errno.EEXIST, reason, str(path))
-    return atomic_write(path, (orjson.dumps(each) + b"\n" for each in chain([header], rows)))
+    return atomic_write(path, (orjson.dumps(row) + b"\n" for row in chain([header], rows)))
 
 
 def metadata(run: RecordedRun) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def run_id_in(path: Path) -> str | None:
     """The run id in a results file; `None` if there is no such file."""
     try:
         with path.open("rb") as file:
-            found = orjson.loads(file.readline(_LONGEST_HEADER))["metadata"]["run_id"]
+            run_id = orjson.loads(file.readline(_LONGEST_HEADER))["metadata"]["run_id"]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return None
-    return str(found)
+    return str(run_id)

@@ -47,7 +47,7 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     ]
     totals = model_rows(summary) if several else whole
     means = [
-        empty | {"model": each["model"], "suite": "mean of suites"} | _mean(each) for each in totals
+        empty | {"model": row["model"], "suite": "mean of suites"} | _mean(row) for row in totals
     ]
     print_table(
         [dict.fromkeys(seen, 0) | row["classes"] | row | _accuracy(row) for row in [*rows, *totals]]

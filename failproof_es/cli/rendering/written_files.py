@@ -18,20 +18,20 @@ def write_recorded(
     store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, pieces: Iterable[bytes]
 ) -> WrittenFile:
     """Write a file that the user named, and record it. Raises `InvalidInput`."""
-    written = write_file(path, pieces)
-    record_file(store, run_ids, kind, path, written)
-    return written
+    written_file = write_file(path, pieces)
+    record_file(store, run_ids, kind, path, written_file)
+    return written_file
 
 
 def record_file(
-    store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, written: WrittenFile
+    store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, written_file: WrittenFile
 ) -> None:
     """Record, beside each of these runs, that the file was written.
 
     A user who may only read, such as an auditor, still gets the file, and a note that this was
     not recorded.
     """
-    file = {"kind": kind, "path": str(path.absolute()), **written._asdict()}
+    file = {"kind": kind, "path": str(path.absolute()), **written_file._asdict()}
     try:
         for run_id in run_ids:
             record_operations(store, run_id, [(FileWritten, file)])

@@ -58,16 +58,16 @@ def severity(text: str) -> Severity | None:
 
 def tags(text: str) -> tuple[str, ...]:
     """The tags between commas, each once, in the order given. Raises `InvalidAnswer`."""
-    given = [each.strip() for each in valid(text).split(",")]
-    return tuple(dict.fromkeys(each for each in given if each))
+    parts = [part.strip() for part in valid(text).split(",")]
+    return tuple(dict.fromkeys(part for part in parts if part))
 
 
 def name(text: str) -> str:
     """A reviewer's name: one line without invisible characters. Raises `InvalidAnswer`."""
-    given = valid(text).strip()
-    if not given or len(given) > LONGEST_NAME or one_line(given) != given:
+    reviewer = valid(text).strip()
+    if not reviewer or len(reviewer) > LONGEST_NAME or one_line(reviewer) != reviewer:
         raise InvalidAnswer(f"a name has 1 to {LONGEST_NAME} visible characters")
-    return given
+    return reviewer
 
 
 def valid(text: str) -> str:
@@ -81,9 +81,9 @@ def valid(text: str) -> str:
 
 def word(text: str, words: tuple[W, ...]) -> W:
     """The word that `text` equals or abbreviates. Raises `InvalidAnswer`."""
-    given = " ".join(text.split()).lower()
-    fitting = [each for each in words if given and each.lower().startswith(given)]
-    exact = [each for each in fitting if each.lower() == given]
-    if len(chosen := exact or fitting) != 1:
+    answer = " ".join(text.split()).lower()
+    fitting = [candidate for candidate in words if answer and candidate.lower().startswith(answer)]
+    exact = [candidate for candidate in fitting if candidate.lower() == answer]
+    if len(matches := exact or fitting) != 1:
         raise InvalidAnswer(f"write one of: {', '.join(words)}")
-    return chosen[0]
+    return matches[0]

@@ -15,22 +15,22 @@ from failproof_es.store.reading.reader import Connection
 
 
 def export_of(
-    connection: Connection, run_id: UUID, file: Path, found: Sheet, problems: Problems
+    connection: Connection, run_id: UUID, file: Path, filled_sheet: Sheet, problems: Problems
 ) -> ReviewExported | None:
     """The record of the sheet's export; `None` for one written by hand, and with a problem."""
-    named = {sheet: line for sheet, line in found.sheets.items() if sheet}
-    if not named:
+    lines_by_sheet = {sheet: line for sheet, line in filled_sheet.sheets.items() if sheet}
+    if not lines_by_sheet:
         return None
-    if len(found.sheets) > 1:
-        first, *others = found.sheets.items()
-        for sheet, line in others:
+    if len(filled_sheet.sheets) > 1:
+        first, *rest = filled_sheet.sheets.items()
+        for sheet, line in rest:
             problems.error(
                 f"this row is of another sheet than line {first[1]}" if sheet else "is empty",
                 path=file, line=line, field=SHEET,
                 remedy="import each sheet by itself, and leave this column as it was exported",
             )  # fmt: skip
         return None
-    ((sheet, line),) = named.items()
+    ((sheet, line),) = lines_by_sheet.items()
     export = find_export(connection, run_id, sheet)
     if export is None:
         problems.error(
@@ -46,16 +46,16 @@ def check_handing_on(
     export: ReviewExported,
     reviewer: str,
     file: Path,
-    found: Sheet,
+    filled_sheet: Sheet,
     problems: Problems,
     handed_on: bool,
 ) -> None:
     """A sheet of somebody else is imported only if it was empty, and by an explicit option."""
-    reviews = read_reviews(connection, list(found.rows), up_to=export.position)
+    reviews = read_reviews(connection, list(filled_sheet.rows), up_to=export.position)
     has_verdicts = any(
         review.reviewer == export.reviewer for own in reviews.values() for review in own
     )
-    line = found.sheets[export.sheet]
+    line = filled_sheet.sheets[export.sheet]
     message = f"was exported for {export.reviewer!r}, not for {reviewer!r}"
     if has_verdicts:
         problems.error(
@@ -75,25 +75,27 @@ def is_blind(
     run_id: UUID,
     reviewer: str,
     export: ReviewExported | None,
-    found: Sheet,
+    filled_sheet: Sheet,
 ) -> bool | None:
     """Whether the engine's verdicts were hidden; `None` where no export says so."""
-    if found.shows_engine or saw_engine(connection, run_id, reviewer):
+    if filled_sheet.shows_engine or saw_engine(connection, run_id, reviewer):
         return False
     return None if export is None else export.blind
 
 
-def conflicts_of(file: Path, found: Sheet, conflict: NewerVerdicts, reviewer: str) -> InvalidInput:
+def conflicts_of(
+    file: Path, filled_sheet: Sheet, conflict: NewerVerdicts, reviewer: str
+) -> InvalidInput:
     """Each verdict of the file that a newer one of the same reviewer contradicts."""
     problems = Problems()
     for evaluation_id, newest in conflict.newest.items():
         row = next(
-            (row for row in found.rows[evaluation_id] if row["item"] == OVERALL),
-            found.rows[evaluation_id][0],
+            (row for row in filled_sheet.rows[evaluation_id] if row["item"] == OVERALL),
+            filled_sheet.rows[evaluation_id][0],
         )
-        given = newest.timestamp.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        moment = newest.timestamp.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         problems.error(
-            f"{reviewer!r} gave the verdict {newest.verdict!r} on {given}, which this file does "
+            f"{reviewer!r} gave the verdict {newest.verdict!r} on {moment}, which this file does "
             "not show: nothing was imported",
             path=file, line=row.line, field="verdict",
             remedy="--keep-newer keeps it, --overwrite lets this file count",

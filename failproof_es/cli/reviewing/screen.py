@@ -70,32 +70,34 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
 
 def ask(items: Sequence[Item]) -> ReviewInput | None:
     """The reviewer's answers; `None` if they skip it. Raises `Stopped`, `click.Abort`."""
-    given: list[ReviewedItem] = []
+    reviewed_items: list[ReviewedItem] = []
     for item in items:
         click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
         choices = (*item_verdicts(item.key), SKIP, _QUIT)
         answer = _choice(", ".join(choices), choices)
         if answer != SKIP:
-            given.append(ReviewedItem(item=item.key, verdict=item_verdict(item.key, answer)))
+            reviewed_items.append(
+                ReviewedItem(item=item.key, verdict=item_verdict(item.key, answer))
+            )
     click.echo("\nAll in all:")
-    verdict = _overall(tuple(given))
+    verdict = _overall(tuple(reviewed_items))
     if verdict is None:
         return None
     observed = _prompt(f"severity observed ({', '.join(SEVERITIES)}, or nothing)", severity)
     tagged = _prompt("tags (with commas between them, or nothing)", tags)
     notes = _prompt("notes (or nothing)", valid)
-    return ReviewInput(verdict, tuple(given), observed, tagged, notes.strip())
+    return ReviewInput(verdict, tuple(reviewed_items), observed, tagged, notes.strip())
 
 
 def _overall(items: tuple[ReviewedItem, ...]) -> ReviewVerdict | None:
     def read(text: str) -> str:
-        chosen = word(text, (*VERDICTS, SKIP, _QUIT))
-        if chosen == "pass" and (broken := ReviewInput("pass", items).broken_items):
+        answer = word(text, (*VERDICTS, SKIP, _QUIT))
+        if answer == "pass" and (broken := ReviewInput("pass", items).broken_items):
             raise InvalidAnswer(f"{', '.join(broken)} does not hold, so this is no pass")
-        return chosen
+        return answer
 
-    chosen = _chosen("pass, fail, unclear, skip, quit", read)
-    return next((each for each in VERDICTS if each == chosen), None)
+    verdict = _prompt_or_stop("pass, fail, unclear, skip, quit", read)
+    return next((candidate for candidate in VERDICTS if candidate == verdict), None)
 
 
 def engine_said(state: Evaluation) -> str:
@@ -120,14 +122,14 @@ def _barred(text: str) -> str:
 
 
 def _choice(question: str, words: tuple[str, ...]) -> str:
-    return _chosen(question, lambda text: word(text, words))
+    return _prompt_or_stop(question, lambda text: word(text, words))
 
 
-def _chosen(question: str, read: Callable[[str], str]) -> str:
-    chosen = _prompt(question, read, required=True)
-    if chosen == _QUIT:
+def _prompt_or_stop(question: str, read: Callable[[str], str]) -> str:
+    answer = _prompt(question, read, required=True)
+    if answer == _QUIT:
         raise Stopped
-    return chosen
+    return answer
 
 
 def _prompt(question: str, read: Callable[[str], T], *, required: bool = False) -> T:

@@ -103,9 +103,11 @@ def _rows(
             "notes": review.notes,
         }
     yield about | overall
-    said = {each.item: each.verdict for each in review.items} if review is not None else {}
+    verdicts = (
+        {reviewed.item: reviewed.verdict for reviewed in review.items} if review is not None else {}
+    )
     for item in checklist(case.expectation):
-        yield about | _item_row(item, evaluation, said.get(item.key, ""))
+        yield about | _item_row(item, evaluation, verdicts.get(item.key, ""))
 
 
 def _item_row(item: Item, evaluation: ReviewedEvaluation, verdict: str) -> dict[str, Any]:
@@ -122,11 +124,11 @@ def _item_row(item: Item, evaluation: ReviewedEvaluation, verdict: str) -> dict[
 
 
 def _cell(text: str) -> str:
-    shown = lines(text)
-    if len(shown) <= _LONGEST_CELL:
-        return shown
-    left_out = len(shown) - _LONGEST_CELL
-    return f"{shown[:_LONGEST_CELL]}\n[{left_out} more characters: see `failproof-es results`]"
+    safe_text = lines(text)
+    if len(safe_text) <= _LONGEST_CELL:
+        return safe_text
+    left_out = len(safe_text) - _LONGEST_CELL
+    return f"{safe_text[:_LONGEST_CELL]}\n[{left_out} more characters: see `failproof-es results`]"
 
 
 def _row(cells: Sequence[str]) -> bytes:
@@ -162,13 +164,13 @@ class Sheet:
 
 def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
     """The rows of a file, every defect in `problems`."""
-    found = Sheet()
+    filled_sheet = Sheet()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         problems.error("is not UTF-8", path=path, line=line, remedy="save it as CSV UTF-8")
-        return found
+        return filled_sheet
     first = text.split("\n", 1)[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","  # as where 0,5 is a number
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -176,64 +178,66 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
     try:
         columns = [cell.strip().lower() for cell in next(reader, [])]
         if not _check_columns(path, columns, problems):
-            return found
-        found.shows_engine = ENGINE in columns
+            return filled_sheet
+        filled_sheet.shows_engine = ENGINE in columns
         before = reader.line_num
         for cells in reader:
             line, before = before + 1, reader.line_num
-            _take(path, Row(line, dict(zip(columns, cells, strict=False))), found, problems)
+            _take(path, Row(line, dict(zip(columns, cells, strict=False))), filled_sheet, problems)
             if len(cells) > len(columns):
-                said = f"has {len(cells)} cells, the first line has {len(columns)}"
-                problems.error(said, path=path, line=line, remedy="quote cells that hold commas")
+                message = f"has {len(cells)} cells, the first line has {len(columns)}"
+                problems.error(message, path=path, line=line, remedy="quote cells that hold commas")
     except csv.Error as error:
         problems.error(f"is not CSV: {error}", path=path, line=before + 1)
-    return found
+    return filled_sheet
 
 
 def opinions(
-    path: Path, found: Sheet, known: Mapping[UUID, Sequence[str]], problems: Problems
+    path: Path, filled_sheet: Sheet, checklists: Mapping[UUID, Sequence[str]], problems: Problems
 ) -> dict[UUID, ReviewInput]:
     """The verdicts in the file, by evaluation, without empty ones. Every defect goes to `problems`.
 
-    `known` are the finished evaluations of the run, each with the keys of its checklist.
+    `checklists` are the finished evaluations of the run, each with the keys of its checklist.
     """
-    said: dict[UUID, ReviewInput] = {}
-    for evaluation_id, rows in found.rows.items():
-        if evaluation_id not in known:
+    reviews: dict[UUID, ReviewInput] = {}
+    for evaluation_id, rows in filled_sheet.rows.items():
+        if evaluation_id not in checklists:
             problems.error(
                 f"{evaluation_id} is not a finished evaluation of this run",
                 path=path, line=rows[0].line, field="evaluation_id",
                 remedy="import it for the run that it was exported from",
             )  # fmt: skip
             continue
-        if opinion := _opinion(path, rows, known[evaluation_id], problems):
-            said[evaluation_id] = opinion
-    return said
+        if opinion := _opinion(path, rows, checklists[evaluation_id], problems):
+            reviews[evaluation_id] = opinion
+    return reviews
 
 
 def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bool:
-    known = (*COLUMNS, ENGINE)
+    known_columns = (*COLUMNS, ENGINE)
     count = len(problems.found)
-    for column in (each for each in _NEEDED if each not in columns):
+    for column in (name for name in _NEEDED if name not in columns):
         problems.error(
             "is missing", path=path, line=1, field=column, remedy="export the file again"
         )
     for place, column in enumerate(columns):
         if column in columns[:place]:
             problems.error("appears twice", path=path, line=1, field=column)
-        elif column not in known:
-            close = get_close_matches(column, known, n=1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        elif column not in known_columns:
+            close = get_close_matches(column, known_columns, n=1)
+            remedy = (
+                f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known_columns)}"
+            )
             problems.error("is not a review column", path=path, line=1, field=column, remedy=remedy)
     return len(problems.found) == count
 
 
-def _take(path: Path, row: Row, found: Sheet, problems: Problems) -> None:
+def _take(path: Path, row: Row, filled_sheet: Sheet, problems: Problems) -> None:
     if not any(cell.strip() for cell in row.cells.values()):
         return
-    found.sheets.setdefault(row[SHEET], row.line)
+    filled_sheet.sheets.setdefault(row[SHEET], row.line)
     try:
-        found.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
+        filled_sheet.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
     except ValueError:
         problems.error(
             f"{row['evaluation_id']!r} is not the id of an evaluation",
@@ -246,7 +250,7 @@ def _opinion(
 ) -> ReviewInput | None:
     """The verdicts in the rows of one evaluation; `None` if they are empty or invalid."""
     overall: Row | None = None
-    given: dict[str, ReviewedItem] = {}
+    reviewed_items: dict[str, ReviewedItem] = {}
     seen: set[str] = set()
     before = len(problems.errors)
 
@@ -260,26 +264,28 @@ def _opinion(
         elif item == OVERALL:
             overall = row
         elif item not in keys:
-            known = ", ".join((OVERALL, *keys))
-            refuse(row, "item", f"{item!r} is not an item of this case", f"there are: {known}")
+            allowed = ", ".join((OVERALL, *keys))
+            refuse(row, "item", f"{item!r} is not an item of this case", f"there are: {allowed}")
         else:
-            for column in (each for each in _ANSWERS[1:] if row[each]):
+            for column in (name for name in _ANSWERS[1:] if row[name]):
                 refuse(row, column, "belongs into the row `overall`")
             try:
                 if row["verdict"]:
                     verdict = item_verdict(item, row["verdict"])
-                    given[item] = ReviewedItem(item=item, verdict=verdict)
+                    reviewed_items[item] = ReviewedItem(item=item, verdict=verdict)
             except InvalidAnswer as error:
                 refuse(row, "verdict", str(error), "or leave it empty")
         seen.add(item)
     if overall is None or not any(overall[column] for column in _ANSWERS):
-        if given:
+        if reviewed_items:
             refuse(overall or rows[0], "verdict", "the row `overall` has no verdict")
         return None
-    opinion = _read_overall(overall, tuple(given[key] for key in keys if key in given), refuse)
+    opinion = _read_overall(
+        overall, tuple(reviewed_items[key] for key in keys if key in reviewed_items), refuse
+    )
     if opinion is not None and opinion.contradicts_itself:
-        said = f"says pass, though {', '.join(opinion.broken_items)} does not hold"
-        refuse(overall, "verdict", said, "change one of them")
+        contradiction = f"says pass, though {', '.join(opinion.broken_items)} does not hold"
+        refuse(overall, "verdict", contradiction, "change one of them")
     return opinion if len(problems.errors) == before else None
 
 

@@ -56,15 +56,15 @@ def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> di
             }
             for reviewer, count in sorted(counts.items())
         ],
-        "agreement": [asdict(each) for each in agreements_in(comparison)],
+        "agreement": [asdict(agreement) for agreement in agreements_in(comparison)],
     }
 
 
-def print_status(found: dict[str, Any]) -> None:
+def print_status(document: dict[str, Any]) -> None:
     """The same for people."""
-    print_table(found["reviewers"], _REVIEWERS)
-    if found["agreement"]:
-        print_table(_for_people(found["agreement"]), _AGREEMENT)
+    print_table(document["reviewers"], _REVIEWERS)
+    if document["agreement"]:
+        print_table(_for_people(document["agreement"]), _AGREEMENT)
 
 
 def _for_people(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -18,7 +18,11 @@ def install_missing(configuration: Configuration) -> None:
         provider = provider_type(model.provider)
         if not isinstance(provider, ModelInstaller):
             continue
-        missing = {each.name: each for each in provider.installable() if not each.installed}
+        missing = {
+            installable.name: installable
+            for installable in provider.installable()
+            if not installable.installed
+        }
         if model.model in missing:
             if model.provider in EXTRAS:
                 require(model.provider, f"the model {model.model}")

@@ -86,8 +86,8 @@ def permitted_again(
     from failproof_es.engine.branching import configured_again
 
     try:
-        written, changed = configured_again(run, settings)
-        configuration = configuration_from_resolved(written)
+        resolved, changed = configured_again(run, settings)
+        configuration = configuration_from_resolved(resolved)
     except InvalidInput:
         return Permissions(), Permissions()
     granted = granted_for(configuration)

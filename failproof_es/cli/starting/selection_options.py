@@ -74,9 +74,9 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options. The command gets them as entries of its `settings`."""
 
     @wraps(command)
-    def with_settings(*arguments: Any, settings: tuple[str, ...], **given: Any) -> Any:
-        chosen = {name: given.pop(name) for name in _PATHS}
-        return command(*arguments, settings=(*settings, *as_settings(chosen)), **given)
+    def with_settings(*arguments: Any, settings: tuple[str, ...], **options: Any) -> Any:
+        selection = {name: options.pop(name) for name in _PATHS}
+        return command(*arguments, settings=(*settings, *as_settings(selection)), **options)
 
     decorated: Callable[..., Any] = with_settings
     for option in (_UNLISTED, _REUSE, *reversed(_OPTIONS)):
@@ -84,8 +84,8 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def as_settings(chosen: dict[str, Any]) -> Iterator[str]:
+def as_settings(selection: dict[str, Any]) -> Iterator[str]:
     """The same as `--set` says it: `selection.limit=5`. What was not given is left out."""
-    for name, value in chosen.items():
+    for name, value in selection.items():
         if value is not None and value != ():
             yield f"{_PATHS[name]}={orjson.dumps(value).decode()}"

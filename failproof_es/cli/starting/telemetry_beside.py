@@ -66,5 +66,5 @@ def telemetry_beside(
 
     if os.environ.get(OTLP_HEADERS):
         say(f"{OTLP_HEADERS} -> {urlsplit(otlp).netloc}")
-    with TelemetryBeside(store.auditor_url, otlp, say, content=otel_content) as beside:
-        yield beside
+    with TelemetryBeside(store.auditor_url, otlp, say, content=otel_content) as telemetry:
+        yield telemetry

@@ -69,13 +69,13 @@ class _Watch:
         self._settings = settings
         self._stop = threading.Event()
         self._child: subprocess.Popen[bytes] | None = None
-        self._known: dict[Path, Stamp | None] = {}
+        self._stamps: dict[Path, Stamp | None] = {}
         """The files as they were before the last round."""
         self._loaded: LoadedConfiguration | None = None
         """The last configuration without an error."""
         self._permissions = Permissions()
         """What it may do."""
-        self._asked: dict[Path, str | None] | None = None
+        self._asked_contents: dict[Path, str | None] | None = None
         """What the files held that the last run asked to its end; `None` where none did."""
 
     def go_on(self) -> None:
@@ -87,7 +87,7 @@ class _Watch:
             if loaded is not None:
                 self._run_if_different(loaded)
             if not self._stop.is_set():
-                say(f"watching {plural(len(self._known), 'file')}; Ctrl-C ends it")
+                say(f"watching {plural(len(self._stamps), 'file')}; Ctrl-C ends it")
                 self._wait()
             if not self._stop.is_set():
                 loaded = self._load()
@@ -102,8 +102,8 @@ class _Watch:
 
     def _load(self, *, first: bool = False) -> LoadedConfiguration | None:
         """The configuration as it is now. What is wrong with it is said, and `None` returned."""
-        before = list(self._known) or [self._config]
-        self._known = stamps(before)
+        before = list(self._stamps) or [self._config]
+        self._stamps = stamps(before)
         try:
             loaded = load_configuration(self._config, self._settings)
             permissions = permitted(
@@ -115,29 +115,29 @@ class _Watch:
             report(error, debug=False, command="watch")
             return None
         self._loaded, self._permissions = loaded, permissions
-        self._known = stamps(list(named_files(loaded)))
+        self._stamps = stamps(list(named_files(loaded)))
         return loaded
 
     def _run_if_different(self, loaded: LoadedConfiguration) -> None:
         """Start a run, unless the last one has asked what the files hold now."""
-        held = contents(self._known)
-        if held == self._asked:
+        held = contents(self._stamps)
+        if held == self._asked_contents:
             say("saved with the content that was asked last: nothing is asked again")
         elif self._run(loaded) in _ASKED_TO_THE_END:
-            self._asked = held
+            self._asked_contents = held
 
     def _run(self, loaded: LoadedConfiguration) -> int:
         """Start a run of a sample, and wait for its end. Its exit code."""
-        named = loaded.configuration.test_run
-        settings = [each for each in self._settings if not each.startswith(_OF_THE_RUN)]
-        name = orjson.dumps(f"{_PREFIX}{named.name}").decode()  # read as YAML, whatever it holds
+        test_run = loaded.configuration.test_run
+        settings = [setting for setting in self._settings if not setting.startswith(_OF_THE_RUN)]
+        name = orjson.dumps(f"{_PREFIX}{test_run.name}").decode()  # read as YAML, whatever it holds
         settings.append(f"test_run.name={name}")
-        if named.id is not None:  # no two runs have one id
+        if test_run.id is not None:  # no two runs have one id
             settings.append("test_run.id=null")
-        chosen = loaded.configuration.selection
-        if chosen.limit is None and chosen.sample is None:
+        selection = loaded.configuration.selection
+        if selection.limit is None and selection.sample is None:
             settings.append(f"selection.sample={SAMPLE}")
-        arguments = [word for each in settings for word in ("--set", each)]
+        arguments = [word for setting in settings for word in ("--set", setting)]
         arguments += options_of(replace(self._permissions, classes=frozenset()))
         variables = dict(os.environ)
         if (url := session().database_url) is not None:
@@ -167,15 +167,15 @@ class _Watch:
         noticed: dict[Path, Stamp | None] | None = None
         while not self._stop.wait(_LOOK_S):
             now = stamps(self._files_now())
-            if not (others := changed(self._known, now)):
+            if not (changed_files := changed(self._stamps, now)):
                 noticed = None
             elif now == noticed:
-                say(f"changed: {', '.join(map(str, others))}")
+                say(f"changed: {', '.join(map(str, changed_files))}")
                 return
             else:
                 noticed = now
 
     def _files_now(self) -> list[Path]:
         """The known files, and those that are there by now where the configuration says."""
-        named = () if self._loaded is None else named_files(self._loaded)
-        return list(dict.fromkeys((*self._known, *named)))
+        files = () if self._loaded is None else named_files(self._loaded)
+        return list(dict.fromkeys((*self._stamps, *files)))

@@ -32,39 +32,39 @@ def named_files(loaded: LoadedConfiguration) -> Iterator[Path]:
 
 def _suffixes(dialect: str | None) -> list[str]:
     """How the names of case files end, of one dialect or of all that can be loaded."""
-    found: dict[str, None] = {}
+    suffixes: dict[str, None] = {}
     for name in names() if dialect is None else [dialect]:
         with suppress(InvalidInput):
-            found.update(dict.fromkeys(dialect_named(name).suffixes))
-    return list(found) or [""]
+            suffixes.update(dict.fromkeys(dialect_named(name).suffixes))
+    return list(suffixes) or [""]
 
 
 def stamps(files: Iterator[Path] | list[Path]) -> dict[Path, Stamp | None]:
     """Each file with what changes when it is written; `None` where it is not there."""
-    found: dict[Path, Stamp | None] = {}
+    file_stamps: dict[Path, Stamp | None] = {}
     for file in files:
         try:
-            told = os.stat(file)  # noqa: PTH116 - a dangling link raises, as a missing file
+            status = os.stat(file)  # noqa: PTH116 - a dangling link raises, as a missing file
         except OSError:
-            found[file] = None
+            file_stamps[file] = None
         else:
-            found[file] = told.st_mtime_ns, told.st_size, told.st_ino
-    return found
+            file_stamps[file] = status.st_mtime_ns, status.st_size, status.st_ino
+    return file_stamps
 
 
 def contents(files: Iterable[Path]) -> dict[Path, str | None]:
     """The SHA-256 of each file; `None` where it cannot be read."""
-    found: dict[Path, str | None] = {}
+    digests: dict[Path, str | None] = {}
     for file in files:
         try:
             with file.open("rb") as opened:
-                found[file] = hashlib.file_digest(opened, "sha256").hexdigest()
+                digests[file] = hashlib.file_digest(opened, "sha256").hexdigest()
         except OSError:
-            found[file] = None
-    return found
+            digests[file] = None
+    return digests
 
 
 def changed(before: Mapping[Path, Stamp | None], now: Mapping[Path, Stamp | None]) -> list[Path]:
     """The files that are new, gone or written since, in order."""
     every = dict.fromkeys((*before, *now))
-    return sorted(each for each in every if before.get(each) != now.get(each))
+    return sorted(file for file in every if before.get(file) != now.get(file))

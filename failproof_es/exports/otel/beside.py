@@ -26,7 +26,7 @@ class TelemetryBeside:
     def __init__(
         self, database_url: str, endpoint: str, say: Callable[[str], None], *, content: bool
     ) -> None:
-        self._told = {"database_url": database_url, "endpoint": endpoint, "content": content}
+        self._settings = {"database_url": database_url, "endpoint": endpoint, "content": content}
         self._say = say
         self._endpoint = endpoint
         self._process: Sidecar | None = None
@@ -35,9 +35,9 @@ class TelemetryBeside:
         """Start to send what this run commits, from its first event on; once."""
         if self._process is not None:
             return
-        told = json.dumps({**self._told, "run_id": str(run_id)}).encode() + b"\n"
+        message = json.dumps({**self._settings, "run_id": str(run_id)}).encode() + b"\n"
         try:
-            self._process = Sidecar("failproof_es.exports.otel.follow", told, answers=True)
+            self._process = Sidecar("failproof_es.exports.otel.follow", message, answers=True)
         except OSError as error:
             self._say(f"warning: no telemetry can be sent: {error}. The run does not need it.")
 
@@ -54,21 +54,21 @@ class TelemetryBeside:
         if process is None:
             return
         code = process.stop(LEAVE_S + _TO_SAY_WHY_S)
-        with process.output as said:
-            line = said.read(_LONGEST_LINE)
+        with process.output as output:
+            line = output.read(_LONGEST_LINE)
         if code != 0:
-            told = _told(line)
+            reason = _describe_end(line)
             self._say(
-                f"warning: not all telemetry reached {self._endpoint}{told}. The log has it: "
+                f"warning: not all telemetry reached {self._endpoint}{reason}. The log has it: "
                 f"`failproof-es export RUN --shape otel --with endpoint={self._endpoint} -o FOLDER`"
             )
 
 
-def _told(line: bytes) -> str:
+def _describe_end(line: bytes) -> str:
     """Why, as the process said at its end; nothing where it could not."""
     try:
-        told = json.loads(line)
-        rejected, why = int(told["rejected"]), one_line(told["why"])
+        report = json.loads(line)
+        rejected, why = int(report["rejected"]), one_line(report["why"])
     except (ValueError, TypeError, KeyError):
         return ""
     why = why or "it did not take it in time"

@@ -49,7 +49,7 @@ class CollectorSession(requests.Session):
             raise
         self.status = answer.status_code
         if answer.ok and answer.status_code < 300:
-            self._read(str(url), answer)
+            self._read_reply(str(url), answer)
             return answer
         self.why = f"HTTP {answer.status_code} {_line(answer.reason)}".rstrip()
         if answer.status_code < 400:
@@ -57,17 +57,17 @@ class CollectorSession(requests.Session):
             raise requests.RequestException(self.why)
         return answer
 
-    def _read(self, url: str, answer: requests.Response) -> None:
+    def _read_reply(self, url: str, answer: requests.Response) -> None:
         of_logs = url.endswith("/v1/logs")
-        told = ExportLogsServiceResponse() if of_logs else ExportTraceServiceResponse()
+        reply = ExportLogsServiceResponse() if of_logs else ExportTraceServiceResponse()
         try:
             if "json" in answer.headers.get("content-type", ""):
-                Parse(answer.content, told, ignore_unknown_fields=True)
+                Parse(answer.content, reply, ignore_unknown_fields=True)
             else:
-                told.ParseFromString(answer.content)
+                reply.ParseFromString(answer.content)
         except (DecodeError, ParseError, ValueError):
             return  # it took it, and says something else
-        partial = told.partial_success
+        partial = reply.partial_success
         rejected = partial.rejected_log_records if of_logs else partial.rejected_spans
         self.rejected = max(rejected, 0)
         self.why = _line(partial.error_message)

@@ -45,8 +45,8 @@ def json_lines(telemetry: Sequence[Telemetry]) -> list[bytes]:
     messages = [encode_spans(spans)] if spans else []
     messages += [encode_logs(events)] if events else []
     return [
-        orjson.dumps(_with_ids(MessageToDict(each, use_integers_for_enums=True))) + b"\n"
-        for each in messages
+        orjson.dumps(_with_ids(MessageToDict(message, use_integers_for_enums=True))) + b"\n"
+        for message in messages
     ]
 
 
@@ -94,8 +94,8 @@ class Sender:
 def _sorted(
     telemetry: Sequence[Telemetry],
 ) -> tuple[list[ReadableSpan], list[ReadableLogRecord]]:
-    spans = [_span(each) for each in telemetry if isinstance(each, Span)]
-    events = [_event(each) for each in telemetry if isinstance(each, EvaluationResult)]
+    spans = [_span(span) for span in telemetry if isinstance(span, Span)]
+    events = [_event(result) for result in telemetry if isinstance(result, EvaluationResult)]
     return spans, events
 
 
@@ -139,15 +139,15 @@ def _context(trace_id: int, span_id: int) -> SpanContext:
 
 
 def _attributes(attributes: Mapping[str, Value]) -> dict[str, Value]:
-    told: dict[str, Value] = {}
+    encoded: dict[str, Value] = {}
     for name, value in attributes.items():
         if isinstance(value, list):
-            told[name] = [_encodable(each) for each in value]
+            encoded[name] = [_encodable(member) for member in value]
         elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-            told[name] = str(value)
+            encoded[name] = str(value)
         else:
-            told[name] = _encodable(value) if isinstance(value, str) else value
-    return told
+            encoded[name] = _encodable(value) if isinstance(value, str) else value
+    return encoded
 
 
 def _encodable(text: str) -> str:
@@ -158,7 +158,7 @@ def _with_ids(value: Any) -> Any:
     """OTLP's JSON has ids in hexadecimal, where other JSON of protobuf has base64."""
     if isinstance(value, dict):
         return {
-            name: base64.b64decode(each).hex() if name in _IDS else _with_ids(each)
-            for name, each in value.items()
+            name: base64.b64decode(member).hex() if name in _IDS else _with_ids(member)
+            for name, member in value.items()
         }
-    return [_with_ids(each) for each in value] if isinstance(value, list) else value
+    return [_with_ids(member) for member in value] if isinstance(value, list) else value

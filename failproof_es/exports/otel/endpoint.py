@@ -31,9 +31,11 @@ def require_endpoint(endpoint: str, field: str) -> None:
     except ValueError:
         usable = False
     if any(mark in endpoint for mark in "@?#"):  # what may be secret is not repeated
-        said = "the address of the collector holds a user, a password or a query"
+        message = "the address of the collector holds a user, a password or a query"
         remedy = "send them as a header: OTEL_EXPORTER_OTLP_HEADERS, in the environment"
-        raise InvalidInput([Problem(said, field=field, remedy=remedy)])
+        raise InvalidInput([Problem(message, field=field, remedy=remedy)])
     if not usable:
-        said = f"{endpoint!r} is no address of a collector"
-        raise InvalidInput([Problem(said, field=field, remedy="for example http://localhost:4318")])
+        message = f"{endpoint!r} is no address of a collector"
+        raise InvalidInput(
+            [Problem(message, field=field, remedy="for example http://localhost:4318")]
+        )

@@ -63,8 +63,8 @@ class OpenTelemetry:
         refuse_settings(self.name, settings, ("endpoint", "content"))
         content = _TRUTHS.get(settings.get("content", "no"))
         if content is None:
-            said = f"{settings['content']!r} is neither yes nor no"
-            raise InvalidInput([Problem(said, field="--with content")])
+            message = f"{settings['content']!r} is neither yes nor no"
+            raise InvalidInput([Problem(message, field="--with content")])
         endpoint = settings.get("endpoint")
         if endpoint is not None:
             require_endpoint(endpoint, "--with endpoint")
@@ -96,7 +96,7 @@ class OpenTelemetry:
                     f"the collector at {self.endpoint} did not take everything: {sender.why}",
                     remedy="export again when it takes all: what came twice has the same ids",
                 )
-            carried = sum(each.attributes.get(STATUS) == CARRIED_OVER for each in batch)
+            carried = sum(record.attributes.get(STATUS) == CARRIED_OVER for record in batch)
             why = "the run that they come from has them"
             left_out.add("requests and scores of what was carried over", why, carried)
             pieces.rows += len(batch)

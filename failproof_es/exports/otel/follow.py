@@ -69,7 +69,7 @@ class Following:
         """
         while True:
             ended = self._ended.is_set()  # before it is read: what comes after is read once more
-            events = self._read(connection)
+            events = self._read_events(connection)
             if not self._sent():
                 return False
             if ended and not events:
@@ -77,7 +77,7 @@ class Following:
             if not events:
                 self._ended.wait(_LOOK_AGAIN_S)
 
-    def _read(self, connection: Connection) -> int:
+    def _read_events(self, connection: Connection) -> int:
         """The next events, and what they tell; returns how many there were."""
         events = 0
         for row in find(connection, run_id=self._run_id, after=self._position, limit=_EVENTS):
@@ -125,7 +125,7 @@ class Following:
 def main() -> None:
     """Follow one run until standard input ends."""
     os.nice(_NICENESS)  # the run has priority
-    told = json.loads(sys.stdin.readline())
+    settings = json.loads(sys.stdin.readline())
     ended = threading.Event()
 
     def told_last() -> int:
@@ -145,12 +145,12 @@ def main() -> None:
         stop.daemon = True
         stop.start()
 
-    sender = Sender(told["endpoint"], timeout_s=LEFT_S)
-    following = Following(UUID(told["run_id"]), sender.send, ended, content=told["content"])
+    sender = Sender(settings["endpoint"], timeout_s=LEFT_S)
+    following = Following(UUID(settings["run_id"]), sender.send, ended, content=settings["content"])
     threading.Thread(target=watch, name="parent", daemon=True).start()
     while True:
         try:
-            with connect(told["database_url"], autocommit=True) as connection:
+            with connect(settings["database_url"], autocommit=True) as connection:
                 everything = following.follow(connection)
             sys.exit(NOT_ALL_SENT if told_last() or not everything else 0)
         except psycopg.OperationalError:

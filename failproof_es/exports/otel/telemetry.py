@@ -90,8 +90,8 @@ MOST_BYTES = 2_000_000
 def first_part(telemetry: Sequence[Telemetry]) -> Sequence[Telemetry]:
     """As many of the first as go together; at least one, where there is one."""
     size = 0
-    for number, each in enumerate(telemetry[:MOST_AT_ONCE]):
-        size += sum(len(str(value)) for value in each.attributes.values())
+    for number, record in enumerate(telemetry[:MOST_AT_ONCE]):
+        size += sum(len(str(value)) for value in record.attributes.values())
         if number and size > MOST_BYTES:
             return telemetry[:number]
     return telemetry[:MOST_AT_ONCE]
@@ -130,7 +130,7 @@ class TelemetryOf:
             case RunStarted():
                 self._run = event
                 snapshots = (*event.models, *event.judges)
-                self._providers = {each.key: each.provider for each in snapshots}
+                self._providers = {snapshot.key: snapshot.provider for snapshot in snapshots}
             case RunImported():
                 self._origin = "imported"
             case RunCompleted() | RunFailed() | RunGivenUp():
@@ -202,14 +202,14 @@ class TelemetryOf:
         came: ResponseReceived | None,
         body: SentBody | None,
     ) -> Span:
-        asked = sent.judge or sent.model_key
-        provider = self._providers.get(asked, "unknown")
+        model_key = sent.judge or sent.model_key
+        provider = self._providers.get(model_key, "unknown")
         attributes: dict[str, Value] = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
             "gen_ai.request.model": sent.model,
             "gen_ai.conversation.id": str(sent.originator_id),
-            "failproof_es.model.key": asked,
+            "failproof_es.model.key": model_key,
             "failproof_es.purpose": sent.purpose,
             "failproof_es.turn": sent.turn,
             "failproof_es.attempt": sent.attempt,
@@ -246,15 +246,15 @@ class TelemetryOf:
     def _results(
         self, event: Scored | EvaluationAbandoned | CarriedOver, state: _UnderWay
     ) -> Iterator[EvaluationResult]:
-        found: list[dict[str, Value]] = []
+        results: list[dict[str, Value]] = []
         if isinstance(event, Scored):
-            found = [
+            results = [
                 {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": value}
                 for name, value in event.scores.items()
             ]
             if event.passed is not None:
                 label = "pass" if event.passed else "fail"
-                found.append(
+                results.append(
                     {
                         "gen_ai.evaluation.name": "passed",
                         "gen_ai.evaluation.score.value": float(event.passed),
@@ -262,8 +262,8 @@ class TelemetryOf:
                     }
                 )
         elif isinstance(event, EvaluationAbandoned) and not left_to_people(event):
-            found = [{"gen_ai.evaluation.name": "passed", "error.type": event.kind}]
-        for attributes in found:
+            results = [{"gen_ai.evaluation.name": "passed", "error.type": event.kind}]
+        for attributes in results:
             if self.content and not isinstance(event, CarriedOver):
                 attributes["gen_ai.evaluation.explanation"] = event.reason
             attributes["failproof_es.evaluation.id"] = str(event.originator_id)
@@ -322,21 +322,21 @@ def _asked_where(endpoint: str) -> dict[str, Value]:
 
 def _asked_how(parameters: Mapping[str, Any]) -> dict[str, Value]:
     """The parameters that the conventions name, each of the type that it has there."""
-    told: dict[str, Value] = {}
+    attributes: dict[str, Value] = {}
     for name, value in parameters.items():
         if isinstance(value, bool):
             continue
         if name in _WHOLE and isinstance(value, int):
-            told[f"gen_ai.request.{name}"] = value
+            attributes[f"gen_ai.request.{name}"] = value
         elif name in _FRACTIONS and isinstance(value, int | float):
             with suppress(OverflowError):
-                told[f"gen_ai.request.{name}"] = float(value)
-    return told
+                attributes[f"gen_ai.request.{name}"] = float(value)
+    return attributes
 
 
 def _answered(event: ResponseReceived) -> dict[str, Value]:
     usage, first = event.usage, event.first_token_ms
-    told: dict[str, Value | None] = {
+    attributes: dict[str, Value | None] = {
         "gen_ai.request.stream": None if first is None else True,
         "gen_ai.response.model": event.model,
         "gen_ai.response.finish_reasons": None
@@ -352,13 +352,13 @@ def _answered(event: ResponseReceived) -> dict[str, Value]:
         "failproof_es.latency_ms": event.latency_ms,
         "failproof_es.provider.request_id": event.provider_request_id,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _output(event: ResponseReceived) -> str:
     """The answer as the conventions have it: what was said, a refusal, the calls of tools."""
     texts = [text for text in (event.text, event.refusal) if text]
-    said = {
+    message = {
         "role": "assistant",
         "parts": [
             *({"type": "text", "content": text} for text in texts),
@@ -369,7 +369,7 @@ def _output(event: ResponseReceived) -> str:
         ],
         "finish_reason": event.finish_reason or "unknown",
     }
-    return json.dumps([said])  # a surrogate without its other half is an escape
+    return json.dumps([message])  # a surrogate without its other half is an escape
 
 
 def _trace(run_id: UUID | None) -> int:

@@ -102,7 +102,7 @@ class _Writer:
             case "AT":
                 return self.place(str(argument), flags)
             case "BRANCH":
-                return f"(?:{'|'.join(self.sequence(each, flags) for each in argument[1])})"
+                return f"(?:{'|'.join(self.sequence(branch, flags) for branch in argument[1])})"
             case "SUBPATTERN":
                 _, added, removed, inside = argument
                 return f"(?:{self.sequence(inside, self.checked((flags | added) & ~removed))})"
@@ -145,34 +145,34 @@ class _Writer:
         ignores_case = bool(flags & re.IGNORECASE)
         self.needs_ordinary_text |= ignores_case
         negated = False
-        written = []
+        parts = []
         for op, argument in items:
             match str(op):
                 case "NEGATE":
                     negated = True
                 case "LITERAL":
-                    written.append(_range(argument, argument, ignores_case))
+                    parts.append(_range(argument, argument, ignores_case))
                 case "RANGE":
-                    written.append(_range(argument[0], argument[1], ignores_case))
+                    parts.append(_range(argument[0], argument[1], ignores_case))
                 case "CATEGORY":
                     self.needs_ordinary_text = True
                     name = str(argument)
-                    written.append(_CATEGORIES.get(name) or _OTHER_CATEGORIES[name])
+                    parts.append(_CATEGORIES.get(name) or _OTHER_CATEGORIES[name])
                 case _:
                     raise _NoTranslation
-        return f"[{'^' if negated else ''}{''.join(written)}]"
+        return f"[{'^' if negated else ''}{''.join(parts)}]"
 
 
 def _range(first: int, last: int, ignores_case: bool) -> str:
     """Characters of a class, in both cases where case is ignored."""
     if first in _SURROGATES or last in _SURROGATES:
         raise _NoTranslation
-    written = f"\\x{{{first:x}}}-\\x{{{last:x}}}"
+    ranges = f"\\x{{{first:x}}}-\\x{{{last:x}}}"
     if ignores_case:
         if any(first <= ord(other) <= last for other in _IGNORED_CASE_OF_ASCII):
             raise _NoTranslation
         for base, shift in ((ord("A"), 32), (ord("a"), -32)):
             low, high = max(first, base), min(last, base + 25)
             if low <= high:
-                written += f"\\x{{{low + shift:x}}}-\\x{{{high + shift:x}}}"
-    return written
+                ranges += f"\\x{{{low + shift:x}}}-\\x{{{high + shift:x}}}"
+    return ranges

@@ -138,8 +138,8 @@ class BoundedPool:
                 if self._closed or not self._waiting:
                     self._workers -= 1
                     return []
-                taken = min(len(self._waiting), _MOST_AT_ONCE)
-                tasks = [self._waiting.popleft() for _ in range(taken)]
+                count = min(len(self._waiting), _MOST_AT_ONCE)
+                tasks = [self._waiting.popleft() for _ in range(count)]
             tasks = [task for task in tasks if task.future.set_running_or_notify_cancel()]
         return tasks
 
@@ -175,15 +175,15 @@ class _Worker:
         while tasks := self._pool.take():
             try:
                 while tasks:
-                    left = self._living().answer(tasks, in_threads=self._in_threads)
-                    tasks = self._after_end(left) if left else []
+                    unanswered = self._living().answer(tasks, in_threads=self._in_threads)
+                    tasks = self._after_end(unanswered) if unanswered else []
             except BaseException as error:  # a child that cannot be started, for example
                 for task in tasks:
                     task.fail(error)
         if self._child is not None:
             self._pool.end_child(self._child)
 
-    def _after_end(self, left: list[_Task]) -> list[_Task]:
+    def _after_end(self, unanswered: list[_Task]) -> list[_Task]:
         """Fail the call that ended the child; return those that are to be called again.
 
         The child called them in order, so it was the first. Where it called several at once, or
@@ -191,15 +191,15 @@ class _Worker:
         """
         assert self._child is not None
         end = self._child.end
-        suspects = left if self._in_threads and len(left) > 1 else left[:1]
+        suspects = unanswered if self._in_threads and len(unanswered) > 1 else unanswered[:1]
         if len(suspects) == 1 and end.is_certain:
             suspects[0].fail(end.error)
-            return left[1:]
+            return unanswered[1:]
         for task in suspects:
             child = self._living()
             if child.answer([task], in_threads=False):
                 task.fail(child.end.error)
-        return left[len(suspects) :]
+        return unanswered[len(suspects) :]
 
     def _living(self) -> _Child:
         """The child, or its successor."""
@@ -326,15 +326,15 @@ class _Child:
 
     def _receive(self, wait_s: float) -> Answer | None:
         """The next answer; `None` once the child ended, or is overdue."""
-        size = self._read(8, wait_s)
-        body = None if size is None else self._read(int.from_bytes(size, "big"), wait_s)
+        size = self._read_bytes(8, wait_s)
+        body = None if size is None else self._read_bytes(int.from_bytes(size, "big"), wait_s)
         if body is None:
             return None
         answer = pickle.loads(body)  # noqa: S301 - of a program of ours
         assert isinstance(answer, Answer)
         return answer
 
-    def _read(self, count: int, wait_s: float) -> bytes | None:
+    def _read_bytes(self, count: int, wait_s: float) -> bytes | None:
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         poll = select.poll()

@@ -56,8 +56,8 @@ def score_interval(
     """The interval of a mean of scores from 0 to 1: that of their rate where each is 0 or 1."""
     if not set(values) <= {0.0, 1.0}:
         return mean_interval(values, clusters, confidence)
-    found = rate([value == 1 for value in values], clusters, confidence).interval
-    return None if found is None else OpenInterval(*astuple(found))
+    interval = rate([value == 1 for value in values], clusters, confidence).interval
+    return None if interval is None else OpenInterval(*astuple(interval))
 
 
 def percentile_interval(

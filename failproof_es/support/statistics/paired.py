@@ -65,10 +65,10 @@ def compare_outcomes(
     """
     first_only = sum(one and not other for one, other in pairs)
     second_only = sum(other and not one for one, other in pairs)
-    found = compare_scores([float(one) - float(other) for one, other in pairs], clusters)
-    alone = found.clusters == len(pairs)
+    comparison = compare_scores([float(one) - float(other) for one, other in pairs], clusters)
+    alone = comparison.clusters == len(pairs)
     return replace(
-        found, test="exact McNemar" if alone else "permutation of signs",
+        comparison, test="exact McNemar" if alone else "permutation of signs",
         first_only=first_only, second_only=second_only,
     )  # fmt: skip
 
@@ -90,7 +90,9 @@ def compare_scores(
     sums = [sum(map(as_fraction, own), Fraction(0)) for own in members.values()]
     sizes = [len(own) for own in members.values()]
     if len(members) == len(differences) and set(differences) <= {-1.0, 0.0, 1.0}:
-        p = mcnemar(sum(each > 0 for each in differences), sum(each < 0 for each in differences))
+        p = mcnemar(
+            sum(delta > 0 for delta in differences), sum(delta < 0 for delta in differences)
+        )
     else:
         p = sign_permutation(sums)
     error = clustered_error(sums, sizes) if len(members) > 1 else 0.0
@@ -132,10 +134,10 @@ def _interval(
     if not differences:
         return None
     if set(differences) <= {-1.0, 0.0, 1.0}:
-        found: Interval | None = _bonett_price(differences, sums, sizes)
+        interval: Interval | None = _bonett_price(differences, sums, sizes)
     else:
-        found = _inverted(sums, sizes)
-    return None if found is None else _in_agreement(found, difference, p)
+        interval = _inverted(sums, sizes)
+    return None if interval is None else _in_agreement(interval, difference, p)
 
 
 def _in_agreement(interval: Interval, difference: float, p: float) -> Interval:
@@ -159,19 +161,19 @@ def _bonett_price(
     effective number of pairs. Where no pair differs, it still has a width.
     """
     size, count = len(differences), len(sums)
-    first = sum(each > 0 for each in differences) / size
-    second = sum(each < 0 for each in differences) / size
+    first = sum(difference > 0 for difference in differences) / size
+    second = sum(difference < 0 for difference in differences) / size
     variance = first + second - (first - second) ** 2
     effective, alone = float(size), count == size
     if not alone:
-        squares = sum(each * each for each in sizes)
+        squares = sum(cluster_size * cluster_size for cluster_size in sizes)
         effective = size * size / squares
         if variance:
             deviations = _squared_deviations(sums, sizes)
             effective = effective_size(
                 variance, deviations, size, count, squares, unlike=count, most=size
             )
-    first, second = ((each * effective + 1) / (effective + 2) for each in (first, second))
+    first, second = ((share * effective + 1) / (effective + 2) for share in (first, second))
     middle = first - second
     z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
     margin = z * sqrt((first + second - middle**2) / (effective + 2))
@@ -208,8 +210,8 @@ def _first_beyond(means: Floats, chances: Floats, none: float) -> float | None:
 
 def _means_of_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, Floats]:
     """The means of all parts of the clusters that are not empty, ascending, and their chances."""
-    below = -sum(each for each in sums if each < 0)
-    reach = below + sum(each for each in sums if each > 0)
+    below = -sum(total for total in sums if total < 0)
+    reach = below + sum(total for total in sums if total > 0)
     whole = sum(sizes)
     if (reach + 1) * (whole + 1) * len(sums) > LARGEST_TABLE:
         return _means_of_drawn_parts(sums, sizes)
@@ -217,11 +219,11 @@ def _means_of_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, 
     table[0, below] = 1.0
     for own, size in sorted(zip(sums, sizes, strict=True)):
         table *= 0.5
-        taken = table.copy()
+        halved = table.copy()
         if own >= 0:
-            table[size:, own:] += taken[: whole + 1 - size, : reach + 1 - own]
+            table[size:, own:] += halved[: whole + 1 - size, : reach + 1 - own]
         else:
-            table[size:, :own] += taken[: whole + 1 - size, -own:]
+            table[size:, :own] += halved[: whole + 1 - size, -own:]
     table[0] = 0.0
     rows, columns = np.nonzero(table)
     means = (columns - below) / rows
@@ -234,19 +236,19 @@ def _means_of_drawn_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Fl
     values = np.array([[float(own), float(size)] for own, size in order])
     chance = np.random.default_rng(SEED)
     means: list[Floats] = []
-    left, at_once = RESAMPLES, max(1, _NUMBERS_AT_ONCE // len(order))
-    while left > 0:
-        drawn = chance.integers(0, 2, (min(left, at_once), len(order)))
+    remaining, at_once = RESAMPLES, max(1, _NUMBERS_AT_ONCE // len(order))
+    while remaining > 0:
+        drawn = chance.integers(0, 2, (min(remaining, at_once), len(order)))
         parts = drawn.astype(float) @ values
         parts = parts[parts[:, 1] > 0]
         means.append(parts[:, 0] / parts[:, 1])
-        left -= len(drawn)
-    found = np.sort(np.concatenate(means))
-    return found, np.full(len(found), 1 / len(found))
+        remaining -= len(drawn)
+    sorted_means = np.sort(np.concatenate(means))
+    return sorted_means, np.full(len(sorted_means), 1 / len(sorted_means))
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """The p values of many questions asked at once (Benjamini and Hochberg)."""
     if not p_values:
         return []
-    return [float(each) for each in stats.false_discovery_control(list(p_values))]
+    return [float(p_value) for p_value in stats.false_discovery_control(list(p_values))]

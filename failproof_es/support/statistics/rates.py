@@ -58,10 +58,10 @@ def clopper_pearson_margin(passed: int, total: int, confidence: float = CONFIDEN
     None of 30 still allows 9.5 %.
     """
     alternative = "less" if passed == 0 else "greater"
-    found = stats.binomtest(passed, total, alternative=alternative).proportion_ci(
+    bounds = stats.binomtest(passed, total, alternative=alternative).proportion_ci(
         confidence, method="exact"
     )
-    return Interval(float(found.low), float(found.high), "Clopper-Pearson, one-sided", confidence)
+    return Interval(float(bounds.low), float(bounds.high), "Clopper-Pearson, one-sided", confidence)
 
 
 def rate(
@@ -114,8 +114,8 @@ def effective_wilson(share: float, effective: float, confidence: float) -> Inter
     Beside an outcome of which there are three or fewer Wilson's end is too near: it is moved to
     that of a Poisson count (L. Brown, T. Cai, A. DasGupta, Statistical Science 16, 2001).
     """
-    found = wilson(share * effective, effective, confidence)
-    low, high = found.low, found.high
+    interval = wilson(share * effective, effective, confidence)
+    low, high = interval.low, interval.high
     if 0 < (count := share * effective) <= _RARE:
         low = min(low, float(gammaincinv(count, 1 - confidence)) / effective)
     if 0 < (count := (1 - share) * effective) <= _RARE:

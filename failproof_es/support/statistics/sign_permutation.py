@@ -127,10 +127,10 @@ def _by_drawing(sizes: Integers, low: int, high: int) -> float:
     """The share of drawn parts that add up to `low` or less, or to `high` or more."""
     chance = np.random.default_rng(SEED)
     at_once = max(1, _INTEGERS_AT_ONCE // len(sizes))
-    as_far, left = 0, RESAMPLES
-    while left:
-        drawn = chance.integers(0, 2, (min(at_once, left), len(sizes)))
+    as_far, remaining = 0, RESAMPLES
+    while remaining:
+        drawn = chance.integers(0, 2, (min(at_once, remaining), len(sizes)))
         sums = drawn @ sizes
         as_far += int(np.count_nonzero((sums <= low) | (sums >= high)))
-        left -= len(drawn)
+        remaining -= len(drawn)
     return (as_far + 1) / (RESAMPLES + 1)

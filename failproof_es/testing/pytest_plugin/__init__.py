@@ -73,10 +73,10 @@ def pytest_configure_node(node: Any) -> None:
 
 def folder_of(config: pytest.Config) -> Path:
     """The folder in which the processes of this session share their runs. Nobody made it yet."""
-    given = getattr(config, "workerinput", {}).get(_WORKER_FOLDER)
+    folder = getattr(config, "workerinput", {}).get(_WORKER_FOLDER)
     if _FOLDER not in config.stash:
         name = f"failproof-es-pytest-{uuid4().hex}"  # nobody else can have made that
-        config.stash[_FOLDER] = Path(given or Path(tempfile.gettempdir(), name))
+        config.stash[_FOLDER] = Path(folder or Path(tempfile.gettempdir(), name))
     return config.stash[_FOLDER]
 
 

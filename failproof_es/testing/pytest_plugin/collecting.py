@@ -48,7 +48,7 @@ class Collecting:
                 try:
                     self._asked.append(kind(str(name), runs))
                 except InvalidInput as error:
-                    problems += [one_line(each) for each in error.problems]
+                    problems += [one_line(problem) for problem in error.problems]
         if problems:
             raise pytest.UsageError("failproof-es: " + "\n".join(problems))
 
@@ -57,13 +57,13 @@ class Collecting:
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
         """Put the evaluations after the tests, and have pytest count them among its own."""
-        for asked in self._asked:
-            collector = Evaluations.from_parent(session, asked=asked)
-            found = list(collector.collect())
+        for run in self._asked:
+            collector = Evaluations.from_parent(session, run=run)
+            collected = list(collector.collect())
             session.ihook.pytest_collectreport(
-                report=pytest.CollectReport(collector.nodeid, "passed", None, [*found])
+                report=pytest.CollectReport(collector.nodeid, "passed", None, [*collected])
             )
-            items.extend(found)
+            items.extend(collected)
 
 
 class Asked:
@@ -79,8 +79,8 @@ class Asked:
         """The evaluation at this place of the plan, from 1. Drives the run first."""
         page, within = divmod(place - 1, _PAGE)
         if self._page[0] != page:
-            found = self.open_run().results(after=page * _PAGE, limit=_PAGE)
-            self._page = (page, list(found))
+            results = self.open_run().results(after=page * _PAGE, limit=_PAGE)
+            self._page = (page, list(results))
         return self._page[1][within]
 
 
@@ -110,7 +110,7 @@ def _names(cases: list[Case], models: list[str], repetitions: int) -> Iterator[s
 
 def _name(suite: str, case: str, model: str, repetition: int) -> str:
     """The bracket ends it: what follows one, pytest takes apart when a worker reports the test."""
-    parts = (shortened(one_line(each), _LONGEST_NAME) for each in (suite, case, model))
+    parts = (shortened(one_line(text), _LONGEST_NAME) for text in (suite, case, model))
     told_suite, told_case, told_model = parts
     nth = "" if repetition == 1 else f"#{repetition}"
     return f"{told_suite}/{told_case}{nth}[{told_model}]"
@@ -119,9 +119,9 @@ def _name(suite: str, case: str, model: str, repetition: int) -> str:
 class Evaluations(pytest.Collector):
     """The run of one configuration."""
 
-    def __init__(self, *, asked: Asked, **settings: Any) -> None:
-        super().__init__(name=asked.name, nodeid=asked.name, **settings)
-        self.asked = asked
+    def __init__(self, *, run: Asked, **settings: Any) -> None:
+        super().__init__(name=run.name, nodeid=run.name, **settings)
+        self.asked = run
 
     @classmethod
     def from_parent(cls, parent: Any, **settings: Any) -> Evaluations:
@@ -194,16 +194,16 @@ def describe(result: Result, run: int) -> str:
     """The question, the answer, the verdict and where to look further."""
     verdict = "no score" if result.status == "abandoned" else "not passed"
     classified = "" if result.class_ is None else f", {result.class_}"
-    told = [
+    report = [
         f"{verdict}{classified}: {result.reason}",
-        *(f"question: {_bounded(each)}" for each in result.questions),
+        *(f"question: {_bounded(question)}" for question in result.questions),
         f"answer: {'(none)' if result.answer is None else _bounded(result.answer)}",
     ]
     if result.error_message is not None and result.error_message != result.reason:
-        told.append(f"error: {_bounded(result.error_message)}")
-    told.append(f"look further: failproof-es log --stream {result.evaluation_id}")
-    told.append(f"all of the run: failproof-es show {run}")
-    return "\n".join(told)
+        report.append(f"error: {_bounded(result.error_message)}")
+    report.append(f"look further: failproof-es log --stream {result.evaluation_id}")
+    report.append(f"all of the run: failproof-es show {run}")
+    return "\n".join(report)
 
 
 def _bounded(text: str) -> str:

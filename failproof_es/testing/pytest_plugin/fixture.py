@@ -30,18 +30,18 @@ class FailproofFixture:
         """
         __tracebackhide__ = True  # what a test did wrong stands in the test
         loaded = load(configuration, settings)
-        asked = str(configuration) if isinstance(configuration, str) else str(loaded.path)
+        name = str(configuration) if isinstance(configuration, str) else str(loaded.path)
         key = f"{loaded.path.absolute()}\n{loaded.digest()}"
         drive = partial(drive_once, loaded, self._runs)
-        found = self._runs.opened(asked, key, drive)
-        assert isinstance(found, OpenedRun)
-        return found
+        run = self._runs.opened(name, key, drive)
+        assert isinstance(run, OpenedRun)
+        return run
 
     def open(self, run: int | str | UUID = "latest") -> OpenedRun:
         """A recorded run, as `failproof_es.open` gives it. Close it."""
         return OpenedRun.open(str(run), database_url=self._runs.database_url)
 
 
-def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, begun: Begun) -> Outcome:
+def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, on_begun: Begun) -> Outcome:
     """Evaluate it. Raises as `evaluate` does."""
-    return evaluate(loaded, database_url=runs.database_url, begun=begun, allow=runs.allow)
+    return evaluate(loaded, database_url=runs.database_url, on_begun=on_begun, allow=runs.allow)

@@ -52,23 +52,23 @@ class SharedRuns:
         """Which variables may go where, as `VARIABLE=HOST`."""
         self._opened: dict[str, Any] = {}
 
-    def opened(self, asked: str, key: str, drive: Drive | None = None) -> Any:
+    def opened(self, name: str, key: str, drive: Drive | None = None) -> Any:
         """The run of this key, an `OpenedRun`: driven first, where that is still to be done.
 
         Raises `CouldNotRun` with the reason, and `KeyboardInterrupt`.
         """
         if key not in self._opened:
-            note = self._driven(asked, key, drive)
+            note = self._driven(name, key, drive)
             from failproof_es.library.opened_run import OpenedRun
 
             assert note.run is not None
             self._opened[key] = OpenedRun.open(note.run, database_url=self.database_url)
         return self._opened[key]
 
-    def _driven(self, asked: str, key: str, drive: Drive | None) -> Note:
+    def _driven(self, name: str, key: str, drive: Drive | None) -> Note:
         file = self.folder / f"{key_of(key)}.json"
         with locked(file.with_suffix(".lock"), patience_s=math.inf):
-            note = read_note(file) or Note(asked)
+            note = read_note(file) or Note(name)
             if note.interrupted:
                 raise KeyboardInterrupt(f"run {note.run} was interrupted")
             if note.error is None and note.status is None:
@@ -81,17 +81,17 @@ class SharedRuns:
         from failproof_es.cli.rendering.database_url import mask_message
         from failproof_es.library.evaluating import go_on
 
-        def begun(started: Any) -> None:
+        def record_start(started: Any) -> None:
             note.run = str(started.run_number)
             _write(file, note)
 
         try:
             if note.run is None and drive is not None:
-                outcome = drive(begun)
+                outcome = drive(record_start)
             else:  # on record: another process of this session drove it and died, or it was named
                 again = note.asked if note.run is None else note.run
                 outcome = go_on(
-                    again, database_url=self.database_url, begun=begun, allow=self.allow
+                    again, database_url=self.database_url, on_begun=record_start, allow=self.allow
                 )
         except Exception as error:
             note.error = mask_message(f"{type(error).__name__}: {error}")
@@ -117,18 +117,18 @@ def shared_runs(config: pytest.Config) -> SharedRuns:
     """Those of the session, made when they are first needed."""
     if PREPARED not in config.stash:
         config.stash[PREPARED] = SharedRuns(config)
-    found = config.stash[PREPARED]
-    assert isinstance(found, SharedRuns)
-    return found
+    runs = config.stash[PREPARED]
+    assert isinstance(runs, SharedRuns)
+    return runs
 
 
 def tell(folder: Path, terminal: Any) -> None:
     """Say which runs the session has, and how to go on from each."""
     notes = [read_note(file) for file in sorted(folder.glob("*.json"))]
-    told = [each for each in notes if each is not None and each.run is not None]
-    if told:
+    started = [note for note in notes if note is not None and note.run is not None]
+    if started:
         terminal.section("failproof-es")
-    for note in told:
+    for note in started:
         terminal.line(one_line(f"{note.asked}: {_what_next(note)}"))
 
 

@@ -69,33 +69,33 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
     refused: list[str] = []
     with session().open_store() as store:
         with store.connect() as connection:
-            chosen = _chosen(connection, runs, month)
-            _require_followed(connection, [run_id for run_id, _ in chosen])
-        for run_id, number in chosen:
+            numbered_runs = _select_runs(connection, runs, month)
+            _require_followed(connection, [run_id for run_id, _ in numbered_runs])
+        for run_id, number in numbered_runs:
             try:
                 done.append(_row(archive_run(store, run_id, folder, by)))
             except InvalidInput as error:
                 refused.append(f"run {number} is not archived: {error}")
     print_rows(done, _COLUMNS, output_format, when_empty="no run was archived")
-    for each in refused:
-        say(f"error: {one_line(each)}")
+    for refusal in refused:
+        say(f"error: {one_line(refusal)}")
     if refused:
         click.get_current_context().exit(ExitCode.USAGE)
 
 
-def _chosen(
+def _select_runs(
     connection: Connection, runs: Sequence[str], month: str | None
 ) -> list[tuple[UUID, int]]:
     """The newest first: a run is archived before the one that it was branched from."""
     if month is not None:
-        found = runs_of_month(connection, month)
+        numbered_runs = runs_of_month(connection, month)
     else:
         ids = list(dict.fromkeys(resolve_run(connection, run) for run in runs))
         rows = connection.execute(
             "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY (%s)", (ids,)
         )
-        found = rows.fetchall()
-    return sorted(found, key=lambda each: -each[1])
+        numbered_runs = rows.fetchall()
+    return sorted(numbered_runs, key=lambda run: -run[1])
 
 
 def _require_followed(connection: Connection, run_ids: Sequence[UUID]) -> None:
@@ -108,9 +108,9 @@ def _require_followed(connection: Connection, run_ids: Sequence[UUID]) -> None:
         (list(run_ids),),
     ).fetchone()
     last = (row and row[0]) or 0
-    stands = read_positions(connection)
+    positions = read_positions(connection)
     for name in names_of_others():
-        if name in stands and stands[name].position < last:
+        if name in positions and positions[name].position < last:
             raise InvalidInput.because(
                 f"the projection {name} of another package has not read these runs yet",
                 remedy=f"`failproof-es projections rebuild {name}` lets it read the log to its end",
@@ -138,8 +138,8 @@ def attach(file: Path, output_format: Format) -> None:
     print_rows([row], columns, output_format)
 
 
-def _row(told: ArchivedRun | AttachedRun) -> dict[str, Any]:
-    return {**asdict(told), "run_id": str(told.run_id)}
+def _row(run: ArchivedRun | AttachedRun) -> dict[str, Any]:
+    return {**asdict(run), "run_id": str(run.run_id)}
 
 
 def _by() -> By:

@@ -66,23 +66,25 @@ def console(
     from failproof_es.console.server import make_server
     from failproof_es.console.settings import ConsoleSettings, is_loopback, new_token
 
-    known = os.environ.get(TOKEN) or None if token_file is None else _token_in(token_file)
+    configured_token = (
+        os.environ.get(TOKEN) or None if token_file is None else _token_in(token_file)
+    )
     with session().open_store() as store:
         settings = ConsoleSettings(
             database_url=store.auditor_url,
             follower_url=store.url,
             host=host,
             port=port,
-            token=known or (new_token() if is_loopback(host) else None),
+            token=configured_token or (new_token() if is_loopback(host) else None),
             ticket=new_token() if open_it else None,
             trusted_hosts=trusted_hosts,
             warm_up=True,
         )
     page = f"http://{settings.url_host}:{port}/runs"
-    url = page if known else f"{page}?token={settings.token}"
+    url = page if configured_token else f"{page}?token={settings.token}"
     with listen(settings) as listening:
         say(f"the console is at {url} (stop it with Ctrl-C)")
-        if known:
+        if configured_token:
             say(HOW_TO_SHOW_IT)
         if open_it:
             click.launch(f"{page}?token={settings.ticket}")

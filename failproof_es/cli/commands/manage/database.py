@@ -113,8 +113,8 @@ def status(output_format: Format) -> None:
     facts = _external_status(external) if external else _embedded_status()
     missing: Sequence[Layer] = ()
     if facts["running"]:
-        told, missing = protection(Store.reach(external))
-        facts |= told
+        protection_facts, missing = protection(Store.reach(external))
+        facts |= protection_facts
     if output_format is Format.TABLE:
         print_facts(for_people(facts))
         print_missing_layers(missing)
@@ -133,7 +133,7 @@ def url(role: str | None) -> None:
     It is that of the auditor, who reads everything and changes nothing. The engine's own is
     printed with --as writer.
     """
-    click.echo(mask_url(_url_as(role or "auditor", given=role is not None)))
+    click.echo(mask_url(_url_as(role or "auditor", is_explicit=role is not None)))
 
 
 @db.command()
@@ -152,7 +152,7 @@ def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
     if insist and role != "administrator":
         raise click.UsageError("--insist goes with --as administrator")
     refused = role == "administrator" and not insist
-    url = _url_as("auditor" if refused else role or "auditor", given=role is not None)
+    url = _url_as("auditor" if refused else role or "auditor", is_explicit=role is not None)
     if role == "administrator":
         say(_NO_ADMINISTRATOR if refused else _ADMINISTRATOR)
     conninfo, environment = without_password(url)
@@ -185,10 +185,10 @@ def _require_embedded(verb: str) -> None:
         )
 
 
-def _url_as(role: str, *, given: bool) -> str:
+def _url_as(role: str, *, is_explicit: bool) -> str:
     """The URL of the database, with the schema in it, for one of the embedded server's users."""
     if external := _external_url():
-        if given:
+        if is_explicit:
             raise InvalidInput.because(
                 "--as is for the embedded server: another server's URL names its user",
                 remedy="leave it out, and name the user in the URL",

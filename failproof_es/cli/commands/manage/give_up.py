@@ -46,8 +46,8 @@ def give_up(run: str, reason: str, output_format: Format) -> None:
     counts = ended.counts
     number = ended.started.run_number
     if output_format is not Format.TABLE:
-        told = {"run_id": str(run_id), "run_number": number, "status": ended.status}
-        print_json({**told, "counts": None if counts is None else counts.model_dump()})
+        fields = {"run_id": str(run_id), "run_number": number, "status": ended.status}
+        print_json({**fields, "counts": None if counts is None else counts.model_dump()})
     elif counts is not None:
         say(f"run {number} is given up: {counts.finished:,} of {counts.planned:,} finished")
     if keeper.changed is not None:

@@ -95,12 +95,12 @@ def import_(
     only options are --again and --json.
     """
     if is_recorded_run(kind):
-        given: dict[str, Any] = {
+        case_options: dict[str, Any] = {
             "--output": output, "--column": columns, "--match": match, "--split": split,
             "--name": name, "--provider": provider, "--model": model, "--base-url": base_url,
             "--api-key-env": api_key_env, "--strict": strict, "--force": force,
         }  # fmt: skip
-        import_recorded_run(kind, path, given, again=again, output_format=output_format)
+        import_recorded_run(kind, path, case_options, again=again, output_format=output_format)
         return
     if again:
         raise InvalidInput([Problem("is for recorded runs only", field="--again")])
@@ -121,28 +121,33 @@ def import_(
             _tell(prepared)
 
 
-def _columns(given: Sequence[str]) -> dict[str, str]:
+def _columns(assignments: Sequence[str]) -> dict[str, str]:
     """`WHAT=COLUMN`, each once. Raises `InvalidInput` with every mistake."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     wrong = []
-    for each in given:
-        what, equals, column = each.partition("=")
+    for assignment in assignments:
+        what, equals, column = assignment.partition("=")
         if not equals or not what or not column:
-            wrong.append(Problem(f"--column {each!r}: write it as WHAT=COLUMN"))
-        elif what in found:
+            wrong.append(Problem(f"--column {assignment!r}: write it as WHAT=COLUMN"))
+        elif what in columns:
             wrong.append(Problem(f"--column {what}: is given twice"))
-        found[what] = column
+        columns[what] = column
     if wrong:
         raise InvalidInput(wrong)
-    return found
+    return columns
 
 
 def _models(
     provider: str | None, model: str | None, base_url: str | None, api_key_env: str | None
 ) -> list[dict[str, Any]]:
     """The entry of `models:` that the options make; none where none is given."""
-    given = {"provider": provider, "model": model, "base_url": base_url, "api_key_env": api_key_env}
-    entry: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = {
+        "provider": provider,
+        "model": model,
+        "base_url": base_url,
+        "api_key_env": api_key_env,
+    }
+    entry: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if not entry:
         return []
     if api_key_env is not None and not _VARIABLE.match(api_key_env):
@@ -155,51 +160,54 @@ def _models(
 
 
 def _refused(prepared: Prepared) -> list[Problem]:
-    found = prepared.findings.not_mapped
-    said = f"{plural(found.count, 'part')} not mapped, and --strict was given: nothing was written"
+    not_mapped = prepared.findings.not_mapped
+    message = (
+        f"{plural(not_mapped.count, 'part')} not mapped, and --strict was given: "
+        "nothing was written"
+    )
     return [
-        Problem(said, prepared.source.path),
+        Problem(message, prepared.source.path),
         *(
-            Problem(each.reason, Path(each.place.path), each.place.line, each.place.field)
-            for each in found.listed
+            Problem(part.reason, Path(part.place.path), part.place.line, part.place.field)
+            for part in not_mapped.listed
         ),
-        *(Problem(f"{count} more: {reason}") for reason, count in found.more.items()),
+        *(Problem(f"{count} more: {reason}") for reason, count in not_mapped.more.items()),
     ]
 
 
 def _document(prepared: Prepared) -> dict[str, Any]:
-    found = prepared.findings
+    findings = prepared.findings
     return {
         "import": str(prepared.import_id),
         "kind": prepared.importer.name,
         "path": str(prepared.source.path),
-        "records": found.read,
+        "records": findings.read,
         "cases": prepared.cases,
-        "sources": [each._asdict() for each in prepared.source.files],
+        "sources": [file._asdict() for file in prepared.source.files],
         "written": [
-            {"path": str(each.path), "bytes": each.bytes, "sha256": each.sha256}
-            for each in prepared.files
+            {"path": str(file.path), "bytes": file.bytes, "sha256": file.sha256}
+            for file in prepared.files
         ],
-        "remarks": found.remarks,
-        "not_mapped_count": found.not_mapped.count,
+        "remarks": findings.remarks,
+        "not_mapped_count": findings.not_mapped.count,
         "not_mapped": [
-            {**each.place._asdict(), "reason": each.reason} for each in found.not_mapped.listed
+            {**part.place._asdict(), "reason": part.reason} for part in findings.not_mapped.listed
         ],
-        "more_not_mapped": dict(found.not_mapped.more),
+        "more_not_mapped": dict(findings.not_mapped.more),
     }
 
 
 def _tell(prepared: Prepared) -> None:
-    found = prepared.findings
-    for each in found.not_mapped.listed[:_SHOWN]:
-        say(f"not mapped: {one_line(shortened(f'{each.place}: {each.reason}', _LONGEST))}")
-    more = found.not_mapped.count - _SHOWN
+    findings = prepared.findings
+    for part in findings.not_mapped.listed[:_SHOWN]:
+        say(f"not mapped: {one_line(shortened(f'{part.place}: {part.reason}', _LONGEST))}")
+    more = findings.not_mapped.count - _SHOWN
     if more > 0:
-        most = "all" if found.not_mapped.count <= MOST_LISTED else f"the first {MOST_LISTED}"
+        most = "all" if findings.not_mapped.count <= MOST_LISTED else f"the first {MOST_LISTED}"
         say(f"not mapped: {more:,} more; --json lists {most}, and counts the rest by reason")
-    for remark in found.remarks:
+    for remark in findings.remarks:
         say(one_line(remark))
-    records = f"{found.read:,} {'record' if found.read == 1 else 'records'}"
+    records = f"{findings.read:,} {'record' if findings.read == 1 else 'records'}"
     say(f"{records} read, {plural(prepared.cases, 'case')} written")
     for file in prepared.files:
         say(f"written: {one_line(file.path)}")

@@ -70,17 +70,17 @@ def init(
     Asks five questions, but for what is given as an option. Nothing is sent, and no file that is
     there is replaced without --force.
     """
-    given = {"name": name, "provider": provider, "model": model, "suite": suite, "ci": ci}
-    _check(given, api_key_env)
-    missing = [each for each in given if given[each] is None]
+    presets = {"name": name, "provider": provider, "model": model, "suite": suite, "ci": ci}
+    _check(presets, api_key_env)
+    missing = [question for question in presets if presets[question] is None]
     if missing and yes:
-        answers = _by_default(given, base_url, api_key_env, _options(options))
+        answers = _by_default(presets, base_url, api_key_env, _options(options))
     elif not missing:
-        answers = _answers(given, base_url, api_key_env, _options(options))
+        answers = _answers(presets, base_url, api_key_env, _options(options))
     elif _at_a_terminal():
-        answers = _asked(given, base_url, api_key_env, _options(options))
+        answers = _ask_missing(presets, base_url, api_key_env, _options(options))
     else:
-        flags = ", ".join(f"--{each}" for each in missing)
+        flags = ", ".join(f"--{question}" for question in missing)
         raise InvalidInput.because(
             f"nobody can be asked here: this is no terminal, and {flags} "
             f"{'is' if len(missing) == 1 else 'are'} missing",
@@ -93,17 +93,19 @@ def _at_a_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _check(given: dict[str, str | None], api_key_env: str | None) -> None:
+def _check(presets: dict[str, str | None], api_key_env: str | None) -> None:
     """Raises `InvalidInput` with every answer that is none."""
     problems = Problems()
-    if (name := given["name"]) is not None and not is_name(name):
-        said = "is no name: letters, digits, dot, dash and underscore, up to 100"
-        problems.error(said, field="--name")
-    known = {"provider": PROVIDERS.names(), "suite": dialect_names(), "ci": list(CI)}
-    for each, names in known.items():
-        if (value := given[each]) is not None and value not in names:
+    if (name := presets["name"]) is not None and not is_name(name):
+        message = "is no name: letters, digits, dot, dash and underscore, up to 100"
+        problems.error(message, field="--name")
+    choices = {"provider": PROVIDERS.names(), "suite": dialect_names(), "ci": list(CI)}
+    for question, names in choices.items():
+        if (value := presets[question]) is not None and value not in names:
             problems.error(
-                f"there is no {value!r}", field=f"--{each}", remedy=f"there are: {', '.join(names)}"
+                f"there is no {value!r}",
+                field=f"--{question}",
+                remedy=f"there are: {', '.join(names)}",
             )
     if api_key_env is not None and not _VARIABLE.match(api_key_env):
         remedy = "name the variable that holds the key, never the key itself"
@@ -111,67 +113,69 @@ def _check(given: dict[str, str | None], api_key_env: str | None) -> None:
     problems.raise_errors()
 
 
-def _options(given: Sequence[str]) -> dict[str, str]:
-    found = dict(each.split("=", 1) for each in given if "=" in each)
-    if wrong := [each for each in given if "=" not in each]:
+def _options(assignments: Sequence[str]) -> dict[str, str]:
+    options = dict(assignment.split("=", 1) for assignment in assignments if "=" in assignment)
+    if wrong := [assignment for assignment in assignments if "=" not in assignment]:
         raise InvalidInput(
-            [Problem(f"--option {each!r}: write it as NAME=VALUE") for each in wrong]
+            [Problem(f"--option {assignment!r}: write it as NAME=VALUE") for assignment in wrong]
         )
-    return found
+    return options
 
 
 def _by_default(
-    given: dict[str, str | None],
+    presets: dict[str, str | None],
     base_url: str | None,
     api_key_env: str | None,
     options: dict[str, str],
 ) -> Answers:
-    filled = {each: value or _DEFAULTS.get(each) for each, value in given.items()}
+    filled = {question: value or _DEFAULTS.get(question) for question, value in presets.items()}
     filled["model"] = filled["model"] or DEFAULT_MODELS.get(str(filled["provider"]))
     if filled["model"] is None:
-        said = f"the provider {filled['provider']!r} has no default model"
-        raise InvalidInput([Problem(said, field="--model", remedy="name one")])
+        message = f"the provider {filled['provider']!r} has no default model"
+        raise InvalidInput([Problem(message, field="--model", remedy="name one")])
     return _answers(filled, base_url, api_key_env, options)
 
 
 def _answers(
-    given: dict[str, str | None],
+    presets: dict[str, str | None],
     base_url: str | None,
     api_key_env: str | None,
     options: dict[str, str],
 ) -> Answers:
-    name, provider, model, suite, ci = (str(given[each]) for each in given)
+    name, provider, model, suite, ci = (str(presets[question]) for question in presets)
     return Answers(name, provider, model, suite, ci, base_url, api_key_env, options)
 
 
-def _asked(
-    given: dict[str, str | None],
+def _ask_missing(
+    presets: dict[str, str | None],
     base_url: str | None,
     api_key_env: str | None,
     options: dict[str, str],
 ) -> Answers:
     """What is missing, asked at the terminal."""
-    name = given["name"] or click.prompt(
+    name = presets["name"] or click.prompt(
         "1. Name of the run", default=_DEFAULTS["name"], value_proc=_name, err=True
     )
-    provider = given["provider"] or _choice("2. Provider", PROVIDERS.names(), _DEFAULTS["provider"])
-    asked = rules_of(provider)
+    provider = presets["provider"] or _choice(
+        "2. Provider", PROVIDERS.names(), _DEFAULTS["provider"]
+    )
+    rules = rules_of(provider)
     default = DEFAULT_MODELS.get(provider)
-    model = given["model"] or click.prompt("3. Model, its exact name", default=default, err=True)
-    if base_url is None and "base_url" in asked.needs:
+    model = presets["model"] or click.prompt("3. Model, its exact name", default=default, err=True)
+    if base_url is None and "base_url" in rules.needs:
         base_url = click.prompt("   Base URL of its server", err=True)
-    if api_key_env is None and "api_key_env" in asked.takes:
-        variable = asked.default_key_variable(base_url) or ""
-        said = "   Environment variable of the key" + ("" if variable else " (or nothing)")
-        api_key_env = click.prompt(said, default=variable, value_proc=_variable, err=True) or None
-    suite = given["suite"] or _choice("4. Kind of suite", dialect_names(), _DEFAULTS["suite"])
-    ci = given["ci"] or _choice("5. CI", list(CI), _DEFAULTS["ci"])
+    if api_key_env is None and "api_key_env" in rules.takes:
+        variable = rules.default_key_variable(base_url) or ""
+        prompt = "   Environment variable of the key" + ("" if variable else " (or nothing)")
+        api_key_env = click.prompt(prompt, default=variable, value_proc=_variable, err=True) or None
+    suite = presets["suite"] or _choice("4. Kind of suite", dialect_names(), _DEFAULTS["suite"])
+    ci = presets["ci"] or _choice("5. CI", list(CI), _DEFAULTS["ci"])
     return Answers(name, provider, model, suite, ci, base_url, api_key_env, options)
 
 
 def _choice(question: str, names: Sequence[str], default: str) -> str:
-    chosen: str = click.prompt(question, type=click.Choice(names), default=default, err=True)
-    return chosen
+    choice: str = click.prompt(question, type=click.Choice(names), default=default, err=True)
+    return choice
 
 
 def _name(text: str) -> str:
@@ -188,10 +192,10 @@ def _variable(text: str) -> str:
 
 def _write(answers: Answers, folder: Path, *, force: bool) -> None:
     files = files_of(answers)
-    there = [folder / each for each in files if (folder / each).exists()]
+    there = [folder / name for name in files if (folder / name).exists()]
     if there and not force:
         remedy = "choose another folder, or replace it with --force"
-        raise InvalidInput([Problem("is there already", each, remedy=remedy) for each in there])
+        raise InvalidInput([Problem("is there already", file, remedy=remedy) for file in there])
     _require_valid(files[CONFIGURATION], folder)
     for path, content in files.items():
         write_file(folder / path, [content])
@@ -211,4 +215,6 @@ def _require_valid(configuration: bytes, folder: Path) -> None:
             load_configuration(path)
         except InvalidInput as error:
             place = folder / CONFIGURATION
-            raise InvalidInput([replace(each, path=place) for each in error.problems]) from None
+            raise InvalidInput(
+                [replace(problem, path=place) for problem in error.problems]
+            ) from None

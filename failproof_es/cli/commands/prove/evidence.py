@@ -64,7 +64,7 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
             try:
                 own = own_public_key(ledger.origin(connection))
                 lines = lines_of(connection, run_id, size, own)
-                written = write_recorded(store, [run_id], "evidence", output, lines)
+                written_file = write_recorded(store, [run_id], "evidence", output, lines)
             except NotProvenYet as error:
                 say(f"run {run} cannot be exported: {error}. {NEXT_STEP[error.missing]}")
                 click.get_current_context().exit(ExitCode.NOT_PROVEN_YET)
@@ -74,8 +74,8 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
                     "what was changed."
                 )
                 click.get_current_context().exit(ExitCode.FAILED)
-    say(f"{output}: {plural(written.bytes, 'byte')}")
-    if written.bytes > bundle.MOST_BYTES:
+    say(f"{output}: {plural(written_file.bytes, 'byte')}")
+    if written_file.bytes > bundle.MOST_BYTES:
         say(f"warning: no verifier reads a file of more than {bundle.MOST_BYTES:,} bytes")
 
 
@@ -93,11 +93,11 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
     Exits 1 when the evidence does not prove what it says, or when --replay gives another result.
     """
     public = read_public_key(key, ED25519)
-    wanted = [read_public_key(each, COSIGNATURE) for each in cosigners]
+    cosigner_keys = [read_public_key(cosigner, COSIGNATURE) for cosigner in cosigners]
     content = read_file(file, bundle.MOST_BYTES)
     try:
         read = bundle.read(content)
-        verdict = bundle.verify(read, public, wanted)
+        verdict = bundle.verify(read, public, cosigner_keys)
     except EvidenceError as error:
         click.echo(one_line(f"NOT genuine: {error}"))
         click.get_current_context().exit(ExitCode.FAILED)
@@ -111,7 +111,7 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
     if replay:
         agree, differing = replay_bundle(read)
         click.echo(f"replayed: {agree:,} evaluations agree, {len(differing):,} differ")
-        for each in differing:
-            click.echo(one_line(f"  differs: {each}"))
+        for difference in differing:
+            click.echo(one_line(f"  differs: {difference}"))
         if differing:
             click.get_current_context().exit(ExitCode.FAILED)

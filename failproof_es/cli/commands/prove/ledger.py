@@ -164,10 +164,10 @@ async def _sign_until_stopped(
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_LOOK_S):
                         await stop.wait()
-                said = None if keeper.trouble is None else str(keeper.trouble)
-                if said != trouble and keeper.changed is None:
-                    say("signing again" if said is None else f"not signed for now: {said}")
-                trouble = said
+                message = None if keeper.trouble is None else str(keeper.trouble)
+                if message != trouble and keeper.changed is None:
+                    say("signing again" if message is None else f"not signed for now: {message}")
+                trouble = message
     return keeper
 
 
@@ -195,13 +195,13 @@ def cosign(
     public = read_public_key(log_key, ED25519)
     own = _cosigner(key_file, name)
     request = parse_request(read_file(file, _LARGEST_CHECKPOINT))
-    with locked_place(str(seen), public) as kept:
-        signed = cosign_request(request, public, own, kept.checkpoint, int(time.time()))
+    with locked_place(str(seen), public) as kept_checkpoint:
+        signed = cosign_request(request, public, own, kept_checkpoint.checkpoint, int(time.time()))
         # Print before it is noted as seen: if printing fails, the command can be repeated.
         if output is not None:
             write_file(output, [str(signed).encode()])
         click.echo(str(signed), nl=False)
-        kept.replace(request.signed)
+        kept_checkpoint.replace(request.signed)
 
 
 def _cosigner(file: Path, name: str | None) -> SigningKey:
@@ -243,14 +243,18 @@ def _watch_once(connection: Connection, place: str | None, given_key: str | None
     public = _public_key(given_key, origin)
     if place is not None:
         refuse_replaced(read_trees(connection), public, place)
-    newest, kept = check_and_keep(connection, place or str(default_place(origin)), public)
+    newest, previous_size = check_and_keep(connection, place or str(default_place(origin)), public)
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-    before = "nothing was kept before" if kept is None else f"continues the {kept} kept"
+    before = (
+        "nothing was kept before"
+        if previous_size is None
+        else f"continues the {previous_size} kept"
+    )
     click.echo(f"{now}Z  {plural(newest.size, 'event')} signed; {before}")
 
 
-def _public_key(given: str | None, origin: str) -> PublicKey:
-    public = read_public_key(given, ED25519) if given else own_public_key(origin)
+def _public_key(key_or_file: str | None, origin: str) -> PublicKey:
+    public = read_public_key(key_or_file, ED25519) if key_or_file else own_public_key(origin)
     if public is None:
         raise InvalidInput.because(
             f"there is no public key of {origin} here",

@@ -153,19 +153,19 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
     if not places:
         own = (read_kept(str(default_place(origin)), key) for origin, key in keys.items())
         return [checkpoint for checkpoint in own if checkpoint is not None]
-    kept = {place: _read_kept(place, list(keys.values())) for place in places}
-    if missing := [place for place, checkpoint in kept.items() if checkpoint is None]:
+    checkpoints = {place: _read_kept(place, list(keys.values())) for place in places}
+    if missing := [place for place, checkpoint in checkpoints.items() if checkpoint is None]:
         raise InvalidInput(
             [Problem(f"no checkpoint is kept in {place}", remedy="check the path")
              for place in missing]
         )  # fmt: skip
-    return [checkpoint for checkpoint in kept.values() if checkpoint is not None]
+    return [checkpoint for checkpoint in checkpoints.values() if checkpoint is not None]
 
 
 def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
     """The checkpoints kept in a place, signed by one of the keys. Raises `InvalidInput`."""
-    *others, last = keys
-    for key in others:
+    *first_keys, last = keys
+    for key in first_keys:
         with contextlib.suppress(InvalidInput):
             return read_kept(place, key)
     return read_kept(place, last)
@@ -214,21 +214,21 @@ def document(result: Verification) -> dict[str, Any]:
         "checkpoints": result.checkpoints,
         "events": result.events,
         "archived": result.archived,
-        "archived_runs": [asdict(each) for each in result.archived_runs],
+        "archived_runs": [asdict(run) for run in result.archived_runs],
         "tree_size": result.tree_size,
         "root": result.root.hex(),
         "signed": result.signed_size,
         "anchored_outside": result.anchored_size,
         "not_anchored_outside": result.tree_size - result.anchored_size,
-        "replaced": [asdict(each) for each in result.replaced],
-        "findings": [asdict(each) for each in result.findings],
+        "replaced": [asdict(tree) for tree in result.replaced],
+        "findings": [asdict(finding) for finding in result.findings],
         "more_findings": result.more,
     }
 
 
 def _print(result: Verification) -> None:
-    for each in result.findings:
-        click.echo(one_line(f"{each.kind}: {_place(each)}{each.message}"))
+    for finding in result.findings:
+        click.echo(one_line(f"{finding.kind}: {_place(finding)}{finding.message}"))
     for kind, count in result.more.items():
         click.echo(f"{kind}: {count:,} more")
     for replaced in result.replaced:
@@ -253,13 +253,13 @@ def _print_archived(result: Verification) -> None:
     are = "is" if result.archived == 1 else "are"
     click.echo(f"{plural(result.archived, 'event')} of {of_runs} {are} archived, in files:")
     for run in result.archived_runs:
-        stands = "checked" if run.checked else "not checked"
+        state = "checked" if run.checked else "not checked"
         if not run.taken_out:
-            stands += "; still in the log: `failproof-es archive` finishes it"
+            state += "; still in the log: `failproof-es archive` finishes it"
         click.echo(
             one_line(
                 f"  run {run.run_number}: {plural(run.events, 'event')} in {run.file}, "
-                f"SHA-256 {run.sha256}: {stands}"
+                f"SHA-256 {run.sha256}: {state}"
             )
         )
     if not all(run.checked for run in result.archived_runs):
@@ -314,8 +314,8 @@ def _why_unsigned(result: Verification) -> str:
 def _place(finding: Finding) -> str:
     if finding.index is None:
         return ""
-    told = f"event {finding.index}"
+    text = f"event {finding.index}"
     if finding.stream_id is not None:
-        told += f" (position {finding.position}, stream {finding.stream_id} version "
-        told += f"{finding.version}, {finding.topic})"
-    return f"{told}: "
+        text += f" (position {finding.position}, stream {finding.stream_id} version "
+        text += f"{finding.version}, {finding.topic})"
+    return f"{text}: "
